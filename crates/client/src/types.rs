@@ -525,6 +525,17 @@ pub struct BackupMade {
     pub stood_still_us: u64,
 }
 
+/// How the providers of the relay's chain do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderHealth {
+    /// So many are named.
+    pub configured: usize,
+    /// So many of them show the chain that the store is bound to, and answer.
+    pub usable: usize,
+    /// So many of them show another chain.
+    pub wrong_chain: usize,
+}
+
 /// How the server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
@@ -533,6 +544,9 @@ pub struct Health {
     /// The number of the halt that stands last, while one stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halt: Option<u64>,
+    /// The relay's providers, where the server asks any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub providers: Option<ProviderHealth>,
     /// Each part by name.
     #[serde(flatten)]
     pub parts: BTreeMap<String, String>,

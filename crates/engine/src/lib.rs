@@ -20,7 +20,7 @@ mod settings;
 pub mod tasks;
 
 pub use crate::attempts::lanes::LaneRetirement;
-pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt};
+pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt, ProviderCounts};
 pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};
 pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 
@@ -289,6 +289,7 @@ impl Engine {
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         self.begin_messaging();
+        self.begin_identities();
         self.begin_provers();
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
         if self.parts.settings.workers {

@@ -10,6 +10,8 @@ pub enum Background {
     Station,
     /// Looks after the attempts on one chain. Without it money that was sent stands still.
     Prover,
+    /// Finds out which chain a chain is. Without it nothing is signed for it.
+    ChainIdentity,
     /// Finds keys that are used elsewhere. Without it nothing is claimed on its chain.
     LaneWatch,
     /// Brings what is due and what no worker holds. Without it nothing is ever recovered.
@@ -53,6 +55,7 @@ impl Background {
             Self::Intake => ("intake", OnEnd::EndsProcess),
             Self::Station => ("station", OnEnd::EndsProcess),
             Self::Prover => ("prover", OnEnd::EndsProcess),
+            Self::ChainIdentity => ("chain_identity", OnEnd::EndsProcess),
             Self::LaneWatch => ("lane_watch", OnEnd::EndsProcess),
             Self::Scanner => ("scanner", OnEnd::EndsProcess),
             Self::Checker => ("checker", OnEnd::EndsProcess),

@@ -85,6 +85,8 @@ codes! {
     SecondPersonRequired = "SECOND_PERSON_REQUIRED",
     /// Conservation is broken in ways that no resume accepted.
     BreaksNotAccepted = "BREAKS_NOT_ACCEPTED",
+    /// The providers of a chain are of another one than the store is bound to.
+    WrongChain = "WRONG_CHAIN",
     /// Nothing of that id that the caller may see.
     NotFound = "NOT_FOUND",
     /// No such account.

@@ -36,6 +36,10 @@ pub(crate) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract is paused: nothing of it is paid.
 pub(crate) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
+/// The providers of a chain show another one than the settings and the journal name: nothing is signed for it.
+pub(crate) const WRONG_CHAIN: &str = kernel::ports::chain::WRONG_CHAIN;
+/// A provider of a chain shows another one, and is not asked for anything else.
+pub(crate) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
 /// A final transaction moved more than its members were paid.
 pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -186,7 +190,7 @@ impl Engine {
             }
             (
                 kind @ (NEAR_LOW | PROVIDERS_DISAGREE | ONE_PROVIDER | TREASURY_SHORT
-                | TOKEN_PAUSED),
+                | TOKEN_PAUSED | WRONG_CHAIN | WRONG_PROVIDER),
                 Subject::Chain(chain),
             ) => {
                 let stands = self.attempts.pool(chain).is_some_and(|pool| {

@@ -120,6 +120,8 @@ impl Engine {
     pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
         let mut tries = 0_u32;
         self.names_missing_keys(&pool).await;
+        // which chain it is comes first: another one's keys say nothing
+        pool.binding.settled().await;
         loop {
             match self.look_at_lanes(&pool).await {
                 Ok(LaneLook::Level) => {

@@ -4,7 +4,8 @@
 //! `claim` and `close` are pure plans. `gather` takes what waits before a claim, `prove` looks after every
 //! attempt that this process holds, `recover` takes up those of others. `lane_watch` finds keys that are used
 //! elsewhere, `foreign` stores what they signed, and `missing_keys` tells of keys that cannot sign. A lane is a key or account whose
-//! locks are spent one after the other; whether it is free the journal says.
+//! locks are spent one after the other; whether it is free the journal says. `identity` holds the journal to one chain:
+//! before it is bound nothing is claimed.
 
 pub(crate) mod carried;
 pub(crate) mod claim;
@@ -12,6 +13,7 @@ pub(crate) mod close;
 pub(crate) mod foreign;
 pub(crate) mod form;
 pub(crate) mod gather;
+pub(crate) mod identity;
 pub(crate) mod lane_watch;
 pub(crate) mod lanes;
 pub(crate) mod missing_keys;
@@ -26,6 +28,7 @@ mod suspects;
 mod swap_tests;
 
 use crate::attempts::carried::CarriedAttempts;
+use crate::attempts::identity::ChainBinding;
 use crate::attempts::lane_watch::LaneCheck;
 use crate::attempts::lanes::LaneTable;
 use crate::attempts::missing_keys::ShownKeys;
@@ -60,6 +63,7 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
 /// One chain: its port, its lanes as this process knows them, and the attempts that this process holds.
 pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
+    pub binding: ChainBinding,
     pub carried: CarriedAttempts,
     pub proof_delay: ProofDelay,
     pub lane_check: LaneCheck,
@@ -97,6 +101,7 @@ impl Attempts {
         let pool = |port: &Arc<dyn Chain>| {
             let pool = ChainPool {
                 port: port.clone(),
+                binding: ChainBinding::default(),
                 carried: CarriedAttempts::default(),
                 proof_delay: ProofDelay::default(),
                 lane_check: LaneCheck::default(),

@@ -9,7 +9,9 @@ use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Purpose};
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::operators::Paused;
-use kernel::ports::chain::{FeeBalance, LanesOnChain};
+use kernel::ports::chain::{
+    ChainIdentity, FeeBalance, LanesOnChain, ProviderReport, ProviderState,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,6 +25,10 @@ pub struct ChainReport {
     pub paused: Vec<Paused>,
     /// Why lanes that are ahead are not explained yet, as this process saw it last.
     pub unexplained: Arc<[Arc<str>]>,
+    /// The chain that the journal is bound to; `None`: it is not yet.
+    pub identity: Option<ChainIdentity>,
+    /// Each provider, as this process saw it last.
+    pub providers: Vec<ProviderReport>,
     /// Every lane that was ever used, or that this process may use, by name.
     pub lanes: Vec<LaneReport>,
     /// What the account has for fees, where this process can ask for it.
@@ -31,6 +37,17 @@ pub struct ChainReport {
     pub unasked: Option<Cause>,
     /// When it was read, by the journal's time.
     pub at: Millis,
+}
+
+/// How the providers of a chain do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProviderCounts {
+    /// So many are named.
+    pub configured: usize,
+    /// So many of them show the chain that the journal is bound to, and answer.
+    pub usable: usize,
+    /// So many of them show another chain.
+    pub wrong_chain: usize,
 }
 
 /// How a lane stands.
@@ -85,6 +102,18 @@ impl Engine {
         self.attempts.pool(chain).is_some()
     }
 
+    /// How many providers a chain has, and how many of them may count; nothing for one that this process does not
+    /// reach.
+    pub fn provider_counts(&self, chain: ChainId) -> Option<ProviderCounts> {
+        let providers = self.attempts.pool(chain)?.port.providers();
+        let of = |state| providers.iter().filter(|one| one.state == state).count();
+        Some(ProviderCounts {
+            configured: providers.len(),
+            usable: of(ProviderState::Usable),
+            wrong_chain: of(ProviderState::WrongChain),
+        })
+    }
+
     /// How the lanes of a chain stand. `acts`: the acts whose lanes this process may use.
     ///
     /// # Errors
@@ -127,11 +156,20 @@ impl Engine {
         lanes.sort_by(|one, other| one.name.cmp(&other.name));
         let unexplained = pool.map(|pool| pool.lane_check.unexplained()).unwrap_or_default();
         let at = journal.now();
-        let report = ChainReport { paused, unexplained, lanes, fees: None, unasked: None, at };
-        Ok(match pool {
-            Some(pool) => self.with_chain(pool, report).await,
-            None => report,
-        })
+        let report = ChainReport {
+            paused,
+            unexplained,
+            identity: pool.and_then(|pool| pool.binding.bound()),
+            providers: Vec::new(),
+            lanes,
+            fees: None,
+            unasked: None,
+            at,
+        };
+        let Some(pool) = pool else { return Ok(report) };
+        // asked first: what they show now is among the answers
+        let report = self.with_chain(pool, report).await;
+        Ok(ChainReport { providers: pool.port.providers(), ..report })
     }
 
     /// The report with what the chain has of the lanes and of fees, as far as it says so within a while: people

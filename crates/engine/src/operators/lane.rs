@@ -12,9 +12,10 @@ use crate::operators::pause::lost;
 use crate::operators::{ActionResult, Objection};
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
+use kernel::code::Code;
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::operators::LaneName;
-use kernel::ports::chain::LanePresence;
+use kernel::ports::chain::{LanePresence, WRONG_CHAIN};
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
@@ -81,6 +82,9 @@ impl Engine {
         let since = last.iter().flat_map(|last| &last.forms).filter_map(|form| form.anchor).max();
         let found = caught(async { pool.port.lane_presence(&of.lane, since).await }).await;
         match found.unwrap_or_else(|| Err(Cause::of("PANIC"))) {
+            Err(cause) if cause.class == WRONG_CHAIN => {
+                Err(Objection::Code(Code::WrongChain).into())
+            }
             Err(cause) => Err(not(format!("whether the chain has the key is not known: {cause}"))),
             Ok(LanePresence::There { height, shown_by, of }) => Err(not(format!(
                 "the chain has the key at block {height}, as {shown_by} of {of} providers show"

@@ -12,6 +12,7 @@ use crate::money::Amount;
 use crate::operators::Severity;
 use crate::record::{Account, Record};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 /// What an attempt is signed for.
@@ -95,6 +96,54 @@ pub const EVENTS_MISMATCH: &str = "EVENTS_MISMATCH";
 pub const FOREIGN_FORM: &str = "FOREIGN_FORM";
 /// The class of a cause of *not yet*: the lock is spent, and no form of the attempt is found.
 pub const LOCK_SPENT: &str = "LOCK_SPENT";
+
+/// The class of a cause that keeps everything at a chain from being believed, signed or sent: what answers is another
+/// chain than the settings or the journal name.
+pub const WRONG_CHAIN: &str = "WRONG_CHAIN";
+/// The class of a cause that keeps everything at a chain from being believed, signed or sent: the journal is not bound
+/// to a chain yet, so that none can be told from another.
+pub const CHAIN_UNBOUND: &str = "CHAIN_UNBOUND";
+
+/// Which chain it is: two networks differ in their names, and two chains of one name in the block that they began
+/// with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainIdentity {
+    /// The name of the network, as its nodes spell it.
+    pub name: Arc<str>,
+    /// The hash of its first block, as its nodes spell it.
+    pub genesis: Arc<str>,
+}
+
+impl fmt::Display for ChainIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, genesis } = self;
+        write!(f, "{name} (genesis {genesis})")
+    }
+}
+
+/// Whether what a provider says may count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderState {
+    /// It shows the chain that the journal is bound to, and answers.
+    Usable,
+    /// It showed another chain when it answered last: nothing that it says counts.
+    WrongChain,
+    /// Which chain it shows is not known: it does not answer, or the journal is not bound yet.
+    Unknown,
+}
+
+/// One provider of a chain, as this process saw it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderReport {
+    /// The host and the port of its address.
+    pub provider: Arc<str>,
+    /// Whether what it says may count.
+    pub state: ProviderState,
+    /// The chain that it showed last; `None`: it never did.
+    pub shows: Option<ChainIdentity>,
+    /// So many requests in a row had no answer.
+    pub failures: u32,
+}
 
 /// Something about a chain as a whole that a person should know, as its port sees it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,6 +252,20 @@ pub struct ForeignUse {
 pub trait Chain: Send + Sync {
     /// The number of the chain in the settings.
     fn id(&self) -> ChainId;
+    /// Which chain its providers show now, as many of them as are needed alike: one that fits the settings, and from
+    /// [`Self::bind`] on the bound one. `None`: it is none that could be told from another.
+    ///
+    /// # Errors
+    /// [`WRONG_CHAIN`] where too many of them show another one; otherwise why it is not known now.
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>>;
+    /// The chain that the journal is bound to. Before this is said, every other method answers that nothing is known
+    /// ([`CHAIN_UNBOUND`]); from then on nothing counts that another chain says, and nothing is signed for one. It is said
+    /// once.
+    fn bind(&self, identity: &ChainIdentity);
+    /// Each provider, as it was seen last. It is read in RAM and waits for nothing.
+    fn providers(&self) -> Vec<ProviderReport> {
+        Vec::new()
+    }
     /// The most members of one attempt of this act.
     fn cap(&self, act: &str) -> usize;
     /// For how many milliseconds nothing is signed for a record and this act, whatever lane is free: its asset

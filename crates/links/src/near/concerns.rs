@@ -5,7 +5,7 @@ use super::rpc::PROVIDERS_DISAGREE;
 use kernel::answer::Cause;
 use kernel::ids::{Day, Millis};
 use kernel::operators::Severity;
-use kernel::ports::chain::Concern;
+use kernel::ports::chain::{Concern, WRONG_CHAIN};
 use kernel::ports::clock::{Clock, TICKS};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,8 @@ pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract says that it is paused.
 pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
+/// A provider shows another chain, and enough others are left.
+pub(super) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
 /// A final transaction moved more than its members were paid.
 pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -44,7 +46,9 @@ pub(super) struct Concerns(Mutex<BTreeMap<&'static str, Sighting>>);
 /// How much a kind matters.
 pub(super) fn severity(kind: &str) -> Severity {
     match kind {
-        NEAR_LOW | PROVIDERS_DISAGREE | TREASURY_SHORT | TOKEN_PAUSED => Severity::Critical,
+        NEAR_LOW | PROVIDERS_DISAGREE | TREASURY_SHORT | TOKEN_PAUSED | WRONG_CHAIN => {
+            Severity::Critical
+        }
         _ => Severity::Warning,
     }
 }

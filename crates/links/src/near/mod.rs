@@ -26,7 +26,7 @@ mod tx;
 
 pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits, Reservation};
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
-pub use settings::{NearSettings, NearToken, RpcLimits, gas_of_each};
+pub use settings::{NearNetwork, NearSettings, NearToken, RpcLimits, gas_of_each};
 
 use concerns::Concerns;
 use facts::{ReceiverCache, UNREGISTERED_FOR};
@@ -38,8 +38,8 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
-    SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent,
+    LanesOnChain, Proof, ProviderReport, SignRequest, Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
@@ -152,11 +152,6 @@ impl NearChain {
     pub fn facts(&self, limits: Arc<dyn RegistrationLimits>) -> NearFacts {
         NearFacts::new(self.link.clone(), limits)
     }
-
-    /// Host and port of each provider, with the failures that it had in a row.
-    pub fn providers(&self) -> Vec<(Arc<str>, u32)> {
-        self.link.rpc.providers()
-    }
 }
 
 impl NearLink {
@@ -170,6 +165,8 @@ impl NearLink {
         let mut stand = self.concerns.stand(&*self.clock);
         let now = self.clock.ticks();
         for (kind, facts) in [
+            (WRONG_CHAIN, self.rpc.too_few_left()),
+            (concerns::WRONG_PROVIDER, self.rpc.wrong_providers()),
             (concerns::TREASURY_SHORT, self.tokens.short(now)),
             (concerns::TOKEN_PAUSED, self.tokens.paused(now)),
         ] {
@@ -249,6 +246,18 @@ impl NearLink {
 impl Chain for NearChain {
     fn id(&self) -> ChainId {
         self.link.settings.chain
+    }
+
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.rpc.identity().await).map(Some) })
+    }
+
+    fn bind(&self, identity: &ChainIdentity) {
+        self.link.rpc.expected().bind(identity);
+    }
+
+    fn providers(&self) -> Vec<ProviderReport> {
+        self.link.rpc.reports()
     }
 
     fn cap(&self, _: &str) -> usize {

@@ -44,6 +44,39 @@ pub fn gas_of_each(prepaid_tgas: u64, least_tgas: u64, calls: usize) -> u64 {
     if share < usual { share } else { usual }
 }
 
+/// The network that is meant: what the name of a provider's chain is held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NearNetwork {
+    /// NEAR's own network: real money.
+    Mainnet,
+    /// NEAR's public network for tests.
+    Testnet,
+    /// A chain on this machine or in this company, whatever its name is: none of the public ones.
+    Localnet,
+}
+
+impl NearNetwork {
+    /// The names of the public networks; money on the first is real.
+    const PUBLIC: [&str; 4] = ["mainnet", "testnet", "betanet", "statelessnet"];
+
+    /// The word of the settings for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mainnet => "mainnet",
+            Self::Testnet => "testnet",
+            Self::Localnet => "localnet",
+        }
+    }
+
+    /// Whether a chain of this name (`chain_id`) may be the one that is meant.
+    pub fn fits(self, chain_id: &str) -> bool {
+        match self {
+            Self::Mainnet | Self::Testnet => chain_id == self.name(),
+            Self::Localnet => !chain_id.is_empty() && !Self::PUBLIC.contains(&chain_id),
+        }
+    }
+}
+
 /// How each provider is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RpcLimits {
@@ -68,6 +101,8 @@ impl Default for RpcLimits {
 pub struct NearSettings {
     /// The number of the chain among the systems.
     pub chain: ChainId,
+    /// The network that the providers have to show.
+    pub network: NearNetwork,
     /// The relay's account, which every key signs for.
     pub account: Arc<str>,
     /// The tokens that it pays.
@@ -103,6 +138,7 @@ impl NearSettings {
     pub fn new(chain: ChainId, account: &str, tokens: Vec<NearToken>, urls: Vec<String>) -> Self {
         Self {
             chain,
+            network: NearNetwork::Mainnet,
             account: account.into(),
             tokens,
             rpc_urls: urls,
@@ -158,5 +194,23 @@ impl NearSettings {
             return Some("timeouts, rates and the validity are above zero".to_owned());
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NearNetwork::{Localnet, Mainnet, Testnet};
+
+    /// Turns red where a public network passes for a local one, and where a name is compared by halves.
+    #[test]
+    fn a_chain_has_the_name_of_the_network_that_is_meant() {
+        for (network, fitting, others) in [
+            (Mainnet, &["mainnet"][..], &["testnet", "Mainnet", "mainnet2", "", "localnet"][..]),
+            (Testnet, &["testnet"], &["mainnet", "testnet ", "betanet"]),
+            (Localnet, &["localnet", "test-chain-x", "sandbox"], &["mainnet", "testnet", ""]),
+        ] {
+            assert!(fitting.iter().all(|name| network.fits(name)), "{network:?}");
+            assert!(!others.iter().any(|name| network.fits(name)), "{network:?}");
+        }
     }
 }

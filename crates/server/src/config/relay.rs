@@ -36,7 +36,7 @@ section! {
         token_contract: String = String::new(),
         /// The symbol under which that token is known here (`portage ops assets`), with the contract's decimals.
         asset: String = String::new(),
-        /// The network: `mainnet`, `testnet` or `localnet`. Also `NEAR_NETWORK`.
+        /// The network, which each provider has to show: `mainnet`, `testnet` or `localnet`. Also `NEAR_NETWORK`.
         network: NearNetwork = NearNetwork::Testnet,
         /// The token's contract writes NEP-297 events: those of a final transaction are compared with its payments, and a difference stops the chain. Off only for a contract that writes none.
         token_events: bool = true,

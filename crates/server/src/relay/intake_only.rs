@@ -5,8 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
-    SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain,
+    Proof, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
@@ -25,6 +25,13 @@ impl Chain for IntakeOnly {
     fn id(&self) -> ChainId {
         ChainId::NEAR
     }
+
+    /// It asks no provider: it does nothing with any chain.
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
+        Box::pin(ready(Ok(None)))
+    }
+
+    fn bind(&self, _: &ChainIdentity) {}
 
     fn cap(&self, _: &str) -> usize {
         1

@@ -20,7 +20,7 @@ use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
 use kernel::ports::meter::Meter;
 use ledgers::remote::AssetCodes;
-use links::near::{NearChain, NearSettings, NearToken, RpcLimits};
+use links::near::{self, NearChain, NearSettings, NearToken, RpcLimits};
 use std::sync::Arc;
 
 /// Two providers have to agree wherever two are named.
@@ -79,14 +79,26 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
     };
     let urls = settings.rpc_urls.clone();
     let agree = if urls.len() < AGREE { urls.len() } else { AGREE };
-    let near = NearSettings::new(ChainId::NEAR, &settings.account_id, vec![token], urls);
+    let defaults = NearSettings::new(ChainId::NEAR, &settings.account_id, vec![token], urls);
     let localnet = settings.network == NearNetwork::Localnet;
     // blocks of a local chain come faster
-    let base_block_ms = if localnet { near.base_block_ms / 4 } else { near.base_block_ms };
-    let token_rest_ms = if localnet { near.token_rest_ms / 10 } else { near.token_rest_ms };
+    let base_block_ms = if localnet { defaults.base_block_ms / 4 } else { defaults.base_block_ms };
+    let token_rest_ms = if localnet { defaults.token_rest_ms / 10 } else { defaults.token_rest_ms };
     let per_second = u64::from(settings.rpc_per_second);
-    let limits = RpcLimits { per_second, burst: per_second.saturating_mul(2), ..near.limits };
-    NearSettings { base_block_ms, token_rest_ms, providers_needed: agree, limits, ..near }
+    let limits = RpcLimits { per_second, burst: per_second.saturating_mul(2), ..defaults.limits };
+    let network = match settings.network {
+        NearNetwork::Mainnet => near::NearNetwork::Mainnet,
+        NearNetwork::Testnet => near::NearNetwork::Testnet,
+        NearNetwork::Localnet => near::NearNetwork::Localnet,
+    };
+    NearSettings {
+        network,
+        base_block_ms,
+        token_rest_ms,
+        providers_needed: agree,
+        limits,
+        ..defaults
+    }
 }
 
 /// The asset of the token.

@@ -55,15 +55,15 @@ impl NearLink {
         for head in [before, block] {
             self.has_no_form(key, lock, head.height).await?;
         }
-        let providers: Vec<String> =
-            self.rpc.providers().iter().map(|(label, _)| label.to_string()).collect();
+        // of another chain it would be true and say nothing
+        self.rpc.are_still_right().await?;
         let document = json!({
             "deleted_in": base58(&block.hash),
             "height": block.height,
             "nonce": lock,
             "last_spent": nonce,
             "providers_needed": self.rpc.needed(),
-            "providers": providers,
+            "providers": self.rpc.labels(),
         });
         Ok(all(attempt, &dead("KEY_DELETED", document.to_string().into())))
     }

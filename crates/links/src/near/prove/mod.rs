@@ -190,8 +190,6 @@ impl NearLink {
                 json!({ "index": index, "error": error, "paused": paused })
             }
         };
-        let providers: Vec<String> =
-            self.rpc.providers().iter().map(|(label, _)| label.to_string()).collect();
         let document = json!({
             "transaction": found.name(),
             "block": base58(&found.block),
@@ -200,7 +198,7 @@ impl NearLink {
             "gas_burnt": found.gas_burnt,
             "result": result,
             "providers_needed": self.rpc.needed(),
-            "providers": providers,
+            "providers": self.rpc.labels(),
         });
         document.to_string().into()
     }

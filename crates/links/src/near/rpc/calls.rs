@@ -5,6 +5,7 @@ use super::status::{self, StatusReply};
 use crate::near::tx::{base58, lane_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kernel::ports::chain::ChainIdentity;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -243,6 +244,21 @@ pub(super) fn validity() -> RpcCall<u64> {
         method: "EXPERIMENTAL_protocol_config",
         params: BlockAt::Final.into(json!({})),
         read: |reply| number(&reply?, "/transaction_validity_period"),
+    }
+}
+
+/// Which chain a node is of.
+pub(super) fn identity() -> RpcCall<ChainIdentity> {
+    RpcCall {
+        method: "status",
+        params: json!([]),
+        read: |reply| {
+            let status = reply?;
+            // the name as it is; of the hash one spelling
+            let name = text(&status, "/chain_id")?.into();
+            let genesis = base58(&hash(&status, "/genesis_hash")?).into();
+            Ok(ChainIdentity { name, genesis })
+        },
     }
 }
 

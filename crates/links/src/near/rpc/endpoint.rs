@@ -1,11 +1,14 @@
 //! One provider: a request and its whole answer, bounded in time, size and rate, never repeated here.
 
 use super::budget::RequestBudget;
-use super::reply::{RpcFailure, read};
+use super::calls::identity;
+use super::identity::{ExpectedChain, SHOWN_FOR, ShownIdentity};
+use super::reply::{RATE_LIMITED, RpcFailure, read};
 use super::tls;
 use crate::near::settings::RpcLimits;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
+use kernel::ports::chain::{ChainIdentity, ProviderReport, ProviderState};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::{Meter, Seen};
 use reqwest::Url;
@@ -30,6 +33,8 @@ pub(super) struct EndpointPorts {
     pub chain: &'static str,
     pub clock: Arc<dyn Clock>,
     pub meter: Arc<dyn Meter>,
+    /// Which chain it has to show.
+    pub expected: Arc<ExpectedChain>,
 }
 
 /// One provider's address, its rate and how it does.
@@ -41,6 +46,7 @@ pub(in crate::near) struct RpcEndpoint {
     limits: RpcLimits,
     budget: RequestBudget,
     ports: EndpointPorts,
+    identity: ShownIdentity,
     failures: AtomicU32,
     rests_until: AtomicU64,
     next_id: AtomicU64,
@@ -85,6 +91,7 @@ impl RpcEndpoint {
             label: format!("{host}:{port}").into(),
             limits,
             budget: RequestBudget::new(limits.per_second, limits.burst),
+            identity: ShownIdentity::new(ports.expected.clone()),
             ports,
             failures: AtomicU32::new(0),
             rests_until: AtomicU64::new(0),
@@ -102,16 +109,62 @@ impl RpcEndpoint {
         self.ports.clock.ticks() < self.rests_until.load(Ordering::Relaxed)
     }
 
+    /// Whether it is asked before others: it answers, and is of no other chain, as far as that is known.
+    pub(super) fn is_in_use(&self) -> bool {
+        !self.rests() && !self.is_wrong()
+    }
+
     /// So many requests in a row had no answer.
     pub(super) fn failures(&self) -> u32 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Calls a method.
+    /// The chain that it shows, and whether what it says may count.
+    pub(super) fn report(&self) -> ProviderReport {
+        ProviderReport {
+            provider: self.label.clone(),
+            state: self.identity.state(),
+            shows: self.identity.last(),
+            failures: self.failures(),
+        }
+    }
+
+    /// Whether it showed another chain when it answered last.
+    pub(super) fn is_wrong(&self) -> bool {
+        self.identity.state() == ProviderState::WrongChain
+    }
+
+    /// The chain that it shows now, or showed a moment ago.
     ///
     /// # Errors
-    /// What the node refused, or that there was no answer. None of it is evidence.
+    /// Why it does not say.
+    pub(super) async fn shown(&self, fresh_for: u64) -> Result<ChainIdentity, RpcFailure> {
+        self.identity.shown((&*self.ports.clock, fresh_for), Box::pin(self.status())).await
+    }
+
+    /// Whether it is of the right chain now: what it said before this is asked counts then.
+    ///
+    /// # Errors
+    /// Why that is not so, or is not known.
+    pub(super) async fn is_still_right(&self) -> Result<(), RpcFailure> {
+        self.identity.admitted((&*self.ports.clock, 0), Box::pin(self.status())).await
+    }
+
+    async fn status(&self) -> Result<Value, RpcFailure> {
+        let status = identity();
+        self.request(status.method, &status.params).await
+    }
+
+    /// Calls a method, where the provider is of the right chain.
+    ///
+    /// # Errors
+    /// What the node refused, that there was no answer, or that it is of another chain. None of it is evidence.
     pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, RpcFailure> {
+        self.identity.admitted((&*self.ports.clock, SHOWN_FOR), Box::pin(self.status())).await?;
+        Box::pin(self.request(method, params)).await
+    }
+
+    async fn request(&self, method: &str, params: &Value) -> Result<Value, RpcFailure> {
         let begun = self.ports.clock.ticks();
         let reply = self.answer(method, params).await;
         let outcome = match &reply {
@@ -173,11 +226,14 @@ impl RpcEndpoint {
             self.rests_until.store(0, Ordering::Relaxed);
             return;
         };
+        if cause.class != RATE_LIMITED {
+            self.identity.was_silent();
+        }
         let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         tracing::debug!(provider = %self.label, %cause, failures, "a provider did not answer");
         let too_many = failures.saturating_sub(FAILURES);
         let rest = match (cause.class, failures >= FAILURES) {
-            (super::reply::RATE_LIMITED, _) | (_, true) => {
+            (RATE_LIMITED, _) | (_, true) => {
                 let longer = 1_u64.checked_shl(too_many).unwrap_or(u64::MAX);
                 REST.saturating_mul(longer)
             }

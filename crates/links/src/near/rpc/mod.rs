@@ -4,6 +4,7 @@
 mod budget;
 mod calls;
 mod endpoint;
+mod identity;
 mod pool;
 mod reply;
 mod shared;

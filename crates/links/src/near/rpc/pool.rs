@@ -2,11 +2,13 @@
 
 use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
+use super::identity::{ExpectedChain, SHOWN_FOR};
 use super::reply::RpcFailure;
 use super::shared::SharedAnswer;
 use crate::near::settings::NearSettings;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
+use kernel::ports::chain::{ChainIdentity, ProviderReport, WRONG_CHAIN};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::Meter;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +27,8 @@ const VALIDITY_FOR: u64 = 3_600_000 * TICKS;
 /// The providers of one chain.
 pub(in crate::near) struct RpcPool {
     endpoints: Vec<RpcEndpoint>,
+    /// Which chain they have to show.
+    expected: Arc<ExpectedChain>,
     needed: usize,
     /// The longest validity that is believed, in blocks.
     most_validity: u64,
@@ -59,9 +63,11 @@ impl RpcPool {
         meter: &Arc<dyn Meter>,
     ) -> Result<Self, String> {
         let chain = settings.chain.name();
+        let expected = Arc::new(ExpectedChain::new(settings.network));
         let open = |url: &String| {
-            let (clock, meter) = (clock.clone(), meter.clone());
-            RpcEndpoint::new(url.trim(), settings.limits, EndpointPorts { chain, clock, meter })
+            let (clock, meter, expected) = (clock.clone(), meter.clone(), expected.clone());
+            let ports = EndpointPorts { chain, clock, meter, expected };
+            RpcEndpoint::new(url.trim(), settings.limits, ports)
         };
         let endpoints = settings.rpc_urls.iter().map(open).collect::<Result<Vec<_>, String>>()?;
         let labels: BTreeSet<&str> = endpoints.iter().map(|one| &**one.label()).collect();
@@ -70,6 +76,7 @@ impl RpcPool {
         }
         Ok(Self {
             endpoints,
+            expected,
             needed: settings.providers_needed,
             most_validity: settings.validity_blocks,
             validity: SharedAnswer::default(),
@@ -86,9 +93,56 @@ impl RpcPool {
         self.needed
     }
 
-    /// Host and port of each, with the failures that it had in a row.
-    pub(in crate::near) fn providers(&self) -> Vec<(Arc<str>, u32)> {
-        self.endpoints.iter().map(|one| (one.label().clone(), one.failures())).collect()
+    /// Each as it was seen last.
+    pub(in crate::near) fn reports(&self) -> Vec<ProviderReport> {
+        self.endpoints.iter().map(RpcEndpoint::report).collect()
+    }
+
+    /// Host and port of each that is of no other chain.
+    pub(in crate::near) fn labels(&self) -> Vec<&str> {
+        let right = self.endpoints.iter().filter(|one| !one.is_wrong());
+        right.map(|one| &**one.label()).collect()
+    }
+
+    /// Which chain they have to show.
+    pub(in crate::near) fn expected(&self) -> &ExpectedChain {
+        &self.expected
+    }
+
+    /// Which chain as many as are needed show alike, of those that show one that is expected.
+    ///
+    /// # Errors
+    /// [`WRONG_CHAIN`] where too few are left that could show the right one; [`PROVIDERS_DISAGREE`] where two chains
+    /// fit the settings; else why they do not say.
+    pub(in crate::near) async fn identity(&self) -> Result<ChainIdentity, Cause> {
+        let replies = join_all(self.endpoints.iter().map(|one| one.shown(SHOWN_FOR))).await;
+        if let Some(facts) = self.too_few_left() {
+            return Err(Cause::because(WRONG_CHAIN, facts));
+        }
+        let other = |reply: &Result<ChainIdentity, RpcFailure>| {
+            reply.as_ref().is_ok_and(|shown| self.expected.is_other(shown))
+        };
+        agreement(self.needed, replies.into_iter().filter(|reply| !other(reply)).collect())
+    }
+
+    /// What providers show that are of another chain, in words; `None`: none of them showed one.
+    pub(in crate::near) fn wrong_providers(&self) -> Option<String> {
+        let wrong = self.endpoints.iter().filter(|one| one.is_wrong()).map(|one| {
+            let shows = one.report().shows.map(|shows| shows.to_string()).unwrap_or_default();
+            format!("{} shows {shows}", one.label())
+        });
+        let wrong: Vec<String> = wrong.collect();
+        let words = || format!("{}; {}", wrong.join(", "), self.expected.in_words());
+        (!wrong.is_empty()).then(words)
+    }
+
+    /// Why so few providers are left that could be of the right chain that nothing can be agreed on; `None`: enough are.
+    pub(in crate::near) fn too_few_left(&self) -> Option<String> {
+        if let Some(contradiction) = self.expected.contradiction() {
+            return Some(contradiction);
+        }
+        let left = self.endpoints.iter().filter(|one| !one.is_wrong()).count();
+        self.wrong_providers().filter(|_| left < self.needed)
     }
 
     /// The endpoints, those that answer first, beginning with another one each time.
@@ -97,7 +151,7 @@ impl RpcPool {
         let from = from.checked_rem(self.endpoints.len()).unwrap_or_default();
         let (before, behind) = self.endpoints.split_at(from);
         let (awake, rests): (Vec<_>, Vec<_>) =
-            behind.iter().chain(before).partition(|endpoint| !endpoint.rests());
+            behind.iter().chain(before).partition(|endpoint| endpoint.is_in_use());
         awake.into_iter().chain(rests).collect()
     }
 
@@ -147,15 +201,25 @@ impl RpcPool {
         call: &RpcCall<T>,
         but: Option<&str>,
     ) -> Vec<Result<T, RpcFailure>> {
-        let awake = self.endpoints.iter().filter(|endpoint| !endpoint.rests()).count();
+        let enough = self.enough_are_in_use();
         let asked = self.endpoints.iter().filter(|endpoint| but != Some(&**endpoint.label()));
-        let calls = asked.map(|endpoint| async move {
-            if endpoint.rests() && awake >= self.needed {
-                return Err(RpcFailure::Silent(Cause::of("PROVIDER_RESTS")));
-            }
-            (call.read)(endpoint.call(call.method, &call.params).await)
-        });
-        join_all(calls).await
+        join_all(asked.map(|endpoint| Self::ask(endpoint, call, enough))).await
+    }
+
+    /// Whether as many as are needed answer, so that those that rest need not be asked.
+    fn enough_are_in_use(&self) -> bool {
+        self.endpoints.iter().filter(|endpoint| endpoint.is_in_use()).count() >= self.needed
+    }
+
+    async fn ask<T>(
+        endpoint: &RpcEndpoint,
+        call: &RpcCall<T>,
+        may_rest: bool,
+    ) -> Result<T, RpcFailure> {
+        if may_rest && endpoint.rests() {
+            return Err(RpcFailure::Silent(Cause::of("PROVIDER_RESTS")));
+        }
+        (call.read)(endpoint.call(call.method, &call.params).await)
     }
 
     /// What as many providers as are needed say alike, and none says otherwise.
@@ -191,7 +255,7 @@ impl RpcPool {
     /// # Errors
     /// Providers do not answer, are far apart, or do not know one another's block.
     pub(in crate::near) async fn base_block(&self) -> Result<BlockHead, Cause> {
-        self.base.get(&*self.clock, self.base_for, self.lowest_final()).await
+        self.base.get(&*self.clock, self.base_for, Box::pin(self.lowest_final())).await
     }
 
     /// For how many blocks after its base block a transaction may be included: what a provider's protocol
@@ -204,8 +268,30 @@ impl RpcPool {
         believed.unwrap_or(self.most_validity)
     }
 
+    /// The last final block of each provider that showed the right chain *afterwards*: a node may be another one from
+    /// one request to the next, and what is signed on its block can be sent to no other chain.
+    async fn final_blocks(&self) -> Vec<Result<BlockHead, RpcFailure>> {
+        let (call, enough) = (block(BlockAt::Final), self.enough_are_in_use());
+        let each = self.endpoints.iter().map(|endpoint| async {
+            let head = Self::ask(endpoint, &call, enough).await?;
+            endpoint.is_still_right().await.map(|()| head)
+        });
+        join_all(each).await
+    }
+
+    /// Whether as many providers as are needed show the right chain now, and none another: what they said before that
+    /// counts.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(in crate::near) async fn are_still_right(&self) -> Result<(), Cause> {
+        let asked = self.endpoints.iter().filter(|endpoint| endpoint.is_in_use());
+        let replies = join_all(asked.map(RpcEndpoint::is_still_right)).await;
+        agreement(self.needed, replies)
+    }
+
     async fn lowest_final(&self) -> Result<BlockHead, Cause> {
-        let replies = self.each(&block(BlockAt::Final)).await;
+        let replies = Box::pin(self.final_blocks()).await;
         let mut heads = Vec::new();
         let mut last = Cause::of("NO_PROVIDER");
         for reply in replies {

@@ -3,6 +3,7 @@
 mod batches;
 mod bytes;
 mod foreign;
+mod identity;
 mod lanes;
 mod providers;
 mod receivers;

@@ -4,6 +4,7 @@
 use super::receivers::{Allowed, facts};
 use super::world::World;
 use flows::relay::rules::LATELY;
+use kernel::ports::chain::ChainIdentity;
 use kernel::ports::facts::FactSource;
 use kernel::record::Fact;
 use links::near::Reservation;
@@ -29,9 +30,11 @@ fn request(stream: &mut TcpStream) -> Option<Value> {
     }
 }
 
-fn answers(mut stream: TcpStream, all: &Barrier) {
+fn answers(mut stream: TcpStream, (all, chain): (&Barrier, &ChainIdentity)) {
     while let Some(asked) = request(&mut stream) {
-        let result = if asked["params"]["method_name"] == "storage_balance_of" {
+        let result = if asked["method"] == "status" {
+            json!({ "chain_id": &*chain.name, "genesis_hash": &*chain.genesis })
+        } else if asked["params"]["method_name"] == "storage_balance_of" {
             all.wait();
             json!({ "result": b"null" })
         } else {
@@ -43,15 +46,16 @@ fn answers(mut stream: TcpStream, all: &Barrier) {
     }
 }
 
-/// A provider; its address.
-fn provider() -> String {
+/// A provider of this chain; its address.
+fn provider(chain: &ChainIdentity) -> String {
+    let chain = chain.clone();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let all = Arc::new(Barrier::new(RECEIVERS));
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (stream, all) = (stream.unwrap(), all.clone());
-            std::thread::spawn(move || answers(stream, &all));
+            let (stream, all, chain) = (stream.unwrap(), all.clone(), chain.clone());
+            std::thread::spawn(move || answers(stream, (&all, &chain)));
         }
     });
     url
@@ -63,7 +67,7 @@ fn provider() -> String {
 async fn receivers_are_asked_after_in_one_round() {
     let world = World::new(1);
     let mut settings = world.settings();
-    settings.rpc_urls = vec![provider(), provider()];
+    settings.rpc_urls = vec![provider(&world.identity()), provider(&world.identity())];
     settings.providers_needed = 2;
     settings.limits.timeout_ms = 10_000;
     let source = world.port_with(settings).facts(Allowed::everyone(Reservation::Lately));

@@ -1,19 +1,29 @@
 //! The adapter is held to the suite of chain ports.
 
 use super::world::{VALIDITY, World};
+use devnet::near::Options;
 use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::near_primitives::types::Balance;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::record::Record;
 use sim::suite::chain::{ChainSite, run};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-struct Site(World);
+/// The chain, and another one of its name with the same accounts, keys and heights.
+struct Site(World, OnceLock<World>);
 
 impl ChainSite for Site {
     fn port(&self) -> Arc<dyn Chain> {
-        Arc::new(self.0.port())
+        Arc::new(self.0.unbound(self.0.settings()))
+    }
+    fn port_elsewhere(&self) -> Arc<dyn Chain> {
+        let other = || {
+            let (endpoints, validity_period) = (2, VALIDITY);
+            World::over(Options { endpoints, validity_period, seed: 1, ..Options::manual() })
+        };
+        let other = self.1.get_or_init(other);
+        Arc::new(other.unbound(other.settings()))
     }
     fn act(&self) -> (&'static str, &'static str) {
         ("relay", "ft_transfer")
@@ -50,5 +60,8 @@ impl ChainSite for Site {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_adapter_passes_the_suite_of_chain_ports() {
-    run(|| -> Arc<dyn ChainSite> { Arc::new(Site(World::with_validity(2, VALIDITY))) }).await;
+    run(|| -> Arc<dyn ChainSite> {
+        Arc::new(Site(World::with_validity(2, VALIDITY), OnceLock::new()))
+    })
+    .await;
 }

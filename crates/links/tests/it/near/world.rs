@@ -9,11 +9,11 @@ use kernel::ids::{AssetId, ChainId, FlowId, Id, Millis};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Proof, SignRequest};
+use kernel::ports::chain::{Chain, ChainIdentity, Proof, SignRequest};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Account, Head, Party, Record, System, Terms};
-use links::near::{KeyRing, NearChain, NearSettings, NearToken};
+use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -95,7 +95,11 @@ impl World {
     }
 
     pub(super) fn with_validity(endpoints: usize, validity_period: u64) -> Self {
-        let options = Options { endpoints, validity_period, ..Options::manual() };
+        Self::over(Options { endpoints, validity_period, ..Options::manual() })
+    }
+
+    /// A chain that was started so, with everything that the relay needs.
+    pub(super) fn over(options: Options) -> Self {
         let devnet = Devnet::start(options).unwrap();
         let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).unwrap();
         let relay = devnet.create_account(RELAY, 1_000).unwrap();
@@ -128,6 +132,7 @@ impl World {
         let urls = self.devnet.urls();
         let providers_needed = if urls.len() > 1 { 2 } else { 1 };
         let mut settings = NearSettings::new(CHAIN, RELAY, vec![token], urls);
+        settings.network = NearNetwork::Localnet;
         settings.providers_needed = providers_needed;
         settings.validity_blocks = VALIDITY;
         settings.base_block_ms = 0;
@@ -141,7 +146,20 @@ impl World {
         self.port_with(self.settings())
     }
 
+    /// The chain, as its endpoints show it.
+    pub(super) fn identity(&self) -> ChainIdentity {
+        let genesis = self.devnet.genesis_hash().to_string().into();
+        ChainIdentity { name: self.devnet.chain_id().into(), genesis }
+    }
+
     pub(super) fn port_with(&self, settings: NearSettings) -> NearChain {
+        let port = self.unbound(settings);
+        port.bind(&self.identity());
+        port
+    }
+
+    /// A process whose journal is bound to no chain yet.
+    pub(super) fn unbound(&self, settings: NearSettings) -> NearChain {
         let texts: Vec<String> = self.keys.iter().map(|wallet| wallet.key.to_string()).collect();
         let ring = KeyRing::plain(texts.iter().map(String::as_str)).unwrap();
         NearChain::new(settings, Arc::new(ring), self.clock.clone(), self.meter.clone()).unwrap()

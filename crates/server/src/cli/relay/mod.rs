@@ -111,6 +111,7 @@ fn about_the_account(found: &Value) -> Result<(), Fault> {
     if let Some(why) = found.get("chain_unknown").and_then(Value::as_str) {
         output::print(&format!("what the chain has is not known now: {why}"))?;
     }
+    about_the_providers(found)?;
     let paused = found.get("paused").and_then(Value::as_array).into_iter().flatten();
     for reason in paused.filter_map(Value::as_str) {
         output::print(&format!("nothing is claimed or sent: {reason}"))?;
@@ -120,6 +121,35 @@ fn about_the_account(found: &Value) -> Result<(), Fault> {
         output::print(&format!("not explained: {line}"))?;
     }
     Ok(())
+}
+
+/// Which chain the store is bound to, and which one each provider shows.
+fn about_the_providers(found: &Value) -> Result<(), Fault> {
+    // a server of a release before says nothing of it
+    let Some(bound) = found.get("identity").map(chain) else { return Ok(()) };
+    let bound = if bound.is_empty() { "no chain yet: nothing is signed".to_owned() } else { bound };
+    output::print(&output::pairs(&[("bound to", &bound)]))?;
+    let providers = found.get("providers").and_then(Value::as_array).into_iter().flatten();
+    let row = |provider: &Value| {
+        let mut row = provider.as_object().cloned().unwrap_or_default();
+        let shows = provider.get("shows").map(chain).unwrap_or_default();
+        row.insert("shows".to_owned(), json!(shows));
+        Value::Object(row)
+    };
+    let all: Vec<Value> = providers.map(row).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    output::print(&rows(&all.into(), ["provider", "status", "shows", ">failures"]))
+}
+
+/// The words for a chain; none for null.
+fn chain(identity: &Value) -> String {
+    let text = |name: &str| identity.get(name).and_then(Value::as_str);
+    match (text("chain_id"), text("genesis_hash")) {
+        (Some(name), Some(genesis)) => format!("{name} (genesis {genesis})"),
+        _ => String::new(),
+    }
 }
 
 /// A key with the fields of its attempt and of its retirement beside its own.

@@ -19,7 +19,7 @@ use kernel::flow::life::Word as _;
 use kernel::ids::{ChainId, Millis};
 use kernel::money::Amount;
 use kernel::operators::LaneName;
-use kernel::ports::chain::FeeBalance;
+use kernel::ports::chain::{ChainIdentity, FeeBalance, ProviderReport, ProviderState};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -50,9 +50,41 @@ pub struct RelayKeys {
     /// Why what the chain has is not known now, where it is not.
     #[schema(example = "TIMEOUT")]
     chain_unknown: Option<String>,
+    /// The chain that this store is bound to; `null` until its providers showed one.
+    identity: Option<RelayChain>,
+    /// The providers of this process, in the order of its settings.
+    providers: Vec<RelayProvider>,
     /// When it was read, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     at: String,
+}
+
+/// Which chain it is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RelayChain {
+    /// The name of the network, as its nodes say it.
+    #[schema(example = "mainnet")]
+    chain_id: String,
+    /// The hash of its first block.
+    #[schema(example = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H")]
+    genesis_hash: String,
+}
+
+/// A provider, as this process saw it last.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RelayProvider {
+    /// Its host and port.
+    #[schema(example = "rpc.example:443")]
+    provider: String,
+    /// `usable`; `wrong_chain`: it showed another chain, and nothing that it says counts; or `unknown`: which chain it
+    /// shows is not known now.
+    #[schema(example = "usable")]
+    status: &'static str,
+    /// The chain that it showed last; `null`: it never did.
+    shows: Option<RelayChain>,
+    /// So many requests in a row had no answer.
+    #[schema(example = 0)]
+    failures: u32,
 }
 
 /// One key. It has at most one open attempt.
@@ -136,7 +168,7 @@ pub(in crate::http) async fn list(
     let account_id = offered(&app)?.intake.account.to_string();
     let acts: Vec<&str> = Act::ALL.iter().map(|act| act.name()).collect();
     let report = app.engine.chain_report(ChainId::NEAR, &acts).await.map_err(silent("lanes"))?;
-    let ChainReport { paused, unexplained, lanes, fees, unasked, at } = report;
+    let ChainReport { paused, unexplained, identity, providers, lanes, fees, unasked, at } = report;
     let near = |units, fees: &FeeBalance| Amount(units).decimal(fees.precision);
     Ok(Json(RelayKeys {
         balance: fees.as_ref().map(|fees| near(fees.units, fees)),
@@ -147,8 +179,24 @@ pub(in crate::http) async fn list(
         paused: paused.into_iter().map(|paused| paused.reason.to_string()).collect(),
         unexplained: unexplained.iter().map(ToString::to_string).collect(),
         keys: lanes.into_iter().map(|lane| key(lane, at)).collect(),
+        identity: identity.map(chain),
+        providers: providers.into_iter().map(provider).collect(),
         at: format::time(at),
     }))
+}
+
+fn chain(ChainIdentity { name, genesis }: ChainIdentity) -> RelayChain {
+    RelayChain { chain_id: name.to_string(), genesis_hash: genesis.to_string() }
+}
+
+fn provider(report: ProviderReport) -> RelayProvider {
+    let ProviderReport { provider, state, shows, failures } = report;
+    let status = match state {
+        ProviderState::Usable => "usable",
+        ProviderState::WrongChain => "wrong_chain",
+        ProviderState::Unknown => "unknown",
+    };
+    RelayProvider { provider: provider.to_string(), status, shows: shows.map(chain), failures }
 }
 
 fn key(lane: LaneReport, now: Millis) -> RelayKey {
@@ -227,7 +275,7 @@ pub(in crate::http) async fn retire(
         (status = 200, body = Done, description = "The chain has it no more: `KEY_GONE`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such key, or the flow is not offered here: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`; or `NOT_POSSIBLE`: it is in use, an attempt has it, a provider shows it, too few answer, or it is proven already"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`; `NOT_POSSIBLE`: it is in use, an attempt has it, a provider shows it, too few answer, or it is proven already; or `WRONG_CHAIN`: what answers is another chain"),
     )
 )]
 pub(in crate::http) async fn prove_gone(

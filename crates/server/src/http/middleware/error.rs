@@ -170,7 +170,8 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::NotPossible
         | Code::AlreadyDecided
         | Code::SecondPersonRequired
-        | Code::BreaksNotAccepted => StatusCode::CONFLICT,
+        | Code::BreaksNotAccepted
+        | Code::WrongChain => StatusCode::CONFLICT,
         Code::NotFound | Code::AccountNotFound => StatusCode::NOT_FOUND,
         Code::Halted | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
         Code::SystemError => StatusCode::INTERNAL_SERVER_ERROR,
@@ -214,6 +215,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::AlreadyDecided
         | Code::SecondPersonRequired
         | Code::BreaksNotAccepted
+        | Code::WrongChain
         | Code::NotFound
         | Code::AccountNotFound
         | Code::Halted
@@ -267,6 +269,9 @@ pub const fn sentence(code: Code) -> &'static str {
         }
         Code::BreaksNotAccepted => {
             "The books do not add up in ways that were not accepted; the HALT stands"
+        }
+        Code::WrongChain => {
+            "The providers are of another chain than this store is bound to; nothing was changed"
         }
         Code::NotFound => "There is nothing here",
         Code::AccountNotFound => "There is no such account",

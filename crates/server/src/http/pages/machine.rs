@@ -10,6 +10,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use engine::ProviderCounts;
+use kernel::ids::ChainId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +30,26 @@ pub struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 3)]
     pub halt: Option<u64>,
-    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`; by the part's name: `journal`, `keys`, `kafka`, `funding`, `spot`, …
+    /// The relay's providers, as this process saw them last; only where it asks any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub providers: Option<ProviderHealth>,
+    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`, for the relay's providers `wrong chain`; by the part's name: `journal`, `keys`, `kafka`, `rpc`, `funding`, `spot`, …
     #[serde(flatten)]
     pub parts: BTreeMap<String, &'static str>,
+}
+
+/// How the providers of the relay's chain do.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProviderHealth {
+    /// So many are named.
+    #[schema(example = 3)]
+    pub configured: usize,
+    /// So many of them show the chain that the store is bound to, and answer.
+    #[schema(example = 2)]
+    pub usable: usize,
+    /// So many of them show another chain: nothing that they say counts.
+    #[schema(example = 1)]
+    pub wrong_chain: usize,
 }
 
 /// Whether the process is up.
@@ -62,6 +81,21 @@ const UNAVAILABLE: &str = "unavailable";
 /// The writers hear nothing of the database, or the lease has run out.
 const NOT_WRITING: &str = "not writing";
 
+/// Providers answer, and none of them is of the right chain.
+const WRONG_CHAIN: &str = "wrong chain";
+
+/// The relay's providers: in a word, and in numbers.
+fn providers(app: &App) -> Option<(&'static str, ProviderHealth)> {
+    let ProviderCounts { configured, usable, wrong_chain } =
+        app.engine.provider_counts(ChainId::NEAR).filter(|counts| counts.configured > 0)?;
+    let part = match (usable, wrong_chain) {
+        (0, 0) => UNAVAILABLE,
+        (0, _) => WRONG_CHAIN,
+        _ => CONNECTED,
+    };
+    Some((part, ProviderHealth { configured, usable, wrong_chain }))
+}
+
 const fn word(connected: bool) -> &'static str {
     if connected { CONNECTED } else { UNAVAILABLE }
 }
@@ -85,13 +119,17 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
         let answers = timeout(TIMEOUT, kafka.probe()).await.is_ok_and(|said| said.is_ok());
         parts.insert("kafka".to_owned(), word(answers));
     }
+    let providers = providers(&app).map(|(part, health)| {
+        parts.insert("rpc".to_owned(), part);
+        health
+    });
     let whole = parts.values().all(|part| *part == CONNECTED);
     let (code, status) = match (app.engine.halted(), whole) {
         (Some(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "halted"),
         (None, true) => (StatusCode::OK, "healthy"),
         (None, false) => (StatusCode::OK, "degraded"),
     };
-    (code, Json(Health { status, halt, parts })).into_response()
+    (code, Json(Health { status, halt, providers, parts })).into_response()
 }
 
 /// 200 while the process turns.

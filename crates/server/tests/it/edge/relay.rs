@@ -2,6 +2,7 @@
 //! does not start.
 
 mod custody;
+mod identity;
 mod keys;
 
 use super::{Served, answer, head, portage, said};

@@ -35,9 +35,17 @@ impl LocalChain {
 
     /// A transaction may be included for so many blocks.
     fn with_validity(validity_period: u64) -> Self {
+        Self::over(Options { validity_period, ..Self::options() })
+    }
+
+    /// Two endpoints, and blocks that come fast.
+    pub(super) fn options() -> Options {
         let blocks = Blocks::Every(Duration::from_millis(150));
-        let options =
-            Options { endpoints: ENDPOINTS, blocks, validity_period, ..Options::default() };
+        Options { endpoints: ENDPOINTS, blocks, ..Options::default() }
+    }
+
+    /// A chain that is started so.
+    pub(super) fn over(options: Options) -> Self {
         let devnet = Devnet::start(options);
         let devnet = devnet.expect("a chain");
         let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).expect("a token");
@@ -55,22 +63,30 @@ impl LocalChain {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 
-    /// The relay over this chain, with so many of its keys.
-    pub(super) fn served(&self, keys: usize) -> Served {
+    /// The settings of a relay over this chain, with so many of its keys.
+    pub(super) fn settings(&self, keys: usize) -> Vec<(&'static str, String)> {
         let keys: Vec<String> =
             self.keys.iter().take(keys).map(|wallet| wallet.key.to_string()).collect();
-        Served::start(&[
-            ("RELAY_ACCOUNT_ID", "relay.devnet"),
-            ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-            ("PORTAGE_RELAY__ASSET", "USDC"),
-            ("NEAR_NETWORK", "localnet"),
-            ("NEAR_RPC_URL", &self.devnet.urls().join(",")),
-            ("RELAY_ACCESS_KEYS", &keys.join(",")),
-        ])
+        vec![
+            ("RELAY_ACCOUNT_ID", "relay.devnet".to_owned()),
+            ("FT_TOKEN_ADDRESS", "usdc.devnet".to_owned()),
+            ("PORTAGE_RELAY__ASSET", "USDC".to_owned()),
+            ("NEAR_NETWORK", "localnet".to_owned()),
+            ("NEAR_RPC_URL", self.devnet.urls().join(",")),
+            ("RELAY_ACCESS_KEYS", keys.join(",")),
+        ]
+    }
+
+    /// The relay over this chain, with so many of its keys.
+    pub(super) fn served(&self, keys: usize) -> Served {
+        let settings = self.settings(keys);
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        Served::start(&settings)
     }
 
     fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
-        (0..ENDPOINTS).map(|at| self.devnet.endpoint(at).expect("an endpoint"))
+        (0..).map_while(|at| self.devnet.endpoint(at))
     }
 
     /// Each endpoint follows this rule too.

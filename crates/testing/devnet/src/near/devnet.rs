@@ -127,6 +127,17 @@ impl Devnet {
         block.map(|block| block.hash).unwrap_or_default()
     }
 
+    /// The name of the chain.
+    pub fn chain_id(&self) -> String {
+        self.node.chain().options.chain_id.clone()
+    }
+
+    /// The hash of its first block, by which two chains of one name are told apart.
+    pub fn genesis_hash(&self) -> CryptoHash {
+        let chain = self.node.chain();
+        chain.block(chain.options.genesis_height).map(|block| block.hash).unwrap_or_default()
+    }
+
     /// Makes so many blocks now, whatever the clock says.
     pub fn advance(&self, blocks: u64) {
         for _ in 0..blocks {

@@ -8,8 +8,8 @@ use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
-    SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain,
+    Proof, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -203,6 +203,14 @@ fn state(attempts: &[Attempt]) -> Vec<S> {
 impl Chain for FaultyChain {
     fn id(&self) -> ChainId {
         self.inner().id()
+    }
+
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
+        Box::pin(async move { self.inner().identity().await })
+    }
+
+    fn bind(&self, identity: &ChainIdentity) {
+        self.inner().bind(identity);
     }
 
     fn cap(&self, act: &str) -> usize {

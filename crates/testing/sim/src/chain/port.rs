@@ -12,13 +12,14 @@ use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, FeeBalance, ForeignUse, KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Payment, Proof, SignRequest, Signed, Unsigned,
+    CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, KEY_ABSENT, LANE_AHEAD, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, Payment, Proof, SignRequest, Signed, Unsigned,
+    WRONG_CHAIN,
 };
 use kernel::record::{Account, Record};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// An adapter that believes two nodes where they agree.
 pub struct SimPort {
@@ -27,6 +28,8 @@ pub struct SimPort {
     flows: Arc<Flows>,
     /// The session of the node that signs for this process.
     session: AtomicU64,
+    /// The chain that the journal of the process is bound to.
+    bound: OnceLock<ChainIdentity>,
 }
 
 impl fmt::Debug for SimPort {
@@ -38,9 +41,26 @@ impl fmt::Debug for SimPort {
 impl SimPort {
     /// The adapter of a process that begins.
     pub fn new(chain: SimChain, flows: Arc<Flows>) -> Self {
-        let port = Self { chain, flows, session: AtomicU64::new(0) };
+        let (session, bound) = (AtomicU64::new(0), OnceLock::new());
+        let port = Self { chain, flows, session, bound };
         port.opens_session();
         port
+    }
+
+    fn shown(&self) -> ChainIdentity {
+        let state = self.chain.now();
+        let (name, genesis) = (state.rules.id.name().into(), format!("{:016x}", state.genesis));
+        ChainIdentity { name, genesis: genesis.into() }
+    }
+
+    /// What every call begins with: it takes a while, and is of the chain that the journal is bound to.
+    async fn reached(&self) -> Result<(), Cause> {
+        breath().await;
+        match self.bound.get() {
+            None => Err(Cause::of(CHAIN_UNBOUND)),
+            Some(bound) if *bound != self.shown() => Err(Cause::of(WRONG_CHAIN)),
+            Some(_) => Ok(()),
+        }
     }
 
     /// A new session: what a fence leaves valid.
@@ -189,6 +209,20 @@ impl Chain for SimPort {
         self.chain.now().rules.id
     }
 
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            match self.bound.get() {
+                Some(bound) if *bound != self.shown() => Err(Cause::of(WRONG_CHAIN)),
+                Some(_) | None => Ok(Some(self.shown())),
+            }
+        })
+    }
+
+    fn bind(&self, identity: &ChainIdentity) {
+        self.bound.get_or_init(|| identity.clone());
+    }
+
     fn cap(&self, _: &str) -> usize {
         self.chain.now().rules.cap
     }
@@ -204,28 +238,28 @@ impl Chain for SimPort {
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>> {
         Box::pin(async move {
-            breath().await;
+            self.reached().await?;
             self.lock(lane, stored, members.first())
         })
     }
 
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         Box::pin(async move {
-            breath().await;
+            self.reached().await?;
             Ok(self.chain.ahead(marks))
         })
     }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(async move {
-            breath().await;
+            self.reached().await?;
             self.chain.foreign(mark)
         })
     }
 
     fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
         Box::pin(async move {
-            breath().await;
+            self.reached().await?;
             Ok(self.chain.lanes_on_chain())
         })
     }
@@ -236,7 +270,7 @@ impl Chain for SimPort {
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
         Box::pin(async move {
-            breath().await;
+            self.reached().await?;
             self.chain.lane_presence(lane, since)
         })
     }
@@ -248,21 +282,25 @@ impl Chain for SimPort {
 
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
         Box::pin(async move {
-            breath().await;
+            self.reached().await?;
             self.signs(request)
         })
     }
 
     fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
         Box::pin(async move {
-            breath().await;
+            if let Err(cause) = self.reached().await {
+                return vec![Err(cause); attempts.len()];
+            }
             attempts.iter().map(|attempt| self.sends(attempt)).collect()
         })
     }
 
     fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
         Box::pin(async move {
-            breath().await;
+            if let Err(cause) = self.reached().await {
+                return vec![Proof::NotYet(cause); attempts.len()];
+            }
             let proof = |attempt: &Attempt| {
                 let names: Vec<_> = attempt.forms.iter().map(|form| form.name.clone()).collect();
                 let views = self.chain.views(&attempt.lane, &names);

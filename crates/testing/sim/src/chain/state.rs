@@ -83,6 +83,8 @@ pub(super) struct State {
     /// The number of the last block.
     pub height: u64,
     began: u64,
+    /// What the first block is told from others by.
+    pub genesis: u64,
     /// What the bytes of each form say, by its name.
     pub signed: BTreeMap<Arc<[u8]>, Transaction>,
     /// What was given to the network, in order. Where the node signs, each call is another one.
@@ -332,6 +334,7 @@ impl SimChain {
             draws: SplitMix(seed ^ 0x0ff1_ce0f_f1ce_0ff1),
             height: 0,
             began: clock.now(),
+            genesis: seed,
             signed: BTreeMap::new(),
             sent: Vec::new(),
             broadcasts: BTreeMap::new(),
@@ -354,6 +357,11 @@ impl SimChain {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.advance(self.clock.now());
         state
+    }
+
+    /// Its nodes show this first block from now on, by which it is told from other chains of its name.
+    pub fn shows_genesis(&self, genesis: u64) {
+        self.now().genesis = genesis;
     }
 
     /// An account that can hold the token.

@@ -6,8 +6,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
-    SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent,
+    LanesOnChain, Proof, ProviderReport, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -23,6 +23,14 @@ pub trait ChainWrapper: Send + Sync {
     /// In the place of [`Chain::rests_for`].
     fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
         self.inner().rests_for(act, record)
+    }
+    /// In the place of [`Chain::identity`].
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
+        self.inner().identity()
+    }
+    /// In the place of [`Chain::bind`].
+    fn bind(&self, identity: &ChainIdentity) {
+        self.inner().bind(identity);
     }
     /// In the place of [`Chain::next_lock`].
     fn next_lock<'a>(
@@ -80,6 +88,15 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn lanes(&self, act: &str) -> Vec<Arc<str>> {
         self.0.inner().lanes(act)
+    }
+    fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
+        self.0.identity()
+    }
+    fn bind(&self, identity: &ChainIdentity) {
+        self.0.bind(identity);
+    }
+    fn providers(&self) -> Vec<ProviderReport> {
+        self.0.inner().providers()
     }
     fn concerns(&self) -> Vec<Concern> {
         self.0.concerns()

@@ -1,6 +1,7 @@
 //! Flows that send, over the simulated chain. It links no real store, so that it is quick to build.
 
 mod foreign;
+mod identity;
 mod operators;
 mod page;
 mod relay;

@@ -35,6 +35,10 @@ impl ChainSite for Site {
     fn port(&self) -> Arc<dyn Chain> {
         Arc::new(SimPort::new(self.chain.clone(), Arc::new(flows::registry())))
     }
+    fn port_elsewhere(&self) -> Arc<dyn Chain> {
+        let other = SimChain::new(self.rules, Arc::new(self.sim.clone()), 8);
+        Arc::new(SimPort::new(other, Arc::new(flows::registry())))
+    }
     fn act(&self) -> (&'static str, &'static str) {
         ("relay", "ft_transfer")
     }

@@ -4,7 +4,7 @@ use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::Id;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, LaneMark, LaneSpent};
+use kernel::ports::chain::{Chain, ChainIdentity, LaneMark, LaneSpent};
 use kernel::ports::clock::Clock;
 use sim::chain::{
     ChainCall, ChainRules, ChainService, ChainTrouble, Locking, Moment, SimChain, relay_terms,
@@ -17,11 +17,11 @@ use sim::world::Sim;
 use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
 
-const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
+pub(super) const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
 
-struct Cluster {
-    service: ChainService,
+pub(super) struct Cluster {
+    pub(super) service: ChainService,
     place: Place,
 }
 
@@ -36,7 +36,7 @@ impl Cluster {
         Self { service, place }
     }
 
-    fn new(rules: ChainRules, seed: u64) -> Self {
+    pub(super) fn new(rules: ChainRules, seed: u64) -> Self {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
@@ -51,16 +51,16 @@ impl Cluster {
         Self { service, place }
     }
 
-    fn join(&self, number: u64) -> ChainWorker {
+    pub(super) fn join(&self, number: u64) -> ChainWorker {
         joined(&self.service, &self.place, number)
     }
 
     /// Opens a transfer to each receiver at this worker.
-    fn pays(&self, worker: &ChainWorker, receivers: &'static [&'static str]) -> Vec<Id> {
+    pub(super) fn pays(&self, worker: &ChainWorker, receivers: &'static [&'static str]) -> Vec<Id> {
         self.pays_for(worker, "to", receivers)
     }
 
-    fn pays_for(
+    pub(super) fn pays_for(
         &self,
         worker: &ChainWorker,
         key: &str,
@@ -83,8 +83,26 @@ impl Cluster {
         opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
     }
 
+    /// The names of the states of these.
+    pub(super) fn states(&self, worker: &ChainWorker, ids: &[Id]) -> Vec<&'static str> {
+        let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
+        let read = worker.sim.block_on(async move { journal.get(asked).await });
+        let Ok(Ok(records)) = read else { panic!("{read:?}") };
+        let name =
+            |r: &kernel::record::Record| self.service.flows.table(r.flow).state(r.head.state).name;
+        records.iter().map(name).collect()
+    }
+
+    /// The chain that the journal is bound to, as a worker shows it.
+    pub(super) fn bound(&self, worker: &ChainWorker) -> Option<ChainIdentity> {
+        let (engine, chain) = (worker.process.engine.clone(), self.service.chain_id());
+        let report = worker.sim.block_on(async move { engine.chain_report(chain, &[]).await });
+        let Ok(Ok(report)) = report else { panic!("{report:?}") };
+        report.identity
+    }
+
     #[track_caller]
-    fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
+    pub(super) fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
         self.service.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());

@@ -49,6 +49,7 @@ pages! {
     AlreadyDecided = "ALREADY_DECIDED",
     SecondPersonRequired = "SECOND_PERSON_REQUIRED",
     BreaksNotAccepted = "BREAKS_NOT_ACCEPTED",
+    WrongChain = "WRONG_CHAIN",
     NotFound = "NOT_FOUND",
     AccountNotFound = "ACCOUNT_NOT_FOUND",
     Halted = "HALTED",

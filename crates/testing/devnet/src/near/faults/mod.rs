@@ -44,6 +44,8 @@ pub enum Fault {
     Nonce { nonce: u64 },
     /// The account is shown without this access key, whatever the chain holds.
     HiddenKey { key: PublicKey },
+    /// The node is shown as one of another chain: of this name, with this first block.
+    OtherChain { chain_id: String, genesis_hash: CryptoHash },
     /// The answer is this body under this HTTP status; the request is not carried out.
     Answer { code: u16, body: Value },
 }
@@ -60,6 +62,7 @@ impl Fault {
             Self::Outcome { .. } | Self::Silent => {
                 STATUS.contains(&method) || SENDS.contains(&method)
             }
+            Self::OtherChain { .. } => method == "status",
             Self::Nonce { .. } | Self::HiddenKey { .. } => method == "query",
             Self::DropReply
             | Self::Refuse

@@ -1,6 +1,7 @@
 //! `block`, `chunk`, `gas_price`, `status` and the protocol's configuration.
 
 use super::EndpointState;
+use crate::near::faults::Fault;
 use near_chain_configs::{GenesisConfig, ProtocolConfig, ProtocolConfigView};
 use near_crypto::{KeyType, PublicKey};
 use near_jsonrpc_primitives::{
@@ -133,7 +134,7 @@ pub(super) fn protocol_config(
     written(&ProtocolConfigView::from(ProtocolConfig { genesis_config, runtime_config }))
 }
 
-pub(super) fn status(endpoint: &EndpointState) -> Result<Value, RpcError> {
+pub(super) fn status(endpoint: &EndpointState, lie: Option<&Fault>) -> Result<Value, RpcError> {
     let seen = endpoint.seen();
     let chain = endpoint.node.chain();
     let gone = || RpcError::serialization_error("no such block".to_owned());
@@ -141,6 +142,10 @@ pub(super) fn status(endpoint: &EndpointState) -> Result<Value, RpcError> {
     let genesis = chain.block(chain.options.genesis_height).ok_or_else(gone)?;
     let key = PublicKey::empty(KeyType::ED25519);
     let view = chain.block_view(head, endpoint.node.author());
+    let (chain_id, genesis_hash) = match lie {
+        Some(Fault::OtherChain { chain_id, genesis_hash }) => (chain_id.clone(), *genesis_hash),
+        _ => (chain.options.chain_id.clone(), genesis.hash),
+    };
     written(&StatusResponse {
         version: near_primitives::version::Version {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -148,7 +153,7 @@ pub(super) fn status(endpoint: &EndpointState) -> Result<Value, RpcError> {
             commit: "unknown".to_owned(),
             rustc_version: "unknown".to_owned(),
         },
-        chain_id: chain.options.chain_id.clone(),
+        chain_id,
         protocol_version: PROTOCOL_VERSION,
         latest_protocol_version: PROTOCOL_VERSION,
         rpc_addr: Some(endpoint.address.clone()),
@@ -170,7 +175,7 @@ pub(super) fn status(endpoint: &EndpointState) -> Result<Value, RpcError> {
         node_public_key: key.clone(),
         node_key: Some(key),
         uptime_sec: 0,
-        genesis_hash: genesis.hash,
+        genesis_hash,
         detailed_debug_status: None,
     })
 }

@@ -77,7 +77,7 @@ impl EndpointState {
         let Ok(body) = to_bytes(Body::new(body), LONGEST_BODY).await else { return Err(Closed) };
         match (&parts.method, parts.uri.path()) {
             (&Method::POST, "/") => self.call(&body).await,
-            (&Method::GET, "/status") => match blocks::status(&self) {
+            (&Method::GET, "/status") => match blocks::status(&self, None) {
                 Ok(status) => Ok(reply(StatusCode::OK, &status)),
                 Err(error) => Ok(reply(http_status(&error), &json!(error))),
             },
@@ -145,7 +145,7 @@ impl EndpointState {
             Request::Chunk(reference) => blocks::chunk(self, &reference),
             Request::ProtocolConfig(reference) => blocks::protocol_config(self, &reference),
             Request::GasPrice(block_id) => blocks::gas_price(self, block_id),
-            Request::Status => blocks::status(self),
+            Request::Status => blocks::status(self, lie.as_ref()),
         }
     }
 

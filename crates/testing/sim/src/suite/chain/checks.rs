@@ -4,7 +4,7 @@ use super::Fresh;
 use super::fixture::{ChainFixture, all_dead, all_done};
 use kernel::answer::Answer;
 use kernel::attempt::Purpose;
-use kernel::ports::chain::{LANE_AHEAD, Proof, Signed};
+use kernel::ports::chain::{CHAIN_UNBOUND, LANE_AHEAD, Proof, Signed, WRONG_CHAIN};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ macro_rules! checks {
     ($($check:ident),* $(,)?) => {
         pub(super) async fn run(fresh: &impl Fresh) {
             $(
-                let fixture = ChainFixture::open(stringify!($check), fresh());
+                let fixture = ChainFixture::open(stringify!($check), fresh()).await;
                 Box::pin($check(&fixture)).await;
             )*
         }
@@ -33,6 +33,9 @@ checks![
     what_expired_is_paid_once_or_dead,
     every_attempt_has_a_lock_of_its_own,
     a_key_that_is_used_elsewhere_is_noticed,
+    each_process_is_shown_the_same_chain,
+    nothing_is_known_before_the_journal_is_bound,
+    another_chain_is_not_worked_with,
 ];
 
 async fn a_form_says_what_it_pays(f: &ChainFixture) {
@@ -103,7 +106,7 @@ async fn identical_bytes_pay_once(f: &ChainFixture) {
 async fn another_process_proves_it_too(f: &ChainFixture) {
     let attempt = f.stored(f.members(2), None).await;
     f.send(&attempt).await;
-    let next = ChainFixture::open("another_process_proves_it_too", f.site.clone());
+    let next = ChainFixture::open("another_process_proves_it_too", f.site.clone()).await;
     let mut attempt = attempt;
     let verdicts = next.see_through(&mut attempt, true).await;
     f.holds(all_done(&verdicts), "all are done", &verdicts);
@@ -181,4 +184,28 @@ async fn a_key_that_is_used_elsewhere_is_noticed(f: &ChainFixture) {
     let next = f.port.next_lock(&f.lane(), Some(&attempt.lock), &f.members(1)).await;
     let noticed = matches!(&next, Err(cause) if cause.class == LANE_AHEAD);
     f.holds(noticed, "the chain is ahead of every stored attempt", &next);
+}
+
+async fn each_process_is_shown_the_same_chain(f: &ChainFixture) {
+    let identity = f.identity().await;
+    f.holds(!identity.name.is_empty() && !identity.genesis.is_empty(), "it is named", &identity);
+    let next = f.site.port().identity().await;
+    f.same("the chain that another process is shown", &next, &Ok(Some(identity.clone())));
+    let other = f.site.port_elsewhere().identity().await;
+    let other = other.ok().flatten();
+    let told_apart = other.as_ref().is_some_and(|other| *other != identity);
+    f.holds(told_apart, "another chain is told from it", &other);
+}
+
+async fn nothing_is_known_before_the_journal_is_bound(f: &ChainFixture) {
+    f.idle_with(f.site.port(), CHAIN_UNBOUND).await;
+}
+
+async fn another_chain_is_not_worked_with(f: &ChainFixture) {
+    let port = f.site.port_elsewhere();
+    port.bind(&f.identity().await);
+    let shown = port.identity().await;
+    let refused = matches!(&shown, Err(cause) if cause.class == WRONG_CHAIN);
+    f.holds(refused, "it is not the one that the journal is bound to", &shown);
+    f.idle_with(port, WRONG_CHAIN).await;
 }

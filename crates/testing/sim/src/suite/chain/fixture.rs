@@ -1,10 +1,10 @@
 //! The engine's part in a check: what it signs, stores in RAM, sends and asks.
 
 use super::ChainSite;
-use kernel::answer::Answer;
+use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
 use kernel::ids::FlowId;
-use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{Chain, ChainIdentity, LaneMark, Proof, SignRequest, Signed, Unsigned};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -19,9 +19,54 @@ pub(super) struct ChainFixture {
 }
 
 impl ChainFixture {
-    pub(super) fn open(check: &'static str, site: Arc<dyn ChainSite>) -> Self {
+    pub(super) async fn open(check: &'static str, site: Arc<dyn ChainSite>) -> Self {
         let port = site.port();
-        Self { check, site, port }
+        let fixture = Self { check, site, port };
+        let identity = fixture.identity().await;
+        fixture.port.bind(&identity);
+        fixture
+    }
+
+    /// Which chain its providers show.
+    pub(super) async fn identity(&self) -> ChainIdentity {
+        let shown = self.port.identity().await;
+        self.holds(matches!(shown, Ok(Some(_))), "it shows which chain it is", &shown);
+        let none = || ChainIdentity { name: "".into(), genesis: "".into() };
+        shown.ok().flatten().unwrap_or_else(none)
+    }
+
+    /// Fails the check where an adapter answers, signs, sends or proves anything, for another reason than this.
+    pub(super) async fn idle_with(&self, port: Arc<dyn Chain>, why: &'static str) {
+        let attempt = self.stored(self.members(1), None).await;
+        let members = attempt.members.clone();
+        let other = Self { check: self.check, site: self.site.clone(), port };
+        let not = |what: &str, cause: Option<Cause>| {
+            let class = cause.as_ref().map(|cause| cause.class);
+            self.holds(class == Some(why), &format!("{what} is refused with {why}"), &cause);
+        };
+        let lock = other.port.next_lock(&self.lane(), None, &members).await;
+        not("a lock", lock.err());
+        let signed = other.sign((&attempt.lock, Purpose::Pay), &members, Vec::new()).await;
+        not("a form", signed.err().map(|unsigned| unsigned.cause));
+        let one = std::slice::from_ref(&attempt);
+        not("a send", other.port.broadcast(one).await.pop().and_then(Result::err));
+        let anchor = attempt.forms.first().and_then(|form| form.anchor);
+        let mark = LaneMark { lane: self.lane(), lock: attempt.lock.clone(), anchor };
+        not("what is ahead", other.port.ahead(std::slice::from_ref(&mark)).await.err());
+        not("foreign use", other.port.foreign(&mark).await.err());
+        not("the lanes on the chain", other.port.lanes_on_chain().await.err());
+        not("the presence of a lane", other.port.lane_presence(&self.lane(), None).await.err());
+        // it landed, and that is proven by an adapter that may say so alone
+        self.send(&attempt).await;
+        self.site.settle().await;
+        match other.prove(&attempt).await {
+            Proof::NotYet(cause) => not("a proof", Some(cause)),
+            proof @ (Proof::Closed(_) | Proof::Form(_)) => {
+                self.holds(false, "nothing is proven", &proof);
+            }
+        }
+        self.holds(all_done(&self.see_through(&mut attempt.clone(), true).await), "it is paid", &0);
+        self.same("payments", &self.paid(&members).await, &vec![1]);
     }
 
     /// Fails the check with what was seen, where it does not hold.

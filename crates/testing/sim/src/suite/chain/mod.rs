@@ -15,8 +15,10 @@ use std::sync::Arc;
 /// One chain with the accounts that the checks need, and the time that passes on it. Nothing goes wrong on
 /// it but what a check asks for.
 pub trait ChainSite: Send + Sync {
-    /// A new adapter over the chain, as a process that begins has it.
+    /// A new adapter over the chain, as a process that begins has it: it is bound to no chain yet.
     fn port(&self) -> Arc<dyn Chain>;
+    /// A new adapter with the same settings, whose providers are of another chain of that name.
+    fn port_elsewhere(&self) -> Arc<dyn Chain>;
     /// The flow and the act that the checks make: a payment.
     fn act(&self) -> (&'static str, &'static str);
     /// A transfer to a receiver that can be paid; each is another one.

@@ -1,0 +1,188 @@
+//! Which chain it is: the journal is bound once to the first one that providers show, before anything is signed, and no
+//! other is worked with from then on.
+//!
+//! The row is written once and never changed. What each port does with it is its own part: nothing counts that another
+//! chain says.
+
+use crate::Engine;
+use crate::attempts::ChainPool;
+use crate::pipeline::select::caught;
+use crate::tasks::Background;
+use kernel::answer::Cause;
+use kernel::ids::{ChainId, Millis};
+use kernel::ports::chain::ChainIdentity;
+use kernel::ports::journal::Resource;
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// Providers are asked again after so many milliseconds, whether or not anything is sent.
+const EVERY: Millis = 30_000;
+
+/// The name of the row that a journal is bound to a chain by.
+pub(crate) fn identity_name(chain: ChainId) -> Arc<str> {
+    format!("chain:{}", chain.name()).into()
+}
+
+fn value(identity: &ChainIdentity) -> Arc<str> {
+    json!({ "name": &*identity.name, "genesis": &*identity.genesis }).to_string().into()
+}
+
+/// The identity of a row.
+///
+/// # Errors
+/// `IDENTITY_UNREADABLE`: it is none of this release's, so that no chain is known to be the right one.
+fn read(row: &Resource) -> Result<ChainIdentity, Cause> {
+    let value: Option<Value> = serde_json::from_str(&row.value).ok();
+    let text = |name: &str| value.as_ref()?.get(name)?.as_str().map(Arc::<str>::from);
+    match (text("name"), text("genesis")) {
+        (Some(name), Some(genesis)) => Ok(ChainIdentity { name, genesis }),
+        _ => Err(Cause::because("IDENTITY_UNREADABLE", row.value.clone())),
+    }
+}
+
+/// What is known of the binding.
+#[derive(Debug, Clone, Default)]
+enum Binding {
+    /// Nothing yet: nothing is signed.
+    #[default]
+    Open,
+    /// The chain is none that could be told from another.
+    NoIdentity,
+    Bound(ChainIdentity),
+}
+
+/// The chain that the journal is bound to, as this process read it.
+#[derive(Debug, Default)]
+pub(crate) struct ChainBinding {
+    state: Mutex<Binding>,
+    changed: Notify,
+}
+
+impl ChainBinding {
+    fn state(&self) -> Binding {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, state: Binding) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.changed.notify_waiters();
+    }
+
+    /// The chain that the journal is bound to; `None`: it is not yet, or the chain has no identity.
+    pub(crate) fn bound(&self) -> Option<ChainIdentity> {
+        match self.state() {
+            Binding::Bound(identity) => Some(identity),
+            Binding::Open | Binding::NoIdentity => None,
+        }
+    }
+
+    /// Waits until it is known with which chain work goes on.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if !matches!(self.state(), Binding::Open) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Engine {
+    /// Finds out which chain each is, and looks at its providers from then on: in each process, also in one that
+    /// only takes in.
+    pub(crate) fn begin_identities(self: &Arc<Self>) {
+        for pool in self.attempts.pools() {
+            let watch = self.clone().run_identity(pool.clone());
+            self.parts.spawn.spawn(Background::ChainIdentity.task(), Box::pin(watch));
+        }
+    }
+
+    async fn run_identity(self: Arc<Self>, pool: Arc<ChainPool>) {
+        let mut tries = 0_u32;
+        loop {
+            let wait = match self.look_at_identity(&pool).await {
+                Ok(()) => {
+                    tries = 0;
+                    EVERY
+                }
+                Err(cause) => {
+                    let chain = pool.id().name();
+                    tracing::warn!(chain, %cause, "which chain it is, is not proven: nothing is signed for it");
+                    tries = tries.saturating_add(1);
+                    let wait = self.due(tries).saturating_sub(self.parts.journal.now());
+                    wait.clamp(1, EVERY)
+                }
+            };
+            self.parts.clock.sleep(wait).await;
+        }
+    }
+
+    /// One look: the journal is bound, or the providers show what it is bound to.
+    async fn look_at_identity(&self, pool: &ChainPool) -> Result<(), Cause> {
+        if let Binding::Open = pool.binding.state() {
+            let stored = self.parts.journal.resource(identity_name(pool.id())).await?;
+            if let Some(row) = stored {
+                self.bound_to(pool, read(&row)?);
+            }
+        }
+        let shown = caught(async { pool.port.identity().await }).await;
+        let shown = shown.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
+        match (pool.binding.state(), shown) {
+            (Binding::Open, Some(shown)) => self.bind_journal(pool, shown).await,
+            (Binding::Open, None) => {
+                pool.binding.set(Binding::NoIdentity);
+                Ok(())
+            }
+            (Binding::Bound(_) | Binding::NoIdentity, _) => Ok(()),
+        }
+    }
+
+    /// Binds the journal to the first chain that it meets. Where another process was first, its chain counts.
+    async fn bind_journal(&self, pool: &ChainPool, shown: ChainIdentity) -> Result<(), Cause> {
+        let name = identity_name(pool.id());
+        let guard = Guard::Resource { name: name.clone(), version: 0 };
+        let put = Put::Resource { name, value: value(&shown) };
+        let unit = Unit::guarded(vec![guard], vec![put]);
+        match self.parts.journal.write(vec![unit]).await.pop() {
+            Some(Wrote::Written(_)) => {
+                self.bound_to(pool, shown);
+                Ok(())
+            }
+            Some(Wrote::Lost(_)) => Err(Cause::of("BOUND_BY_ANOTHER")),
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
+        }
+    }
+
+    fn bound_to(&self, pool: &ChainPool, identity: ChainIdentity) {
+        tracing::info!(chain = pool.id().name(), %identity, "the chain that this store is bound to");
+        pool.port.bind(&identity);
+        pool.binding.set(Binding::Bound(identity));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{identity_name, read, value};
+    use kernel::ids::ChainId;
+    use kernel::ports::chain::ChainIdentity;
+    use kernel::ports::journal::Resource;
+
+    fn row(value: &str) -> Resource {
+        Resource { name: identity_name(ChainId(20)), version: 1, value: value.into() }
+    }
+
+    /// Turns red where a row that cannot be read counts as none: the journal would be bound anew.
+    #[test]
+    fn a_binding_reads_what_it_writes_and_nothing_else() {
+        let identity = ChainIdentity { name: "mainnet".into(), genesis: "EPn".into() };
+        assert_eq!(&*row("").name, "chain:NEAR");
+        assert_eq!(read(&row(&value(&identity))), Ok(identity));
+        for other in ["", "{}", r#"{"name":"mainnet"}"#, r#"{"name":1,"genesis":"x"}"#, "null"] {
+            assert_eq!(read(&row(other)).map_err(|cause| cause.class), Err("IDENTITY_UNREADABLE"));
+        }
+    }
+}
