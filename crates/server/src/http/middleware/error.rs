@@ -100,7 +100,7 @@ impl Refusal {
             None => Some(self.code),
         };
         if let Some(code) = page {
-            body.insert("docs".to_owned(), errors::address(code).into());
+            body.insert("docs".to_owned(), errors::address(code.name()).into());
         }
         body.extend(self.details.clone());
         body
