@@ -219,6 +219,12 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
                 "An amount is a positive whole number of base units, in digits",
             );
         }
+        if code == Code::SameAccount {
+            return Refusal::because(
+                code,
+                "`receiver_id` is the relay's own account, which pays: a token's contract pays no account from itself",
+            );
+        }
         if code == Code::AmountTooLarge {
             return Refusal::because(code, "The amount is above the most of one transfer");
         }

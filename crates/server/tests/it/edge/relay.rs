@@ -1,6 +1,7 @@
 //! The relay by the binary, without keys: what it took in outlives a kill, on both stores, and half a relay
 //! does not start.
 
+mod cancelled;
 mod custody;
 mod keys;
 
