@@ -175,15 +175,15 @@ pub(in crate::cli) struct ResumeArgs {
     action: ActionArgs,
 }
 
-/// Hold a flow, a ledger, an asset or an account where it stands.
+/// Hold a flow, a ledger, a chain, an asset, an account or a group where it stands.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage ops pause ledger SPOT --reason \"maintenance\"\n  portage ops pause account 4001/SPOT --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct PauseArgs {
-    /// `flow`, `ledger`, `asset`, `account` or `group`.
+    /// `flow`, `ledger`, `chain`, `asset`, `account` or `group`.
     kind: String,
-    /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
+    /// Which one: `internal`, `SPOT`, `NEAR`, `USDT`, `4001/SPOT`, `audit-group`.
     name: String,
     #[command(flatten)]
     action: ActionArgs,
