@@ -3,6 +3,7 @@
 
 use super::rpc::PROVIDERS_DISAGREE;
 use kernel::answer::Cause;
+use kernel::code::Code;
 use kernel::ids::{Day, Millis};
 use kernel::operators::Severity;
 use kernel::ports::chain::Concern;
@@ -20,6 +21,8 @@ pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract says that it is paused.
 pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
+/// The relay's account or its token's contract is not what the settings say.
+pub(super) const TOKEN_CONTRACT_INVALID: &str = Code::TokenContractInvalid.name();
 /// A final transaction moved more than its members were paid.
 pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -44,7 +47,9 @@ pub(super) struct Concerns(Mutex<BTreeMap<&'static str, Sighting>>);
 /// How much a kind matters.
 pub(super) fn severity(kind: &str) -> Severity {
     match kind {
-        NEAR_LOW | PROVIDERS_DISAGREE | TREASURY_SHORT | TOKEN_PAUSED => Severity::Critical,
+        NEAR_LOW | PROVIDERS_DISAGREE | TREASURY_SHORT | TOKEN_PAUSED | TOKEN_CONTRACT_INVALID => {
+            Severity::Critical
+        }
         _ => Severity::Warning,
     }
 }

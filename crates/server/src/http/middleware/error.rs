@@ -172,7 +172,9 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::SecondPersonRequired
         | Code::BreaksNotAccepted => StatusCode::CONFLICT,
         Code::NotFound | Code::AccountNotFound => StatusCode::NOT_FOUND,
-        Code::Halted | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Halted | Code::TokenContractInvalid | Code::Overloaded => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Code::SystemError => StatusCode::INTERNAL_SERVER_ERROR,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -217,6 +219,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::NotFound
         | Code::AccountNotFound
         | Code::Halted
+        | Code::TokenContractInvalid
         | Code::SystemError
         | Code::MethodNotAllowed
         | Code::UnsupportedMediaType => None,
@@ -272,6 +275,9 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::AccountNotFound => "There is no such account",
         Code::Halted => {
             "HALT: no money moves until persons have looked and resume it; nothing was begun"
+        }
+        Code::TokenContractInvalid => {
+            "The relay cannot pay: the chain has not the account or the token's contract of its settings; nothing was begun"
         }
         Code::Overloaded => "Too much is under way; nothing was begun, try again later",
         Code::SystemError => "Something broke on our side",

@@ -4,6 +4,7 @@
 mod cancelled;
 mod custody;
 mod keys;
+mod token_check;
 
 use super::{Served, answer, head, portage, said};
 use serde_json::{Value, json};

@@ -53,6 +53,7 @@ pages! {
     NotFound = "NOT_FOUND",
     AccountNotFound = "ACCOUNT_NOT_FOUND",
     Halted = "HALTED",
+    TokenContractInvalid = "TOKEN_CONTRACT_INVALID",
     Overloaded = "OVERLOADED",
     SystemError = "SYSTEM_ERROR",
     MethodNotAllowed = "METHOD_NOT_ALLOWED",
