@@ -10,8 +10,9 @@ const FIXED: (&str, &str) = ("5000", "40");
 
 /// How long new seeds are played, in seconds.
 const SECONDS: &str = "60";
-/// The first seed of account transfers that is always played, and how long new ones are played, in seconds.
-const ACCOUNT: (&str, &str) = ("5000", "10");
+/// The campaigns of drawn cases, by their flags. The same seeds are always played, then new ones for so many seconds.
+const DRAWN: [&str; 2] = ["--account", "--chains"];
+const DRAWN_SECONDS: &str = "10";
 /// So many seeds for each second of the clock.
 const EACH: u64 = 1_000;
 
@@ -28,12 +29,15 @@ pub(crate) fn after_tests() -> Outcome {
     let (first, many) = FIXED;
     println!("the kept seeds, then {many} from {first} on");
     play(&["--kept", KEPT, "--from", first, "--runs", many])?;
-    let first = fresh(clock()).to_string();
-    println!("new seeds, by the clock: from {first} on");
-    play(&["--from", &first, "--seconds", SECONDS])?;
-    println!("account transfers: {many} runs from {}, then new seeds", ACCOUNT.0);
-    play(&["--account", "--from", ACCOUNT.0, "--runs", many])?;
-    play(&["--account", "--from", &first, "--seconds", ACCOUNT.1])
+    let new = fresh(clock()).to_string();
+    println!("new seeds, by the clock: from {new} on");
+    play(&["--from", &new, "--seconds", SECONDS])?;
+    for flag in DRAWN {
+        println!("{flag}: {many} runs from {first} on, then new seeds");
+        play(&[flag, "--from", first, "--runs", many])?;
+        play(&[flag, "--from", &new, "--seconds", DRAWN_SECONDS])?;
+    }
+    Ok(())
 }
 
 fn play(args: &[&str]) -> Outcome {

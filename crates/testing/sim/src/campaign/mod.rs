@@ -9,9 +9,9 @@
 //! end. The [`Oracles`] looks at every durable write, every effect and every answer. The same
 //! [`Options`] are the same run, to the last call.
 
-mod account;
 mod clients;
 mod connection;
+mod drawn;
 mod env;
 mod fault_plan;
 mod fault_rates;

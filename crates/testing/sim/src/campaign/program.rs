@@ -1,6 +1,6 @@
 //! The command: one run by its seed, or runs on all cores for so many minutes.
 
-use super::account;
+use super::drawn::DrawnFlows;
 use super::mutations::MutatedBuild;
 use super::search::{names, search};
 use super::{Build, Counts, Options, run, shrunk, within};
@@ -30,7 +30,8 @@ pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// What was asked for on the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Program {
-    account: bool,
+    /// The flows whose cases are drawn; none: internal transfers, whose knobs are drawn.
+    drawn: Option<DrawnFlows>,
     pub(super) seed: Option<u64>,
     with: Vec<String>,
     pub(super) trace: bool,
@@ -54,26 +55,28 @@ impl Program {
         let mut words = args.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--account" => program.account = true,
                 "--trace" => program.trace = true,
                 "--wrongs" => program.wrongs = true,
-                _ => program.valued(word, words.next())?,
+                _ => match DrawnFlows::of_flag(word) {
+                    Some(flows) => program.drawn = Some(flows),
+                    None => program.valued(word, words.next())?,
+                },
             }
         }
         Ok(program)
     }
 
-    /// Whether the campaign of account transfers can do what was asked for.
+    /// Whether a campaign of drawn cases can do what was asked for.
     ///
     /// # Errors
     /// Which word means nothing there.
-    pub(super) fn fits_account(&self) -> Result<(), String> {
+    pub(super) fn fits_drawn(&self, flag: &str) -> Result<(), String> {
         let turned = self.kept.iter().any(|kept| !kept.turned().is_empty());
         if turned || !self.with.is_empty() {
-            return Err("--account has no knobs".to_owned());
+            return Err(format!("{flag} has no knobs"));
         }
         if self.wrongs {
-            return Err("--account takes one wrong build: --wrong NAME".to_owned());
+            return Err(format!("{flag} takes one wrong build: --wrong NAME"));
         }
         Ok(())
     }
@@ -130,8 +133,8 @@ fn kept(text: &str) -> Result<Vec<Options>, String> {
 
 /// Does what was asked for; false where something is wrong.
 pub fn main(program: &Program, plain: &Make, say: &Say) -> bool {
-    if program.account {
-        return account::main(program, say);
+    if let Some(flows) = program.drawn {
+        return flows.main(program, say);
     }
     let make = match &program.wrong {
         Some(name) => mutated(plain.clone(), name.as_str().into()),
@@ -334,7 +337,7 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, Options, Program, kept, sober};
+    use super::{Counts, DrawnFlows, Options, Program, kept, sober};
     use crate::campaign::Knob;
 
     fn read(line: &str) -> Result<Program, String> {
@@ -349,10 +352,14 @@ mod tests {
         assert_eq!(program.with, ["a=1", "b=2"]);
         assert_eq!(read("--minutes 3").unwrap().minutes, 3);
         assert!(read("--wrongs").unwrap().wrongs);
-        let account = read("--account --seed 7").unwrap();
-        assert_eq!((account.account, account.fits_account()), (true, Ok(())));
-        assert!(read("--account --seed 7 --with a=1").unwrap().fits_account().is_err());
-        assert!(read("--account --wrongs").unwrap().fits_account().is_err());
+        for (flag, flows) in [("--account", DrawnFlows::Account), ("--chains", DrawnFlows::Chains)]
+        {
+            let read = |rest: &str| read(&format!("{flag} {rest}")).unwrap();
+            let one = read("--seed 7");
+            assert_eq!((one.drawn, one.fits_drawn(flag)), (Some(flows), Ok(())));
+            assert!(read("--seed 7 --with a=1").fits_drawn(flag).is_err());
+            assert!(read("--wrongs").fits_drawn(flag).is_err());
+        }
         for wrong in ["--seed", "--seed x", "--what 1", "what"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -70,6 +70,11 @@ impl ChainRules {
     pub const fn rough(locking: Locking) -> Self {
         Self { reorganises: 3, loses: 3, misleads: 4, ..Self::calm(locking) }
     }
+
+    /// Whether it takes blocks back, loses transactions or has nodes that lie.
+    pub const fn is_rough(&self) -> bool {
+        self.reorganises > 0 || self.loses > 0 || self.misleads > 0
+    }
 }
 
 pub(super) struct State {

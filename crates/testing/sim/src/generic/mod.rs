@@ -7,12 +7,16 @@
 
 pub mod account;
 pub mod chain;
+mod draws;
 mod next_death;
 pub(crate) mod play;
 pub mod relay;
 pub mod swaps;
+mod worker_end;
 
+pub use draws::Played;
 pub use next_death::NextDeath;
+pub use worker_end::WorkerEnd;
 
 use crate::disk::{DiskFault, SimDisk};
 use crate::journal::{Fault, Place};

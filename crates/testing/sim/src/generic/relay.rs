@@ -4,13 +4,16 @@
 //! it, each member is paid exactly once where it is COMPLETED and never otherwise.
 
 use super::chain::{ChainCase, ChainClient, ChainTrial, Harm, join};
+use super::draws::{one_of, within};
 use crate::chain::{ChainFlow, ChainRules, Paid, SimChain, relay_terms};
+use crate::world::SplitMix;
 use engine::{Accepted, Refused};
 use kernel::code::Code;
 use kernel::ids::{ChainId, Id};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::record::{Record, Terms};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,41 +23,67 @@ const TRIES: u32 = 3_000;
 /// The chain of the relay.
 const NEAR: ChainId = ChainId(20);
 
-/// Transfers that are opened together: receiver and end of each.
-#[derive(Debug, Clone, Copy)]
+/// Transfers that are opened together. The names of their receivers say what each is: a `new…` one does not hold the
+/// token yet, a `ghost…` does not exist, a `…bad…` one spoils its transaction, a `new…` one that of its registration.
+#[derive(Debug, Clone)]
 pub struct RelayCase {
     /// What it shows, in a few words.
     pub name: &'static str,
-    /// Whom each transfer pays, and the state that it ends in.
-    pub transfers: &'static [(&'static str, &'static str)],
+    /// Whom each transfer pays.
+    pub receivers: Cow<'static, [&'static str]>,
 }
 
-/// Receivers whose names say what they are: `new` ones do not hold the token yet, `ghost`s do not exist,
-/// `bad` ones spoil their transaction, a `new` one that of its registration.
+const fn case(name: &'static str, receivers: &'static [&'static str]) -> RelayCase {
+    RelayCase { name, receivers: Cow::Borrowed(receivers) }
+}
+
+/// The cases that are played whole.
 pub const CASES: [RelayCase; 5] = [
-    RelayCase {
-        name: "all hold the token",
-        transfers: &[
-            ("alice", "COMPLETED"),
-            ("bob", "COMPLETED"),
-            ("carol", "COMPLETED"),
-            ("dave", "COMPLETED"),
-        ],
-    },
-    RelayCase {
-        name: "some are registered first",
-        transfers: &[("new-1", "COMPLETED"), ("alice", "COMPLETED"), ("new-2", "COMPLETED")],
-    },
-    RelayCase {
-        name: "one spoils its attempt",
-        transfers: &[("alice", "COMPLETED"), ("bad-1", "FAILED"), ("bob", "COMPLETED")],
-    },
-    RelayCase {
-        name: "one spoils its registration",
-        transfers: &[("new-1", "COMPLETED"), ("new-bad-2", "FAILED"), ("new-3", "COMPLETED")],
-    },
-    RelayCase { name: "one does not exist", transfers: &[("ghost", "FAILED")] },
+    case("all hold the token", &["alice", "bob", "carol", "dave"]),
+    case("some are registered first", &["new-1", "alice", "new-2"]),
+    case("one spoils its attempt", &["alice", "bad-1", "bob"]),
+    case("one spoils its registration", &["new-1", "new-bad-2", "new-3"]),
+    case("one does not exist", &["ghost"]),
 ];
+
+/// Whom a drawn case pays.
+const RECEIVERS: [&str; 11] = [
+    "alice",
+    "bob",
+    "carol",
+    "dave",
+    "new-1",
+    "new-2",
+    "new-3",
+    "bad-1",
+    "bad-2",
+    "new-bad-2",
+    "ghost",
+];
+/// A drawn case has at most so many transfers: more than an attempt, and than all lanes together.
+const MOST: u64 = 12;
+
+impl RelayCase {
+    /// Some transfers, now and then several to one receiver.
+    pub(super) fn drawn(draws: &mut SplitMix) -> Self {
+        let many = within(draws, 1, MOST);
+        let receivers = (0..many).filter_map(|_| one_of(draws, &RECEIVERS)).collect();
+        Self { name: "drawn", receivers: Cow::Owned(receivers) }
+    }
+}
+
+fn spoils(receiver: &str) -> bool {
+    receiver.contains("bad")
+}
+
+fn exists(receiver: &str) -> bool {
+    !receiver.starts_with("ghost")
+}
+
+/// The state that a transfer to it ends in.
+fn end(receiver: &str) -> &'static str {
+    if exists(receiver) && !spoils(receiver) { "COMPLETED" } else { "FAILED" }
+}
 
 /// The relay on one sort of chain.
 pub type RelayTrial = ChainTrial<RelayCase>;
@@ -74,11 +103,11 @@ impl ChainCase for RelayCase {
 
     fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
         let chain = SimChain::new(ChainRules { id: NEAR, ..rules }, clock, seed);
-        for (receiver, _) in self.transfers {
-            if !receiver.starts_with("new") && !receiver.starts_with("ghost") {
+        for receiver in &*self.receivers {
+            if exists(receiver) && !receiver.starts_with("new") {
                 chain.register(receiver);
             }
-            if receiver.contains("bad") {
+            if spoils(receiver) {
                 chain.spoil(receiver);
             }
         }
@@ -87,7 +116,7 @@ impl ChainCase for RelayCase {
 
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
         let series = at.series;
-        let asks = (0_u128..).zip(self.transfers).map(|(n, (receiver, _))| {
+        let asks = (0_u128..).zip(&*self.receivers).map(|(n, receiver)| {
             let terms = relay_terms(NEAR, receiver, 100 + n, &format!("case-{n}.{series}"));
             ask(at.clone(), terms)
         });
@@ -98,11 +127,11 @@ impl ChainCase for RelayCase {
     fn faults(&self, chains: &[SimChain], ended: &[Record], _: Harm) -> Vec<String> {
         let (flows, mut faults) = (flows::registry(), Vec::new());
         let paid: BTreeMap<Id, Vec<Paid>> = chains.iter().flat_map(SimChain::paid).collect();
-        for (record, (receiver, end)) in ended.iter().zip(self.transfers) {
+        for (record, receiver) in ended.iter().zip(&*self.receivers) {
             let state = flows.table(record.flow).state(record.head.state).name;
             let times = paid.get(&record.id).map_or(0, Vec::len);
-            let wanted = usize::from(*end == "COMPLETED");
-            if state != *end || times != wanted {
+            let wanted = usize::from(end(receiver) == "COMPLETED");
+            if state != end(receiver) || times != wanted {
                 faults.push(format!("{receiver} is {state} and was paid {times} times"));
             }
         }

@@ -16,6 +16,7 @@ mod wrapper;
 
 use crate::chain::{ChainWrap, JournalWrap};
 use crate::generic::account::AccountWraps;
+use crate::generic::chain::ChainWraps;
 use crate::wrapper::Wrapper;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
@@ -51,6 +52,13 @@ pub fn chain(name: &str) -> Option<ChainWrap> {
 /// What stands around the journal of a flow that sends, with the lie of that name.
 pub fn chain_journal(name: &str) -> Option<JournalWrap> {
     chains::journal_wrap(name)
+}
+
+/// What stands around the ports and the journal of a flow that sends, with the lie of that name, where there is one.
+pub fn chains(name: &str) -> Option<ChainWraps> {
+    let plain = ChainWraps::default();
+    let around_port = chain(name).map(|chain| ChainWraps { chain, ..plain.clone() });
+    around_port.or_else(|| chain_journal(name).map(|journal| ChainWraps { journal, ..plain }))
 }
 
 /// What stands around the ports of a flow that events drive, with the lie of that name, where there is one.

@@ -1,6 +1,6 @@
 //! Drawn cases: the seeds that found something once, and some that are always the same.
 
-use sim::generic::account::{AccountWraps, DrawnRun};
+use sim::generic::account::{AccountRun, AccountWraps};
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,14 +17,14 @@ const NEXT: u64 = 60;
 fn kept_seeds_and_some_more_find_nothing() {
     let kept = KEPT.iter().map(|(seed, _)| *seed);
     for seed in kept.chain(5_000..5_030) {
-        DrawnRun::of(seed).play(&AccountWraps::default());
+        AccountRun::of(seed).play(&AccountWraps::default());
     }
 }
 
 #[test]
 fn a_seed_is_one_run() {
     for seed in 0..6 {
-        let play = || DrawnRun::of(seed).play(&AccountWraps::default());
+        let play = || AccountRun::of(seed).play(&AccountWraps::default());
         let (first, again) = (play(), play());
         assert!(!first.log.is_empty(), "{seed}");
         assert_eq!(first, again, "{seed}");
@@ -38,7 +38,7 @@ fn wrong_builds_are_found_by_their_seeds() {
     for (name, first, oracle) in builds {
         let found = (first..first + NEXT).any(|seed| {
             let Some(wraps) = wrong::messages(name) else { panic!("no wrong build {name}") };
-            let played = catch_unwind(AssertUnwindSafe(|| DrawnRun::of(seed).play(&wraps)));
+            let played = catch_unwind(AssertUnwindSafe(|| AccountRun::of(seed).play(&wraps)));
             let why = played.err().and_then(|why| why.downcast_ref::<String>().cloned());
             why.is_some_and(|why| why.contains(oracle))
         });

@@ -1,6 +1,7 @@
 //! Two workers over one journal and one broker.
 
-use sim::generic::account::{ACCOUNT_CASES, WorkerEnd, WorkerRun, two_workers};
+use sim::generic::WorkerEnd;
+use sim::generic::account::{ACCOUNT_CASES, WorkerRun, two_workers};
 
 /// Turns red where messages of a dead member are lost, and where two members move one transfer twice.
 #[test]

@@ -5,6 +5,7 @@ mod operators;
 mod page;
 mod relay;
 mod rests;
+mod seeds;
 mod suite;
 mod swaps;
 mod workers;

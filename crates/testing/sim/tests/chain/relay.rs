@@ -29,7 +29,7 @@ fn relay_calm() {
 #[test]
 fn relay_rough() {
     for locking in ALL {
-        let trial = RelayTrial { seeds: 0..20, ..RelayTrial::new(ChainRules::rough(locking)) };
+        let trial = RelayTrial { seeds: 0..6, ..RelayTrial::new(ChainRules::rough(locking)) };
         undisturbed(&trial);
     }
 }

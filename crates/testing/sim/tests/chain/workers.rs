@@ -2,33 +2,23 @@
 
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::{Id, WorkerId};
+use kernel::ids::Id;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, LaneMark, LaneSpent};
 use kernel::ports::clock::Clock;
 use sim::chain::{
-    ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, FaultyChain, LinkedChain,
-    Locking, Moment, SimChain, SimPort, relay_terms,
+    ChainCall, ChainRules, ChainService, ChainTrouble, Locking, Moment, SimChain, relay_terms,
 };
-use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, Harm};
+use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, ChainWorker, Harm, joined};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
-use sim::suite::journal::Opened;
 use sim::world::Sim;
 use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
 
 const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
-
-/// A worker, in a process of its own.
-struct Worker {
-    sim: Sim,
-    process: ChainProcess,
-    /// Its link to each chain.
-    links: Vec<Arc<FaultyChain>>,
-}
 
 struct Cluster {
     service: ChainService,
@@ -61,33 +51,21 @@ impl Cluster {
         Self { service, place }
     }
 
-    fn join(&self, number: u64) -> Worker {
-        let sim = self.service.sim.process(number);
-        let worker = WorkerId(number);
-        let journal = self.place.join(Arc::new(sim.clone()), sim.crash(), worker);
-        let funding = journal.funding();
-        let (accounts, outbox) = (journal.accounts(), journal.clone());
-        let (inbox, world) = (journal.clone(), funding.clone());
-        let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-        let link = |linked: LinkedChain| {
-            let port = Arc::new(SimPort::new(linked.chain, self.service.flows.clone()));
-            Arc::new(FaultyChain::new(port, sim.crash()))
-        };
-        let links: Vec<Arc<FaultyChain>> = self.service.linked().into_iter().map(link).collect();
-        let port = |link: &Arc<FaultyChain>| -> Arc<dyn Chain> { link.clone() };
-        let ports = links.iter().map(port).collect();
-        let parts = self.service.parts(&sim, &opened, ports, number);
-        let started = sim.block_on(engine::Engine::start(parts));
-        let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
-        Worker { sim, process: ChainProcess { engine, opened }, links }
+    fn join(&self, number: u64) -> ChainWorker {
+        joined(&self.service, &self.place, number)
     }
 
     /// Opens a transfer to each receiver at this worker.
-    fn pays(&self, worker: &Worker, receivers: &'static [&'static str]) -> Vec<Id> {
+    fn pays(&self, worker: &ChainWorker, receivers: &'static [&'static str]) -> Vec<Id> {
         self.pays_for(worker, "to", receivers)
     }
 
-    fn pays_for(&self, worker: &Worker, key: &str, receivers: &'static [&'static str]) -> Vec<Id> {
+    fn pays_for(
+        &self,
+        worker: &ChainWorker,
+        key: &str,
+        receivers: &'static [&'static str],
+    ) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let chain = self.service.chain_id();
@@ -106,7 +84,7 @@ impl Cluster {
     }
 
     #[track_caller]
-    fn ends(&self, line: &str, worker: &Worker, ids: &[Id], receivers: &[&str]) {
+    fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
         self.service.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
@@ -206,7 +184,7 @@ fn one_that_was_tried_by_a_dead_worker_goes_alone() {
 }
 
 /// The attempts in which these transfers were, oldest first.
-fn attempts(worker: &Worker, ids: &[Id]) -> Vec<Attempt> {
+fn attempts(worker: &ChainWorker, ids: &[Id]) -> Vec<Attempt> {
     let (journal, ids) = (worker.process.opened.journal.clone(), ids.to_vec());
     match worker.sim.block_on(async move { journal.attempts_of(ids).await }) {
         Ok(Ok(attempts)) => attempts,

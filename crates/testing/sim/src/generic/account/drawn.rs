@@ -4,14 +4,15 @@
 use super::cases::{AccountCase, CaseAccount, CaseTransfer, TransferEnd};
 use super::play::play;
 use super::service::AccountWraps;
-use super::workers::{WorkerEnd, WorkerRun, two_workers};
+use super::workers::{WorkerRun, two_workers};
 use super::{AccountTrial, Spot, spots};
 use crate::bus::BusTrouble;
 use crate::event_log::LoggedEvent;
+use crate::generic::draws::{one_of, swarm, within};
+use crate::generic::{Played, WorkerEnd};
 use crate::journal::Fault;
 use crate::world::SplitMix;
 use kernel::accounts::NumberedStatus;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// The accounts of a case are the first of these.
@@ -39,7 +40,7 @@ const TROUBLES: [BusTrouble; 11] = [
 
 /// How a drawn case is played.
 #[derive(Debug, Clone)]
-pub enum DrawnPlay {
+pub enum AccountPlay {
     /// By one process after another.
     Processes {
         /// Whether units are fused.
@@ -57,25 +58,16 @@ pub enum DrawnPlay {
 
 /// A run that a seed stands for: the same one with the same code.
 #[derive(Debug, Clone)]
-pub struct DrawnRun {
+pub struct AccountRun {
     /// The seed that everything is drawn from.
     pub seed: u64,
     /// The accounts, and the transfers between them.
     pub case: AccountCase,
     /// Who plays it, and what goes wrong.
-    pub play: DrawnPlay,
+    pub play: AccountPlay,
 }
 
-/// What happened in a run after which all was well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Played {
-    /// What went wrong, as it was planned.
-    pub spots: Vec<Spot>,
-    /// The events of the run.
-    pub log: Vec<LoggedEvent>,
-}
-
-impl DrawnRun {
+impl AccountRun {
     /// The run of a seed.
     pub fn of(seed: u64) -> Self {
         let mut draws = SplitMix(seed ^ 0xACC0_0717_5EED_0001);
@@ -86,14 +78,14 @@ impl DrawnRun {
         let repeats = draws.once_in(1, 3) && !two;
         let case = drawn_case(&mut draws, parks, repeats);
         let play = if two {
-            DrawnPlay::Workers(workers(&mut draws, seed))
+            AccountPlay::Workers(workers(&mut draws, seed))
         } else {
             processes(&mut draws, fuse, parks)
         };
         Self { seed, case, play }
     }
 
-    /// Every kind of thing that goes wrong, as [`Played::faults`] names them.
+    /// Every kind of thing that goes wrong, as [`Played::kinds`] names them.
     pub fn kinds() -> Vec<String> {
         let writes = Fault::ALL.iter().map(|fault| format!("write {fault:?}"));
         writes.chain(TROUBLES.iter().map(|trouble| format!("bus {trouble:?}"))).collect()
@@ -105,53 +97,41 @@ impl DrawnRun {
     /// Where something is wrong, with what the oracles say.
     pub fn play(&self, wraps: &AccountWraps) -> Played {
         match &self.play {
-            DrawnPlay::Workers(run) => {
+            AccountPlay::Workers(run) => {
                 let log =
                     two_workers(&self.case, &WorkerRun { wraps: wraps.clone(), ..run.clone() });
                 let troubles = run.troubles.iter();
-                Played {
-                    spots: troubles.map(|(n, trouble)| Spot::Bus(*n, *trouble)).collect(),
-                    log,
-                }
+                played(troubles.map(|(n, trouble)| Spot::Bus(*n, *trouble)).collect(), log)
             }
-            DrawnPlay::Processes { fuse, faults, troubles, disturbances } => {
+            AccountPlay::Processes { fuse, faults, troubles, disturbances } => {
                 let trial = AccountTrial { wraps: wraps.clone(), ..AccountTrial::default() };
                 let log = play(&trial, &self.case, (*fuse, self.seed), &[]);
                 let all = spots(&log, faults, troubles);
                 let mut draws = SplitMix(self.seed ^ 0xACC0_0717_5EED_0002);
-                let picks = (0..*disturbances).filter_map(|_| one(&mut draws, &all));
+                let picks = (0..*disturbances).filter_map(|_| one_of(&mut draws, &all));
                 let picks: Vec<Spot> = picks.collect();
                 let log = play(&trial, &self.case, (*fuse, self.seed), &picks);
-                Played { spots: picks, log }
+                played(picks, log)
             }
         }
     }
 }
 
-/// A number that is not below `low` and not above `high`.
-const fn within(draws: &mut SplitMix, low: u64, high: u64) -> u64 {
-    low + draws.next() % (high - low + 1)
+fn played(spots: Vec<Spot>, log: Vec<LoggedEvent>) -> Played {
+    let kind = |spot: &Spot| match spot {
+        Spot::Write(_, fault) => format!("write {fault:?}"),
+        Spot::Bus(_, trouble) => format!("bus {trouble:?}"),
+    };
+    Played { kinds: spots.iter().map(kind).collect(), planned: format!("{spots:?}"), log }
 }
 
-/// One of these; none of none.
-fn one<T: Copy>(draws: &mut SplitMix, all: &[T]) -> Option<T> {
-    let many = u64::try_from(all.len()).unwrap_or(u64::MAX);
-    let at = draws.next().checked_rem(many)?;
-    all.get(usize::try_from(at).ok()?).copied()
-}
-
-/// Each of these in half of the runs: what is always there hides what only shows without it.
-fn swarm<T: Copy>(draws: &mut SplitMix, all: &[T]) -> Vec<T> {
-    all.iter().copied().filter(|_| draws.once_in(1, 2)).collect()
-}
-
-fn processes(draws: &mut SplitMix, fuse: bool, parks: bool) -> DrawnPlay {
+fn processes(draws: &mut SplitMix, fuse: bool, parks: bool) -> AccountPlay {
     let faults = swarm(draws, &Fault::ALL);
     let mut troubles = swarm(draws, &TROUBLES);
     // the messages of a parked key are compared by their order on the topic
     troubles.retain(|trouble| !parks || *trouble != BusTrouble::Reversed);
     let disturbances = within(draws, 0, DISTURBANCES);
-    DrawnPlay::Processes { fuse, faults, troubles, disturbances }
+    AccountPlay::Processes { fuse, faults, troubles, disturbances }
 }
 
 fn workers(draws: &mut SplitMix, seed: u64) -> WorkerRun {
@@ -162,7 +142,7 @@ fn workers(draws: &mut SplitMix, seed: u64) -> WorkerRun {
     let kinds = swarm(draws, &alive);
     let troubles = (0..within(draws, 0, DISTURBANCES)).filter_map(|_| {
         let n = within(draws, 4, CALLS);
-        Some((n, one(draws, &kinds)?))
+        Some((n, one_of(draws, &kinds)?))
     });
     WorkerRun { troubles: troubles.collect(), ..WorkerRun::of(end, after, seed) }
 }
@@ -202,7 +182,7 @@ fn drawn_case(draws: &mut SplitMix, parks: bool, repeats: bool) -> AccountCase {
 }
 
 fn end_of(draws: &mut SplitMix, numbers: &[&'static str]) -> &'static str {
-    let known = if draws.once_in(1, 16) { None } else { one(draws, numbers) };
+    let known = if draws.once_in(1, 16) { None } else { one_of(draws, numbers) };
     known.unwrap_or(MISSING)
 }
 
@@ -229,15 +209,17 @@ fn end(accounts: &[CaseAccount], all: &[CaseTransfer], transfer: &CaseTransfer) 
 }
 
 /// What it is, on one line.
-impl fmt::Display for DrawnRun {
+impl fmt::Display for AccountRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, case, play } = self;
         let how = match play {
-            DrawnPlay::Processes { fuse: true, disturbances, .. } => {
+            AccountPlay::Processes { fuse: true, disturbances, .. } => {
                 format!("fused, {disturbances} faults")
             }
-            DrawnPlay::Processes { disturbances, .. } => format!("plain, {disturbances} faults"),
-            DrawnPlay::Workers(run) => format!("two workers, {:?} after {} ms", run.end, run.after),
+            AccountPlay::Processes { disturbances, .. } => format!("plain, {disturbances} faults"),
+            AccountPlay::Workers(run) => {
+                format!("two workers, {:?} after {} ms", run.end, run.after)
+            }
         };
         let flag = |on: bool, name: &'static str| if on { name } else { "" };
         let flags =
@@ -251,20 +233,5 @@ impl fmt::Display for DrawnRun {
             write!(f, " {from}>{to} {amount} {end:?}")?;
         }
         Ok(())
-    }
-}
-
-impl Played {
-    /// How often each kind of thing went wrong.
-    pub fn faults(&self) -> BTreeMap<String, u64> {
-        let mut kinds = BTreeMap::new();
-        for spot in &self.spots {
-            let kind = match spot {
-                Spot::Write(_, fault) => format!("write {fault:?}"),
-                Spot::Bus(_, trouble) => format!("bus {trouble:?}"),
-            };
-            *kinds.entry(kind).or_insert(0) += 1;
-        }
-        kinds
     }
 }

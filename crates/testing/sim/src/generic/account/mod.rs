@@ -21,10 +21,10 @@ mod workers;
 pub use anywhere::AccountDoor;
 pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferEnd};
 pub use deaths::{DeathPoint, DyingWrites, NextAccountDeath};
-pub use drawn::{DrawnPlay, DrawnRun, Played};
+pub use drawn::{AccountPlay, AccountRun};
 pub use matrix::AccountMatrix;
 pub use service::{AccountProcess, AccountService, AccountWraps, Around};
-pub use workers::{WorkerEnd, WorkerRun, two_workers};
+pub use workers::{WorkerRun, two_workers};
 
 use super::FreshSite;
 use crate::bus::BusTrouble;

@@ -7,6 +7,7 @@ use super::oracle::AccountTruth;
 use super::service::{AccountProcess, AccountService, AccountWraps};
 use crate::bus::{BusTrouble, FaultyBus};
 use crate::event_log::LoggedEvent;
+use crate::generic::WorkerEnd;
 use crate::generic::chain::join;
 use crate::journal::Place;
 use crate::service::simulated;
@@ -16,15 +17,6 @@ use engine::Engine;
 use kernel::ids::{FlowId, Millis, WorkerId};
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
-
-/// What becomes of the first worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkerEnd {
-    /// Its process is killed.
-    Killed,
-    /// It stands still for longer than its leases and its session, and goes on as if nothing had been.
-    Paused,
-}
 
 /// What happens to two workers.
 #[derive(Debug, Clone)]
@@ -48,9 +40,6 @@ impl WorkerRun {
         Self { end, after, seed, troubles: Vec::new(), wraps: AccountWraps::default() }
     }
 }
-
-/// It stands still for so long.
-const PAUSE: Millis = 25_000;
 
 /// A worker, in a process of its own.
 struct Worker {
@@ -97,13 +86,7 @@ pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
         }
     });
     service.sim.run_for(*after);
-    if *end == WorkerEnd::Killed {
-        first.sim.kill("killed by the test");
-    } else {
-        first.sim.pause();
-        service.sim.run_for(PAUSE);
-        first.sim.resume();
-    }
+    end.befalls(&first.sim);
     let (client, bus) = (second.client.clone(), service.bus.clone());
     let ended = second.sim.block_on(async move {
         let asks = all.into_iter().map(|terms| Box::pin(client.clone().insists(terms)));

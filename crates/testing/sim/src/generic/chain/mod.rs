@@ -6,15 +6,20 @@
 //! asked. What else must hold its flow says.
 
 mod deaths;
+mod drawn;
 mod matrix;
 mod oracle;
 mod places;
 mod rows;
+mod workers;
 
 pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
+pub(crate) use drawn::{ChainPlay, DrawnCase};
+pub use drawn::{ChainRun, ChainWraps};
 pub use matrix::ChainMatrix;
 pub use oracle::chain_faults;
 pub use rows::{UNREACHED, Unreached, cases_of_rows, crash_at_every_row, unplayed_rows};
+pub use workers::{ChainWorker, joined};
 
 use super::FreshSite;
 use crate::chain::{
@@ -61,12 +66,12 @@ pub enum Harm {
     Step,
     /// One process died, once.
     Death,
-    /// More than that, or a chain that loses what it is given.
+    /// More than that, or a chain on a bad day.
     More,
 }
 
 /// A case of a flow that sends.
-pub trait ChainCase: Copy + fmt::Debug + Send + Sync + 'static {
+pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
     /// Every case of the flow.
     fn all() -> Vec<Self>;
     /// The stored name of its flow.
@@ -198,15 +203,7 @@ pub fn every_step_twice<C: ChainCase>(trial: &ChainTrial<C>) {
     each(trial, |calm| {
         let mut all = spots(calm, &[Fault::LostAfter], &[ChainTrouble::LoseReply]);
         all.extend(spots(calm, &[], &[ChainTrouble::PanicAfter]));
-        for (chain, (locking, calls)) in calm.chains.iter().enumerate() {
-            for (n, ChainCall { moment, .. }) in (0..).zip(calls) {
-                // where the node signs each call is an effect of its own
-                let sends = *moment == Moment::Broadcast && *locking != Locking::Reference;
-                if sends || *moment == Moment::Sign {
-                    all.push(Spot::Call(chain, n, ChainTrouble::Twice));
-                }
-            }
-        }
+        all.extend(twice(calm));
         let mut each: Vec<Vec<Spot>> = all.iter().map(|spot| vec![*spot]).collect();
         each.push(spots(calm, &[Fault::LostAfter], &[ChainTrouble::LoseReply]));
         each
@@ -266,6 +263,20 @@ fn spots(calm: &Calm, faults: &[Fault], troubles: &[ChainTrouble]) -> Vec<Spot> 
     all
 }
 
+/// Every call that may come twice: where the node signs, each call that sends is an effect of its own.
+fn twice(calm: &Calm) -> Vec<Spot> {
+    let mut all = Vec::new();
+    for (chain, (locking, calls)) in calm.chains.iter().enumerate() {
+        for (n, ChainCall { moment, .. }) in (0..).zip(calls) {
+            let sends = *moment == Moment::Broadcast && *locking != Locking::Reference;
+            if sends || *moment == Moment::Sign {
+                all.push(Spot::Call(chain, n, ChainTrouble::Twice));
+            }
+        }
+    }
+    all
+}
+
 fn runs<C>(trial: &ChainTrial<C>) -> impl Iterator<Item = (&C, bool, u64)> {
     trial.cases.iter().flat_map(move |case| {
         let fuses = trial.fuse.iter();
@@ -288,8 +299,8 @@ struct Run<'a, C> {
     place: Place,
     case: &'a C,
     line: String,
-    /// The chain loses what it is given.
-    lossy: bool,
+    /// Attempts may take long, and an operator is told so.
+    slow: bool,
     harm: Harm,
 }
 
@@ -311,13 +322,13 @@ fn play<C: ChainCase>(
     service.settings.fuse = fuse;
     service.around_chain = trial.around_chain.clone();
     service.around_journal = trial.around_journal.clone();
-    let lossy = trial.rules.loses > 0;
+    let slow = trial.rules.is_rough();
     let harm = match spots {
-        [] if !lossy => Harm::Step,
-        [spot] if !lossy => spot.harm(),
+        [] if !slow => Harm::Step,
+        [spot] if !slow => spot.harm(),
         _ => Harm::More,
     };
-    let mut run = Run { service, place, case, line, lossy, harm };
+    let mut run = Run { service, place, case, line, slow, harm };
     let process = run.start();
     let linked = run.service.linked();
     let (writes, calls) = (run.place.faults.writes(), begun(&linked));
@@ -407,8 +418,7 @@ impl<C: ChainCase> Run<'_, C> {
             self.service.linked().into_iter().map(|linked| linked.chain).collect();
         let mut faults = self.case.faults(&chains, ended, self.harm);
         faults.extend(self.left(process, chains, ended.to_vec()));
-        // what is lost takes long, and an operator is told so
-        let slow = |case: &&str| self.lossy && *case == "ATTEMPT_SLOW";
+        let slow = |case: &&str| self.slow && *case == "ATTEMPT_SLOW";
         let cases = self.place.cases().into_iter().filter(|case| !slow(case));
         faults.extend(cases.map(|case| format!("a case: {case}")));
         assert!(faults.is_empty(), "{}: {faults:#?}", self.line);

@@ -73,7 +73,7 @@ pub fn cases_of_rows<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> BTreeMa
         let calm = play(trial, case, (fuse, seed), &[]);
         deaths(&calm).into_iter().for_each(|spot| reached.died(fuse, &calm, spot));
         for row in reached.reached() {
-            rows.entry(row).or_default().push((calm.writes, *case));
+            rows.entry(row).or_default().push((calm.writes, case.clone()));
         }
     }
     let shortest_first = |mut cases: Vec<(u64, C)>| {

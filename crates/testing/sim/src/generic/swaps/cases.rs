@@ -1,7 +1,10 @@
 //! The swaps that are played, and what their accounts do on the chains.
 
 use crate::chain::{QUARANTINE, SimChain};
+use crate::generic::draws::{one_of, within};
+use crate::world::SplitMix;
 use kernel::flow::life::Outcome;
+use std::borrow::Cow;
 
 /// A deposit that a watcher finds, and the state that its swap ends in.
 #[derive(Debug, Clone, Copy)]
@@ -28,14 +31,14 @@ pub enum Quarantining {
 }
 
 /// Deposits that one watcher finds, one after the other, and how each must end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SwapCase {
     /// The flow's stored name.
     pub flow: &'static str,
     /// What it shows, in a few words.
     pub name: &'static str,
     /// The deposits, in the order of the chain.
-    pub deposits: &'static [SwapDeposit],
+    pub deposits: Cow<'static, [SwapDeposit]>,
     /// How the quarantine account fares.
     pub quarantine: Quarantining,
 }
@@ -57,7 +60,7 @@ const fn swap_in(
     deposits: &'static [SwapDeposit],
     quarantine: Quarantining,
 ) -> SwapCase {
-    SwapCase { flow: "swap_in", name, deposits, quarantine }
+    SwapCase { flow: "swap_in", name, deposits: Cow::Borrowed(deposits), quarantine }
 }
 
 const fn swap_out(
@@ -65,7 +68,7 @@ const fn swap_out(
     deposits: &'static [SwapDeposit],
     quarantine: Quarantining,
 ) -> SwapCase {
-    SwapCase { flow: "swap_out", name, deposits, quarantine }
+    SwapCase { flow: "swap_out", name, deposits: Cow::Borrowed(deposits), quarantine }
 }
 
 const PAID: &str = "processed";
@@ -171,6 +174,29 @@ pub const SWAP_CASES: [SwapCase; 16] = [
         Quarantining::Arrives,
     ),
 ];
+
+/// A drawn case has at most so many deposits.
+const MOST: u64 = 8;
+
+impl SwapCase {
+    /// Deposits of the cases of one flow, each of another sender: whom an asset maps a credit to is told by its
+    /// sender.
+    pub(crate) fn drawn(draws: &mut SplitMix) -> Self {
+        let flow = if draws.once_in(1, 2) { "swap_in" } else { "swap_out" };
+        let cases = SWAP_CASES.into_iter().filter(|case| case.flow == flow);
+        let known: Vec<SwapDeposit> = cases.flat_map(|case| case.deposits.into_owned()).collect();
+        let mut deposits: Vec<SwapDeposit> = Vec::new();
+        for _ in 0..within(draws, 1, MOST) {
+            let drawn = one_of(draws, &known);
+            let new =
+                |deposit: &SwapDeposit| deposits.iter().all(|has| has.sender != deposit.sender);
+            deposits.extend(drawn.filter(new));
+        }
+        let ways = [Quarantining::Arrives, Quarantining::FailsOnce, Quarantining::LostOnce];
+        let quarantine = one_of(draws, &ways).unwrap_or(Quarantining::Arrives);
+        Self { flow, name: "drawn", deposits: Cow::Owned(deposits), quarantine }
+    }
+}
 
 /// A name begins so, in any case.
 fn begins(account: &str, with: &str) -> bool {

@@ -130,7 +130,7 @@ impl ChainCase for SwapCase {
             let rules = ChainRules { id, locking, ..rules };
             SimChain::new(rules, clock.clone(), seed ^ u64::from(id.0))
         });
-        for deposit in self.deposits {
+        for deposit in &*self.deposits {
             settle(&source, deposit.sender);
             settle(&target, deposit.receiver);
         }
@@ -171,7 +171,7 @@ impl ChainCase for SwapCase {
             Harm::Death => !self.deposits.iter().any(counts),
             Harm::More => false,
         };
-        for (record, deposit) in ended.iter().zip(self.deposits) {
+        for (record, deposit) in ended.iter().zip(&*self.deposits) {
             let row = flows.table(record.flow).state(record.head.state);
             let moved = moved(chains, record);
             let elsewhere = exact && row.name != deposit.ends;

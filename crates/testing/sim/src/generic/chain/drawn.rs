@@ -1,0 +1,237 @@
+//! A case of a flow that sends, drawn from a seed with what goes wrong in it: writes and calls that fail, come twice
+//! or kill the process, chains that are calm or rough, a second worker that goes on when the first one ends.
+
+use super::workers::{ChainWorkers, two_workers};
+use super::{ChainCase, ChainTrial, Spot, play, spots, twice};
+use crate::chain::{ChainRules, ChainTrouble, ChainWrap, JournalWrap, Locking};
+use crate::generic::draws::{one_of, swarm, within};
+use crate::generic::relay::RelayCase;
+use crate::generic::swaps::SwapCase;
+use crate::generic::{Played, WorkerEnd};
+use crate::journal::Fault;
+use crate::world::SplitMix;
+use std::fmt;
+use std::sync::Arc;
+
+/// At most so many things go wrong in a run, beside what its chains do.
+const DISTURBANCES: u64 = 6;
+/// A worker makes about so many calls of a chain before it rests.
+const CALLS: u64 = 30;
+
+const TROUBLES: [ChainTrouble; 7] = [
+    ChainTrouble::LoseRequest,
+    ChainTrouble::LoseReply,
+    ChainTrouble::PanicBefore,
+    ChainTrouble::PanicAfter,
+    ChainTrouble::CrashBefore,
+    ChainTrouble::CrashAfter,
+    ChainTrouble::Twice,
+];
+
+/// Some transfers of one of the flows that send.
+#[derive(Debug, Clone)]
+pub(crate) enum DrawnCase {
+    Relay(RelayCase),
+    Swaps(SwapCase),
+}
+
+/// How a drawn case is played.
+#[derive(Debug, Clone)]
+pub(crate) enum ChainPlay {
+    Processes {
+        fuse: bool,
+        faults: Vec<Fault>,
+        /// What may go wrong with calls of chains, and with what is learnt.
+        troubles: Vec<ChainTrouble>,
+        /// So many things go wrong, of those.
+        disturbances: u64,
+    },
+    /// By two workers, of which the first one ends.
+    Workers(ChainWorkers),
+}
+
+/// What stands around the ports of a run: a wrong build, or nothing.
+#[derive(Clone)]
+pub struct ChainWraps {
+    /// Around each chain port.
+    pub chain: ChainWrap,
+    /// Around the journal of each process.
+    pub journal: JournalWrap,
+}
+
+impl fmt::Debug for ChainWraps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainWraps").finish_non_exhaustive()
+    }
+}
+
+impl Default for ChainWraps {
+    fn default() -> Self {
+        Self { chain: Arc::new(|port| port), journal: Arc::new(|journal| journal) }
+    }
+}
+
+/// A run that a seed stands for: the same one with the same code.
+#[derive(Debug, Clone)]
+pub struct ChainRun {
+    seed: u64,
+    pub(crate) case: DrawnCase,
+    pub(crate) rules: ChainRules,
+    pub(crate) play: ChainPlay,
+}
+
+impl ChainRun {
+    /// The run of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut draws = SplitMix(seed ^ 0xC4A1_0717_5EED_0001);
+        let case = if draws.once_in(1, 2) {
+            DrawnCase::Relay(RelayCase::drawn(&mut draws))
+        } else {
+            DrawnCase::Swaps(SwapCase::drawn(&mut draws))
+        };
+        let rules = rules(&mut draws);
+        let play = if draws.once_in(1, 4) {
+            ChainPlay::Workers(workers(&mut draws))
+        } else {
+            ChainPlay::Processes {
+                fuse: draws.once_in(2, 3),
+                faults: swarm(&mut draws, &Fault::ALL),
+                troubles: swarm(&mut draws, &TROUBLES),
+                disturbances: within(&mut draws, 0, DISTURBANCES),
+            }
+        };
+        Self { seed, case, rules, play }
+    }
+
+    /// Every kind of thing that goes wrong, as [`Played::kinds`] names them.
+    pub(crate) fn kinds() -> Vec<String> {
+        let writes = Fault::ALL.iter().map(|fault| format!("write {fault:?}"));
+        let calls = TROUBLES.iter().map(|trouble| format!("chain {trouble:?}"));
+        let learns = TROUBLES.iter().filter(|trouble| **trouble != ChainTrouble::Twice);
+        writes.chain(calls).chain(learns.map(|trouble| format!("facts {trouble:?}"))).collect()
+    }
+
+    fn flow(&self) -> &'static str {
+        match &self.case {
+            DrawnCase::Relay(case) => case.flow(),
+            DrawnCase::Swaps(case) => case.flow(),
+        }
+    }
+
+    pub(crate) fn transfers(&self) -> usize {
+        match &self.case {
+            DrawnCase::Relay(case) => case.receivers.len(),
+            DrawnCase::Swaps(case) => case.deposits.len(),
+        }
+    }
+
+    /// Plays it, with this around the ports of each process.
+    ///
+    /// # Panics
+    /// Where something is wrong, with what the oracles say.
+    pub fn play(&self, wraps: &ChainWraps) -> Played {
+        match &self.case {
+            DrawnCase::Relay(case) => self.play_case(case, wraps),
+            DrawnCase::Swaps(case) => self.play_case(case, wraps),
+        }
+    }
+
+    fn play_case<C: ChainCase>(&self, case: &C, wraps: &ChainWraps) -> Played {
+        let (around_chain, around_journal) = (wraps.chain.clone(), wraps.journal.clone());
+        let trial = ChainTrial { around_chain, around_journal, ..ChainTrial::new(self.rules) };
+        match &self.play {
+            ChainPlay::Workers(workers) => {
+                let log = two_workers(&trial, case, self.seed, workers);
+                let kinds =
+                    workers.troubles.iter().map(|(_, trouble)| format!("chain {trouble:?}"));
+                Played { kinds: kinds.collect(), planned: format!("{:?}", workers.troubles), log }
+            }
+            ChainPlay::Processes { fuse, faults, troubles, disturbances } => {
+                let played = (*fuse, self.seed);
+                let calm = play(&trial, case, played, &[]);
+                let once = troubles.iter().filter(|trouble| **trouble != ChainTrouble::Twice);
+                let once: Vec<ChainTrouble> = once.copied().collect();
+                let mut all = spots(&calm, faults, &once);
+                if troubles.contains(&ChainTrouble::Twice) {
+                    // after another disturbance its number may be that of a call which must not come twice
+                    let node_signs = |chain: usize| {
+                        calm.chains
+                            .get(chain)
+                            .is_none_or(|(locking, _)| *locking == Locking::Reference)
+                    };
+                    let safe = |spot: &Spot| !matches!(spot, Spot::Call(at, ..) if node_signs(*at));
+                    all.extend(twice(&calm).into_iter().filter(safe));
+                }
+                let mut draws = SplitMix(self.seed ^ 0xC4A1_0717_5EED_0002);
+                let picks = (0..*disturbances).filter_map(|_| one_of(&mut draws, &all));
+                let picks: Vec<Spot> = picks.collect();
+                let log = play(&trial, case, played, &picks).log;
+                let kinds = picks.iter().map(|spot| kind(*spot)).collect();
+                Played { kinds, planned: format!("{picks:?}"), log }
+            }
+        }
+    }
+}
+
+fn kind(spot: Spot) -> String {
+    match spot {
+        Spot::Write(_, fault) => format!("write {fault:?}"),
+        Spot::Call(_, _, trouble) => format!("chain {trouble:?}"),
+        Spot::Learn(_, trouble) => format!("facts {trouble:?}"),
+    }
+}
+
+/// The locks of the relay's chain, and what goes wrong on each chain. The chains of the swaps have locks of their own.
+fn rules(draws: &mut SplitMix) -> ChainRules {
+    let lockings = [Locking::Nonce, Locking::Marker, Locking::Reference];
+    let calm = ChainRules::calm(one_of(draws, &lockings).unwrap_or(Locking::Nonce));
+    let mut rules = ChainRules { lanes: if draws.once_in(1, 2) { 2 } else { 1 }, ..calm };
+    if draws.once_in(1, 2) {
+        let rough = ChainRules::rough(rules.locking);
+        let mut or_none = |rate| if draws.once_in(1, 2) { rate } else { 0 };
+        rules.reorganises = or_none(rough.reorganises);
+        rules.loses = or_none(rough.loses);
+        rules.misleads = or_none(rough.misleads);
+    }
+    rules
+}
+
+fn workers(draws: &mut SplitMix) -> ChainWorkers {
+    let end = if draws.once_in(1, 2) { WorkerEnd::Killed } else { WorkerEnd::Paused };
+    let after = within(draws, 0, 8_000);
+    // the second worker is the one that must go on, and not every call may come twice
+    let kinds = swarm(draws, &ChainTrouble::HINDRANCES);
+    let troubles = (0..within(draws, 0, DISTURBANCES)).filter_map(|_| {
+        let n = within(draws, 0, CALLS);
+        Some((n, one_of(draws, &kinds)?))
+    });
+    ChainWorkers { end, after, troubles: troubles.collect() }
+}
+
+impl fmt::Display for ChainRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ChainRules { locking, lanes, reorganises, loses, misleads, .. } = self.rules;
+        let how = match &self.play {
+            ChainPlay::Processes { fuse: true, disturbances, .. } => {
+                format!("fused, {disturbances} faults")
+            }
+            ChainPlay::Processes { disturbances, .. } => format!("plain, {disturbances} faults"),
+            ChainPlay::Workers(run) => format!("two workers, {:?} after {} ms", run.end, run.after),
+        };
+        write!(f, "seed={} {} {how}, {lanes} lanes", self.seed, self.flow())?;
+        for (rate, what) in [(reorganises, "reorganises"), (loses, "loses"), (misleads, "misleads")]
+        {
+            if rate > 0 {
+                write!(f, ", {what} one in {rate}")?;
+            }
+        }
+        match &self.case {
+            DrawnCase::Relay(case) => write!(f, "; {locking:?}: {}", case.receivers.join(" ")),
+            DrawnCase::Swaps(case) => {
+                write!(f, "; quarantine {:?}:", case.quarantine)?;
+                let mut deposits = case.deposits.iter();
+                deposits.try_for_each(|d| write!(f, " {}>{:?} {}", d.sender, d.receiver, d.amount))
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What becomes of the first of two workers.
+
+use crate::world::Sim;
+use kernel::ids::Millis;
+
+/// What becomes of the first of two workers in the middle of what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerEnd {
+    /// Its process is killed.
+    Killed,
+    /// It stands still for longer than its leases and its session, and goes on as if nothing had been.
+    Paused,
+}
+
+/// It stands still for so long.
+const PAUSE: Millis = 25_000;
+
+impl WorkerEnd {
+    /// It comes to this process.
+    pub(crate) fn befalls(self, process: &Sim) {
+        match self {
+            Self::Killed => process.kill("killed by the test"),
+            Self::Paused => {
+                process.pause();
+                process.run_for(PAUSE);
+                process.resume();
+            }
+        }
+    }
+}
