@@ -114,7 +114,7 @@ impl TokenStates {
         Self(settings.tokens.iter().map(state).collect())
     }
 
-    /// Every token.
+    /// Every token that the settings name, in their sequence.
     pub(super) fn all(&self) -> impl Iterator<Item = &TokenState> {
         self.0.iter()
     }

@@ -63,7 +63,7 @@ pages! {
 /// The code of an end that no error has.
 struct EndCode {
     name: &'static str,
-    /// In short, for the list.
+    /// What it means in one line of the list.
     sentence: &'static str,
     page: &'static str,
 }
