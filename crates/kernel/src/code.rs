@@ -93,6 +93,8 @@ codes! {
     AccountNotFound = "ACCOUNT_NOT_FOUND",
     /// No money moves until persons resume.
     Halted = "HALTED",
+    /// The relay's account or its token's contract is not there: nothing can be paid with it.
+    TokenContractInvalid = "TOKEN_CONTRACT_INVALID",
     /// Too much is open, or the store takes no more.
     Overloaded = "OVERLOADED",
     /// Our fault; the outcome is unknown.

@@ -194,7 +194,7 @@ impl Engine {
 
     /// The lanes that are ahead of every stored attempt. A lane that another worker used since its row was
     /// read is not: its attempts are stored before they are sent.
-    async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
+    pub(crate) async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
         self.read_lanes(pool).await?;
         let names = self.watched_lanes(pool);
         let mut lanes = Vec::with_capacity(names.len());

@@ -97,6 +97,12 @@ impl From<&Attempt> for OpenAttempt {
 }
 
 impl Engine {
+    /// What a chain's port says of itself under the kind of a case, where it does now.
+    pub fn chain_concern(&self, chain: ChainId, kind: &str) -> Option<Arc<str>> {
+        let concerns = self.attempts.pool(chain)?.port.concerns();
+        concerns.into_iter().find(|concern| concern.kind == kind).map(|concern| concern.facts)
+    }
+
     /// True for a chain on which this process sends, or takes in what is to be sent.
     pub fn reaches(&self, chain: ChainId) -> bool {
         self.attempts.pool(chain).is_some()

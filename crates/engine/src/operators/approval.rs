@@ -9,7 +9,8 @@ use crate::operators::{ActionResult, Actor, Objection, Verdict};
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{
-    Accepted, Approval, ApprovalStatus, Proposal, Proposed, ProposedResume, ProposedVerdict,
+    Accepted, Approval, ApprovalStatus, Proposal, Proposed, ProposedCancel, ProposedResume,
+    ProposedVerdict,
 };
 use kernel::ports::journal::ServiceStatus;
 use kernel::principal::same_person;
@@ -43,7 +44,6 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         let record = self.open_transfer(id).await?;
         self.may_be(&record, verdict)?;
-        let (ledger, op) = self.open_call(&record)?;
         let state = self.plan.table(record.flow).state(record.head.state).name;
         let entered = self.entered(id).await?;
         if !context.proposes {
@@ -51,10 +51,19 @@ impl Engine {
             return self.judge(context, &judgement).await;
         }
         // the stay in the state, and so the call, that it answers: no later one with the same name
-        let (leg, evidence) = (op.key.leg, evidence.clone());
-        let state = state.into();
-        let value = ProposedVerdict { answer: verdict, state, entered, ledger, leg, evidence };
-        let proposal = self.proposal(context, &Proposed::Verdict(value));
+        let (state, evidence) = (state.into(), evidence.clone());
+        let value = if self.plan.cancels(&record) {
+            self.never_sent(&record).await?;
+            let cancel = ProposedCancel { answer: verdict, state, entered, evidence };
+            Proposed::Cancel(cancel)
+        } else {
+            let (ledger, op) = self.open_call(&record)?;
+            let leg = op.key.leg;
+            let verdict =
+                ProposedVerdict { answer: verdict, state, entered, ledger, leg, evidence };
+            Proposed::Verdict(verdict)
+        };
+        let proposal = self.proposal(context, &value);
         let outcome = ActionResult::Proposed { approval: proposal.id };
         let puts = |_: &_| vec![Put::Propose(proposal.clone())];
         let (_, outcome, at) = self.touched(context, id, outcome, puts).await?;
@@ -184,7 +193,8 @@ impl Engine {
             Proposed::Resume(resume) => self.lift(context, &resume).await,
             Proposed::Lift(lift) => self.approve_lift(context, id, &lift).await,
             Proposed::Deposit(deposit) => self.approve_deposit(context, &approval, &deposit).await,
-            Proposed::Verdict(ProposedVerdict { answer: verdict, state, entered, .. }) => {
+            Proposed::Verdict(ProposedVerdict { answer: verdict, state, entered, .. })
+            | Proposed::Cancel(ProposedCancel { answer: verdict, state, entered, .. }) => {
                 let transfer = approval.subject.parse().map_err(|_| unreadable())?;
                 let judgement = VerdictContext { id: transfer, verdict, state, entered };
                 self.judge(context, &judgement).await

@@ -8,6 +8,7 @@ pub(crate) mod accepted_loss;
 mod action_context;
 mod approval;
 mod asset;
+mod cancel;
 mod deposit;
 mod execute;
 mod lane;

@@ -155,7 +155,9 @@ impl Engine {
             said.map_or_else(|cause| StoredAnswer::Unknown { why: cause.to_string().into() }, told);
         let answers = match &said {
             StoredAnswer::Done { .. } | StoredAnswer::Rejected(_) | StoredAnswer::Fenced => true,
-            StoredAnswer::Nothing | StoredAnswer::Unknown { .. } => false,
+            StoredAnswer::Nothing
+            | StoredAnswer::Unknown { .. }
+            | StoredAnswer::NeverSent { .. } => false,
         };
         let outcome = ActionResult::Asked { ledger, leg: op.key.leg, said };
         if answers {

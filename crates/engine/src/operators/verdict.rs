@@ -7,8 +7,9 @@
 use crate::Engine;
 use crate::alerts::cases::at_state;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::cancel::cancellable;
 use crate::operators::{ActionContext, ActionResult, Objection, Stop, StoredAnswer, Verdict};
-use crate::pipeline::plan::{FENCED, FuseMode};
+use crate::pipeline::plan::{FENCED, FuseMode, Planned};
 use crate::pipeline::select::caught;
 use crate::recovery::late_answers::Late;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
@@ -36,9 +37,22 @@ pub(crate) struct VerdictContext {
     pub entered: u32,
 }
 
+/// The unit of a verdict that was borne out.
+pub(super) struct VerdictUnit {
+    pub planned: Planned,
+    /// The action's line in the history, where that is yet to be written.
+    pub line: Option<Event>,
+    pub outcome: ActionResult,
+    /// The refusal that it leads to.
+    pub error: Option<Evidence>,
+}
+
 impl Engine {
     /// Whether such a verdict can ever be given for what the record waits for.
     pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
+        if self.plan.cancels(record) {
+            return cancellable(verdict);
+        }
         let (ledger, op) = self.open_call(record)?;
         let invalid = |why: &str| Err(Objection::Invalid(why.to_owned()));
         let push =
@@ -81,6 +95,12 @@ impl Engine {
                 return self.superseded(context, state).await;
             }
             self.may_be(&record, judgement.verdict)?;
+            if self.plan.cancels(&record) {
+                if let Some(done) = self.cancel(context, &record).await? {
+                    return Ok(done);
+                }
+                continue;
+            }
             let (ledger, op) = self.open_call(&record)?;
             let held = match self.held_by(ledger, &op, judgement.verdict).await? {
                 Some(operation) => Some(operation),
@@ -221,15 +241,38 @@ impl Engine {
         let planned = self.plan.answered(record, &answer, fuse_mode);
         let mut planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
-        let table = self.plan.table(record.flow);
-        let state = table.state(planned.next.otherwise.state).name.into();
-        let outcome = ActionResult::Resolved { verdict, said, state };
-        planned.unit.guards.extend(context.approval.map(Guard::Pending));
+        let outcome = self.resolved(record, &planned, (verdict, said));
         self.ledger_guard(
             &mut planned.unit,
             &planned.depends_on,
             (None, &self.controls.all_known()),
         );
+        let error = if let Answer::Rejected(why, _) = answer { Some(why) } else { None };
+        let taken = VerdictUnit { planned, line, outcome, error };
+        self.write_verdict(context, record, taken).await
+    }
+
+    /// What a verdict came to, by the state that it leads to.
+    pub(super) fn resolved(
+        &self,
+        record: &Record,
+        planned: &Planned,
+        (verdict, said): (Verdict, StoredAnswer),
+    ) -> ActionResult {
+        let table = self.plan.table(record.flow);
+        let state = table.state(planned.next.otherwise.state).name.into();
+        ActionResult::Resolved { verdict, said, state }
+    }
+
+    /// Writes the edge of a verdict with the action, its line in the history and the decision of its proposal, and
+    /// goes on with the transfer. `None`: something that it was guarded by moved before.
+    pub(super) async fn write_verdict(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        record: &Record,
+        VerdictUnit { mut planned, line, outcome, error }: VerdictUnit,
+    ) -> Result<Option<(ActionResult, Millis)>, Stop> {
+        planned.unit.guards.extend(context.approval.map(Guard::Pending));
         planned.unit.then.puts.iter_mut().for_each(|put| self.for_others(record, put));
         planned.unit.then.events.splice(0..0, line);
         let approves = context.approval.map(|id| decides(context, id, ApprovalStatus::Approved));
@@ -242,9 +285,7 @@ impl Engine {
                 record.head = planned.next.otherwise;
                 record.updated_at = at;
                 self.note_sends(Some(before), &record);
-                if let Answer::Rejected(why, _) = answer {
-                    record.error = Some(why);
-                }
+                record.error = error.or(record.error);
                 self.reassign(vec![record]).await;
                 Ok(Some((outcome, at)))
             }
@@ -256,6 +297,8 @@ impl Engine {
                 self.overtook(ledger, known);
                 Err(Cause::of("WRONG_LEDGER").into())
             }
+            // the engine had one more reason to stop the chain: it is looked at again
+            Err(Guard::Resource { .. }) => Ok(None),
             Err(guard) => moved(&guard).map(|()| None),
         }
     }

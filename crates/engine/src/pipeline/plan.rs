@@ -95,7 +95,7 @@ pub(crate) struct UnitBuilder {
     /// The unit answers a message, which allows one claim of a flow that events drive.
     pub(crate) received: bool,
     /// The refusal that is put with the head.
-    error: Option<Evidence>,
+    pub(crate) error: Option<Evidence>,
     depends_on: Vec<LedgerId>,
 }
 

@@ -5,7 +5,7 @@ use super::{rules, text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
     Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Response, Ruling, Share, Side, Step,
-    Via,
+    Via, Word as _,
 };
 use kernel::record::{Facts, Record};
 use kernel::words;
@@ -101,10 +101,21 @@ impl Life for State {
         }
     }
 
+    /// Before its first payment, and behind one that is proven dead. What a registration cost is spent.
+    fn cancelled(self) -> Option<Self> {
+        match self {
+            Received | NeedsRegistration | QueuedRegistration | Registered | QueuedTransfer => {
+                Some(Failed)
+            }
+            Registering | Submitted | QueuedVerification | Completed | Failed => None,
+        }
+    }
+
     /// The source's event is the name of the status that is reached; ERROR is an error that is tried again.
     fn event(self, via: Via) -> &'static str {
         match (self.step(), via) {
             (_, Via::Dead) => "ERROR",
+            (Claim { .. } | Decide { .. }, Via::Rejected) => Failed.name(),
             (Send { unknown, .. }, Via::Unknown) if unknown == self => "RETRY",
             (_, via) => self.reached(via),
         }
@@ -136,7 +147,6 @@ impl Life for State {
 impl State {
     /// The name of the state that an edge leads to.
     fn reached(self, via: Via) -> &'static str {
-        use kernel::flow::life::Word;
         let to = match (self.step(), via) {
             (Claim { to }, Via::Claim) => to,
             (Decide { yes, .. }, Via::Yes) => yes,

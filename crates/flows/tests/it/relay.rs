@@ -3,7 +3,8 @@
 use crate::golden;
 use expect_test::expect;
 use flows::relay::State;
-use kernel::flow::table::Table;
+use kernel::flow::life::Step;
+use kernel::flow::table::{S, Table};
 use kernel::flow::{check, mermaid};
 
 fn table() -> Table {
@@ -20,16 +21,21 @@ fn the_diagram() {
     expect![[r#"
         stateDiagram-v2
             [*] --> RECEIVED
+            RECEIVED --> FAILED: cancelled
             RECEIVED --> REGISTERED: known receiver yes
             RECEIVED --> NEEDS_REGISTRATION: known receiver no
+            NEEDS_REGISTRATION --> FAILED: cancelled
             NEEDS_REGISTRATION --> QUEUED_REGISTRATION: may register yes
             NEEDS_REGISTRATION --> FAILED: may register no
+            QUEUED_REGISTRATION --> FAILED: cancelled
             QUEUED_REGISTRATION --> REGISTERING: claim
             REGISTERING --> REGISTERED: storage_deposit done
             REGISTERING --> FAILED: storage_deposit rejected
             REGISTERING --> NEEDS_REGISTRATION: storage_deposit dead
             REGISTERING --> REGISTERING: storage_deposit unknown
+            REGISTERED --> FAILED: cancelled
             REGISTERED --> QUEUED_TRANSFER: claim
+            QUEUED_TRANSFER --> FAILED: cancelled
             QUEUED_TRANSFER --> SUBMITTED: claim
             SUBMITTED --> COMPLETED: ft_transfer done
             SUBMITTED --> FAILED: ft_transfer rejected
@@ -44,6 +50,36 @@ fn the_diagram() {
     "#]]
     .assert_eq(&mermaid::draw(&table()));
     golden::is_shown(&table(), golden::PAGE);
+}
+
+/// Turns red where a transfer may be cancelled that may be paid, and where `check` lets a table say so.
+#[test]
+fn what_two_persons_may_cancel() {
+    let table = table();
+    let failed = table.named("FAILED").expect("a state");
+    let cancelled = |s: &S| table.state(*s).cancelled == Some(failed);
+    let names: Vec<_> = table.all().filter(cancelled).map(|s| table.state(s).name).collect();
+    let before_a_send =
+        ["RECEIVED", "NEEDS_REGISTRATION", "QUEUED_REGISTRATION", "REGISTERED", "QUEUED_TRANSFER"];
+    assert_eq!(names, before_a_send);
+    for s in table.all() {
+        let faults = |to: S| {
+            let mut other = table.clone();
+            other.states[usize::from(s)].cancelled = Some(to);
+            check::faults(&other).len()
+        };
+        assert_eq!(faults(failed) == 0, cancelled(&s), "{}", table.state(s).name);
+        assert!(table.all().filter(|to| *to != failed).all(|to| faults(to) > 0));
+    }
+    // one behind a payment that may stand
+    let mut other = table.clone();
+    let at = usize::from(table.named("SUBMITTED").expect("a state"));
+    let received = table.named("RECEIVED").expect("a state");
+    if let Step::Send { unknown, .. } = &mut other.states[at].step {
+        *unknown = received;
+    }
+    let fault = "RECEIVED: is cancelled while ft_transfer may have happened";
+    assert!(check::faults(&other).iter().any(|found| found == fault));
 }
 
 /// Numbers are stored: none is ever changed or used again.

@@ -463,6 +463,12 @@ pub trait Life: Word {
     fn refusal(_: Self::Rule, _: &Facts) -> Option<&'static str> {
         None
     }
+    /// The end of a transfer that two persons cancel while it stands here. Only where nothing is under way and
+    /// nothing that moves the money may stand; [`crate::answer::Answer::Rejected`] leads there, borne out by
+    /// the journal. `None`: no verdict ends it here.
+    fn cancelled(self) -> Option<Self> {
+        None
+    }
     /// The event that leaving this state by that edge writes into the history.
     fn event(self, via: Via) -> &'static str;
     /// The message that others get of a transfer that enters this state, or that stands here when its

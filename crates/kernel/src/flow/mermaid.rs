@@ -27,6 +27,9 @@ pub fn draw(t: &Table) -> String {
                 None
             }
         };
+        if let Some(to) = t.state(s).cancelled {
+            lines.push(format!("{} --> {}: cancelled", name(s), name(to)));
+        }
         for (via, to) in t.edges(s) {
             let via = format!("{via:?}").to_lowercase();
             let label = what.map_or_else(|| via.clone(), |what| format!("{what} {via}"));

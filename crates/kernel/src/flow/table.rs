@@ -32,6 +32,8 @@ pub struct StateRow {
     pub normal: Normal,
     /// What became of the money, at an end or in a hold.
     pub outcome: Option<Outcome>,
+    /// The end of a transfer that two persons cancel here. No edge: no machine takes it.
+    pub cancelled: Option<S>,
 }
 
 /// One act.
@@ -152,6 +154,7 @@ impl Table {
             step: erased(s.step()),
             normal: s.normal(),
             outcome: s.outcome(),
+            cancelled: s.cancelled().map(index),
         };
         Self {
             flow: L::FLOW,
@@ -295,6 +298,12 @@ impl Table {
             Step::Push { done, unknown, .. } => vec![(Via::Done, done), (Via::Unknown, unknown)],
             Step::End => vec![],
         }
+    }
+
+    /// True where a history may lead from a state to another one: by an edge, or by persons who cancel.
+    pub fn leads(&self, from: S, to: S) -> bool {
+        self.edges(from).iter().any(|(_, next)| *next == to)
+            || self.state(from).cancelled == Some(to)
     }
 }
 

@@ -12,7 +12,9 @@ pub use action::{
     ActionRow, ActionSubject, AdminAction, AssetChange, LaneName, NewAsset, NewNumberedAccount,
     NoteText, Permission, Redrive, Reemission, SecondPerson, Verdict,
 };
-pub use proposal::{Proposed, ProposedDeposit, ProposedLift, ProposedResume, ProposedVerdict};
+pub use proposal::{
+    Proposed, ProposedCancel, ProposedDeposit, ProposedLift, ProposedResume, ProposedVerdict,
+};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
 pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
 

@@ -28,6 +28,19 @@ pub struct ProposedVerdict {
     pub evidence: Value,
 }
 
+/// The end of a transfer of which nothing was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedCancel {
+    /// Always `rejected`: it has no effect and never will.
+    pub answer: Verdict,
+    /// The name of the state in which it waits.
+    pub state: Arc<str>,
+    /// The place in the history of the event that led there: the stay in the state that is meant.
+    pub entered: u32,
+    /// What its proposer says, for the one who approves.
+    pub evidence: Value,
+}
+
 /// The resume from a HALT.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedResume {
@@ -111,6 +124,8 @@ pub struct ProposedLift {
 pub enum Proposed {
     /// An answer to a transfer's open call.
     Verdict(ProposedVerdict),
+    /// The end of a transfer that waits for no answer.
+    Cancel(ProposedCancel),
     /// The resume from a HALT.
     Resume(ProposedResume),
     /// A deposit above what one person may book.
@@ -130,7 +145,10 @@ impl Proposed {
     pub fn read(approval: &Approval) -> Option<Self> {
         let text = &approval.value;
         match &*approval.kind {
-            RESOLVE => serde_json::from_str(text).ok().map(Self::Verdict),
+            RESOLVE => {
+                let verdict = serde_json::from_str(text).ok().map(Self::Verdict);
+                verdict.or_else(|| serde_json::from_str(text).ok().map(Self::Cancel))
+            }
             RESUME => serde_json::from_str(text).ok().map(Self::Resume),
             DEPOSIT => serde_json::from_str(text).ok().map(Self::Deposit),
             UNPAUSE => serde_json::from_str(text).ok().map(Self::Lift),

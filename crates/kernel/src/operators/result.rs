@@ -33,6 +33,11 @@ pub enum StoredAnswer {
         /// The cause, in words.
         why: Arc<str>,
     },
+    /// No ledger was asked: by the journal nothing was sent that may have moved the money.
+    NeverSent {
+        /// So many attempts were made, each of which is proven dead.
+        dead: usize,
+    },
 }
 
 /// A call that had begun and has no answer yet.

@@ -28,6 +28,8 @@ pub struct Search {
     pub source: Option<LedgerId>,
     /// Transfers to this ledger only.
     pub target: Option<LedgerId>,
+    /// Transfers to the account that a system itself names so: a receiver of the relay, a numbered account.
+    pub receiver: Option<Arc<str>>,
     /// Opened at or after this time.
     pub since: Option<Millis>,
     /// Opened before this time.

@@ -3,6 +3,7 @@
 
 use super::rpc::PROVIDERS_DISAGREE;
 use kernel::answer::Cause;
+use kernel::code::Code;
 use kernel::ids::{Day, Millis};
 use kernel::operators::Severity;
 use kernel::ports::chain::{Concern, WRONG_CHAIN};
@@ -22,6 +23,8 @@ pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 /// A provider shows another chain, and enough others are left.
 pub(super) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
+/// The relay's account or its token's contract is not what the settings say.
+pub(super) const TOKEN_CONTRACT_INVALID: &str = Code::TokenContractInvalid.name();
 /// A final transaction moved more than its members were paid.
 pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -46,7 +49,12 @@ pub(super) struct Concerns(Mutex<BTreeMap<&'static str, Sighting>>);
 /// How much a kind matters.
 pub(super) fn severity(kind: &str) -> Severity {
     match kind {
-        NEAR_LOW | PROVIDERS_DISAGREE | TREASURY_SHORT | TOKEN_PAUSED | WRONG_CHAIN => {
+        NEAR_LOW
+        | PROVIDERS_DISAGREE
+        | TREASURY_SHORT
+        | TOKEN_PAUSED
+        | TOKEN_CONTRACT_INVALID
+        | WRONG_CHAIN => {
             Severity::Critical
         }
         _ => Severity::Warning,

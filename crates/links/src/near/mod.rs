@@ -21,12 +21,14 @@ mod rpc;
 mod settings;
 mod shortage;
 mod sign;
+mod token_check;
 mod tokens;
 mod tx;
 
 pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits, Reservation};
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
 pub use settings::{NearNetwork, NearSettings, NearToken, RpcLimits, gas_of_each};
+pub use token_check::TokenCheck;
 
 use concerns::Concerns;
 use facts::{ReceiverCache, UNREGISTERED_FOR};
@@ -48,6 +50,7 @@ use prove::Explanations;
 use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, send};
 use std::fmt;
 use std::sync::Arc;
+use token_check::LastTokenCheck;
 use tokens::TokenStates;
 
 /// What one provider's word decides, and what waits for a second one.
@@ -87,6 +90,8 @@ struct NearLink {
     shown: SharedAnswer<LanesOnChain>,
     /// What a person should know of the chain as a whole.
     concerns: Concerns,
+    /// Whether the tokens' contracts fit.
+    token_check: LastTokenCheck,
 }
 
 /// The adapter to NEAR: the engine's chain.
@@ -144,6 +149,7 @@ impl NearChain {
             explained: Explanations::default(),
             shown: SharedAnswer::default(),
             concerns: Concerns::default(),
+            token_check: LastTokenCheck::default(),
         };
         Ok(Self { link: Arc::new(link) })
     }
@@ -151,6 +157,11 @@ impl NearChain {
     /// What the flow's rules ask of receivers at this chain. `limits` says what registrations may cost.
     pub fn facts(&self, limits: Arc<dyn RegistrationLimits>) -> NearFacts {
         NearFacts::new(self.link.clone(), limits)
+    }
+
+    /// Asks whether the relay's account and its tokens' contracts are there, unless that is known.
+    pub async fn check_tokens(&self) -> TokenCheck {
+        self.link.check_tokens().await
     }
 }
 
@@ -172,6 +183,10 @@ impl NearLink {
         ] {
             let severity = concerns::severity(kind);
             stand.extend(facts.map(|facts| Concern { kind, severity, facts: facts.into() }));
+        }
+        if let TokenCheck::Unfit(facts) = self.token_check.get() {
+            let kind = concerns::TOKEN_CONTRACT_INVALID;
+            stand.push(Concern { kind, severity: concerns::severity(kind), facts });
         }
         if self.rpc.needed() < 2 {
             let (kind, severity) = (concerns::ONE_PROVIDER, Severity::Warning);
@@ -295,7 +310,11 @@ impl Chain for NearChain {
     }
 
     fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
-        Box::pin(async move { self.link.lanes_on_chain().await.map(Some) })
+        Box::pin(async move {
+            // asked beside the keys, each minute: what is wrong there is told, and hinders no look at them
+            self.link.check_tokens().await;
+            self.link.lanes_on_chain().await.map(Some)
+        })
     }
 
     fn lane_presence<'a>(

@@ -114,6 +114,11 @@ impl TokenStates {
         Self(settings.tokens.iter().map(state).collect())
     }
 
+    /// Every token that the settings name, in their sequence.
+    pub(super) fn all(&self) -> impl Iterator<Item = &TokenState> {
+        self.0.iter()
+    }
+
     /// The token of an asset.
     pub(super) fn of_asset(&self, asset: AssetId) -> Option<&TokenState> {
         self.0.iter().find(|state| state.token.asset == asset)

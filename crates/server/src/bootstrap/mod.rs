@@ -268,6 +268,7 @@ impl Service {
                 symbols: &self.symbols,
             };
             let link = relay::open(&config.relay, &context)?;
+            link.asks_for_token().await;
             offered.push(RelayState::FLOW);
             facts.insert(RelayState::FLOW, link.facts);
             chains.push(link.chain);

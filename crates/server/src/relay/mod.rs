@@ -22,6 +22,7 @@ use kernel::ports::meter::Meter;
 use ledgers::remote::AssetCodes;
 use links::near::{self, NearChain, NearSettings, NearToken, RpcLimits};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Two providers have to agree wherever two are named.
 const AGREE: usize = 2;
@@ -30,6 +31,24 @@ const AGREE: usize = 2;
 pub(crate) struct RelayLink {
     pub chain: Arc<dyn Chain>,
     pub facts: Arc<dyn FactSource>,
+    /// The chain's adapter, where this process has keys.
+    near: Option<NearChain>,
+}
+
+/// So long a start waits for what the providers say of the token.
+const TOKEN_ASKED: Duration = Duration::from_secs(5);
+
+impl RelayLink {
+    /// Asks the providers once whether the account and the token's contract are there: before the first transfer
+    /// is taken in, where they answer. What they say is in the log, and a definite no refuses transfers.
+    pub(crate) async fn asks_for_token(&self) {
+        let Some(near) = &self.near else { return };
+        if tokio::time::timeout(TOKEN_ASKED, near.check_tokens()).await.is_err() {
+            tracing::warn!(
+                "relay: no provider said in time whether the token's contract fits; it is asked again each minute"
+            );
+        }
+    }
 }
 
 /// What exists before the relay's link is opened.
@@ -56,7 +75,7 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     if !settings.has_keys() {
         tracing::warn!("relay: no keys: transfers are taken in here and not sent");
         let link = Arc::new(IntakeOnly);
-        return Ok(RelayLink { chain: link.clone(), facts: link });
+        return Ok(RelayLink { chain: link.clone(), facts: link, near: None });
     }
     let signer = Arc::new(keys::ring(settings)?);
     let near = near_settings(settings, asset);
@@ -67,7 +86,7 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
     let registrations = Registrations::new(context, &settings.token_contract, budget);
     let facts = Arc::new(chain.facts(Arc::new(registrations)));
-    Ok(RelayLink { chain: Arc::new(chain), facts })
+    Ok(RelayLink { chain: Arc::new(chain.clone()), facts, near: Some(chain) })
 }
 
 fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {

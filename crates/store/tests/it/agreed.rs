@@ -49,8 +49,15 @@ async fn to(queries: &dyn AdminQueries, target: LedgerId) -> Vec<Id> {
     found.into_iter().map(|record| record.id).collect()
 }
 
-/// Turns red where a search by the target reads the terms alone.
+/// Turns red where a search by the target, or by who is paid, reads the terms alone; and where a user's number is
+/// taken for a name.
 async fn found_by_its_agreed_target(queries: &dyn AdminQueries) {
+    for (receiver, found) in [("agreed-1", vec![id(1)]), ("1", vec![]), ("agreed-1' --", vec![])] {
+        let receiver = Some(receiver.into());
+        let search = Search { receiver, limit: 10, ..Search::default() };
+        let records = queries.transfers(search).await.expect("a list");
+        assert_eq!(records.iter().map(|record| record.id).collect::<Vec<_>>(), found);
+    }
     assert_eq!(to(queries, LedgerId::FUTURE).await, [id(1)]);
     assert_eq!(to(queries, LedgerId::SPOT).await, [id(2)]);
 }

@@ -1,6 +1,7 @@
 //! What operators do: actions, verdicts, cases, pauses and limits.
 
 mod actions;
+mod cancellations;
 mod cases;
 mod chain_stops;
 mod crashes;

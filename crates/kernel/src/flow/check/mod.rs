@@ -2,6 +2,7 @@
 //! that, read the diagram.
 
 mod act_rules;
+mod cancel;
 mod declarations;
 mod exclude;
 mod money;
@@ -20,12 +21,13 @@ pub fn faults(t: &Table) -> Vec<String> {
     let mut bad = reach::inside(t);
     if bad.is_empty() {
         // the others follow the edges, so these must lead somewhere
-        let rules: [fn(&Table) -> Vec<String>; 6] = [
+        let rules: [fn(&Table) -> Vec<String>; 7] = [
             reach::names,
             reach::ways,
             act_rules::faults,
             money::faults,
             exclude::faults,
+            cancel::faults,
             declarations::faults,
         ];
         for rule in rules {

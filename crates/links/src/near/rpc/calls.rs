@@ -192,6 +192,44 @@ pub(in crate::near) fn account(id: &str) -> RpcCall<Option<u128>> {
     }
 }
 
+/// Whether an account has a contract; `None`: there is no such account. One that uses another account's code, or
+/// code of the whole network, has one.
+pub(in crate::near) fn code(id: &str) -> RpcCall<Option<bool>> {
+    /// What the network writes where there is no code.
+    const NONE: &str = "11111111111111111111111111111111";
+    let params = json!({ "request_type": "view_account", "account_id": id });
+    RpcCall {
+        method: "query",
+        params: BlockAt::Final.into(params),
+        read: |reply| match reply {
+            Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCOUNT" => Ok(None),
+            reply => {
+                let view = reply?;
+                let other = ["/global_contract_hash", "/global_contract_account_id"];
+                let shared = other.iter().any(|at| view.pointer(at).is_some_and(Value::is_string));
+                Ok(Some(shared || text(&view, "/code_hash")? != NONE))
+            }
+        },
+    }
+}
+
+/// Whether a contract has a view method. What else a call of it fails with says nothing.
+pub(in crate::near) fn has_view(
+    contract: &str,
+    method: &str,
+    args: &Value,
+    at: BlockAt,
+) -> RpcCall<bool> {
+    let RpcCall { method, params, .. } = view(contract, method, args, at);
+    let read: Reads<bool> = |reply| match viewed(reply) {
+        Ok(_) => Ok(true),
+        // in the result, or as an error of its own by newer nodes
+        Err(RpcFailure::Refused { text, .. }) if text.contains("MethodNotFound") => Ok(false),
+        Err(failure) => Err(failure),
+    };
+    RpcCall { method, params, read }
+}
+
 /// What a contract's view method returns, as JSON.
 pub(in crate::near) fn view(
     contract: &str,

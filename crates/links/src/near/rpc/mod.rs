@@ -13,7 +13,7 @@ mod tls;
 
 pub(in crate::near) use calls::{
     BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, RpcCall, access_key, access_keys,
-    account, chunk, chunks, objection, send, transaction, view,
+    account, chunk, chunks, code, has_view, objection, send, transaction, view,
 };
 pub(in crate::near) use pool::{PROVIDERS_DISAGREE, RpcPool};
 pub(in crate::near) use reply::{RpcFailure, shortened};

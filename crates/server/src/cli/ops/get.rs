@@ -42,11 +42,19 @@ pub(in crate::cli) struct IdArgs {
 
 /// Find transfers of every user, newest first.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  portage ops find --state OPEN --min-age 60")]
+#[command(
+    after_help = "Examples:\n  portage ops find --state OPEN --min-age 60\n  portage ops find --flow relay --receiver alice.near"
+)]
 pub(in crate::cli) struct FindArgs {
-    /// A state of the flow, `OPEN` or `ENDED`.
+    /// `internal`, `account` or `relay`.
+    #[arg(long)]
+    flow: Option<String>,
+    /// A state of the flow, `OPEN` or `ENDED`; without `--flow` of `internal`, or of the one flow that has it.
     #[arg(long)]
     state: Option<String>,
+    /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
+    #[arg(long)]
+    receiver: Option<String>,
     /// This user's.
     #[arg(long)]
     user: Option<u64>,
@@ -139,11 +147,15 @@ async fn page<const N: usize>(
     (list, titles): (&str, [&str; N]),
 ) -> Result<(), Fault> {
     parameters.push(("cursor", page.cursor.clone()));
-    print_found(global, &page.target, &query(path, &parameters), |found| {
-        let more = found["next"].as_str().map(|next| format!("\nmore: --cursor {next}"));
-        rows(&found[list], titles) + more.as_deref().unwrap_or_default()
-    })
-    .await
+    let path = query(path, &parameters);
+    print_found(global, &page.target, &path, |found| rows(&found[list], titles) + &more(found))
+        .await
+}
+
+/// Where the next page begins, where there may be one.
+fn more(found: &Value) -> String {
+    let next = found["next"].as_str().map(|next| format!("\nmore: --cursor {next}"));
+    next.unwrap_or_default()
 }
 
 pub(super) async fn cases(global: &Global, args: &CasesArgs) -> Result<(), Fault> {
@@ -179,7 +191,9 @@ pub(super) async fn one(global: &Global, args: &IdArgs, kind: &str) -> Result<()
 
 pub(super) async fn find(global: &Global, args: &FindArgs) -> Result<(), Fault> {
     let wanted = vec![
+        ("flow", args.flow.clone()),
         ("state", args.state.clone()),
+        ("receiver", args.receiver.clone()),
         ("user", args.user.map(|user| user.to_string())),
         ("asset", args.asset.clone()),
         ("min_age", args.min_age.map(|age| age.to_string())),
@@ -187,21 +201,27 @@ pub(super) async fn find(global: &Global, args: &FindArgs) -> Result<(), Fault> 
         ("error_class", args.error_class.clone()),
         ("from", args.from.clone()),
         ("to", args.to.clone()),
+        ("cursor", args.page.cursor.clone()),
     ];
-    let titles = [
-        ">transfer_id",
-        "req_id",
-        ">user_id",
-        "from",
-        "to",
-        "asset",
-        ">amount",
-        "state",
-        ">retry_count",
-        "error_class",
-        "created_at",
-    ];
-    page(global, &args.page, "/transfers", wanted, ("transfers", titles)).await
+    let path = query("/transfers", &wanted);
+    print_found(global, &args.page.target, &path, |found| {
+        let list = &found["transfers"];
+        let named = |row: &Value| row["receiver"].is_string();
+        let first = [">transfer_id", "req_id", ">user_id", "from", "to"];
+        let last = ["asset", ">amount", "state", ">retry_count", "error_class", "created_at"];
+        let [id, req, user, from, to] = first;
+        let [asset, amount, state, retries, class, created] = last;
+        let table = if list.as_array().is_some_and(|rows| rows.iter().any(named)) {
+            let all = [
+                id, req, user, from, to, "receiver", asset, amount, state, retries, class, created,
+            ];
+            rows(list, all)
+        } else {
+            rows(list, [id, req, user, from, to, asset, amount, state, retries, class, created])
+        };
+        table + &more(found)
+    })
+    .await
 }
 
 pub(super) async fn approvals(global: &Global, args: &ApprovalsArgs) -> Result<(), Fault> {

@@ -124,7 +124,7 @@ pub(in crate::cli) struct NoteArgs {
 }
 
 /// Propose an answer to a transfer's open call; another person approves, and the ledger must bear
-/// it out.
+/// it out. A transfer of the relay of which nothing was sent ends so with `rejected`, as CANCELLED.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  portage ops resolve 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --answer rejected --evidence \"ticket=4711\" --reason \"never arrived\""
@@ -175,15 +175,15 @@ pub(in crate::cli) struct ResumeArgs {
     action: ActionArgs,
 }
 
-/// Hold a flow, a ledger, an asset or an account where it stands.
+/// Hold a flow, a ledger, a chain, an asset, an account or a group where it stands.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage ops pause ledger SPOT --reason \"maintenance\"\n  portage ops pause account 4001/SPOT --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct PauseArgs {
-    /// `flow`, `ledger`, `asset`, `account` or `group`.
+    /// `flow`, `ledger`, `chain`, `asset`, `account` or `group`.
     kind: String,
-    /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
+    /// Which one: `internal`, `SPOT`, `NEAR`, `USDT`, `4001/SPOT`, `audit-group`.
     name: String,
     #[command(flatten)]
     action: ActionArgs,

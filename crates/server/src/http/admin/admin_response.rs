@@ -57,10 +57,10 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leg: Option<&'static str>,
     /// `ASKED`, `RESOLVED`: what the ledger holds: `DONE`, `REJECTED`, `FENCED`, `NOTHING` (which is
-    /// no evidence) or `UNKNOWN`.
+    /// no evidence) or `UNKNOWN`; `NEVER_SENT` of a transfer that was cancelled, by the journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<&'static str>,
-    /// With `said`: the ledger's number, its code, or why it is unclear.
+    /// With `said`: the ledger's number, its code, or why it is unclear; how many attempts are proven dead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// `RESOLVED`: the answer as the ledger bore it out.
@@ -337,6 +337,7 @@ fn ledger_answer(said: StoredAnswer) -> (&'static str, Option<String>) {
         StoredAnswer::Fenced => ("FENCED", None),
         StoredAnswer::Nothing => ("NOTHING", None),
         StoredAnswer::Unknown { why } => ("UNKNOWN", Some(why.to_string())),
+        StoredAnswer::NeverSent { dead } => ("NEVER_SENT", Some(dead.to_string())),
     }
 }
 

@@ -11,16 +11,17 @@ use crate::http::transfers::response::{self, Transfer};
 use crate::http::{App, format, silent};
 use axum::Json;
 use axum::extract::State;
+use flows::relay::State as Relayed;
 use kernel::audit::hex;
 use kernel::code::Code;
-use kernel::flow::life::Side;
+use kernel::flow::life::{Life as _, Side};
 use kernel::flow::table::Table;
-use kernel::ids::{Id, LedgerId, Serial};
+use kernel::ids::{FlowId, Id, LedgerId, Serial};
 use kernel::operation::{Operation, StoredOutcome};
 use kernel::operators::{AdminAction, PastAction};
 use kernel::ports::admin_queries::Search;
 use kernel::ports::journal::Linked;
-use kernel::record::Record;
+use kernel::record::{Account, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,10 +32,12 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(in crate::http) struct SearchQuery {
-    /// Of this flow: `internal`.
+    /// Of this flow: `internal`, `account`, `relay`.
     flow: Option<String>,
-    /// In this state, or `OPEN`, or `ENDED`.
+    /// In this state, or `OPEN`, or `ENDED`. Without a flow, a state of `internal`, or of the one flow that has it.
     state: Option<String>,
+    /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
+    receiver: Option<String>,
     /// This user's.
     user: Option<u64>,
     /// Of this asset.
@@ -74,6 +77,12 @@ pub struct FoundTransfer {
     /// The flow.
     #[schema(example = "internal")]
     pub flow: &'static str,
+    /// Who is paid, as its system names the account: of the relay an account on NEAR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// Of the relay: the contract of the token that is paid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_contract: Option<String>,
     /// Whose.
     #[schema(example = 4001)]
     pub user_id: u64,
@@ -208,7 +217,7 @@ fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
     let flows = app.engine.flows();
     let mut search = Search { limit: limit(query.limit)?, ..Search::default() };
     if let Some(name) = &query.flow {
-        let unfit = || Refusal::bad("`flow`: `internal`, `account`");
+        let unfit = || Refusal::bad("`flow`: `internal`, `account`, `relay`");
         search.flow = Some(flows.named(name).ok_or_else(unfit)?);
     }
     match query.state.as_deref() {
@@ -216,12 +225,17 @@ fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
         Some("OPEN") => search.open = Some(true),
         Some("ENDED") => search.open = Some(false),
         Some(name) => {
-            let flow = search.flow.unwrap_or(app.internal);
-            let unfit = || Refusal::bad("`state`: a state of the flow, `OPEN` or `ENDED`");
+            let unfit = || {
+                Refusal::bad(
+                    "`state`: a state of the flow, `OPEN` or `ENDED`; name the `flow` of a state that several have",
+                )
+            };
+            let flow = search.flow.or_else(|| flow_of(app, name)).ok_or_else(unfit)?;
             (search.flow, search.state) =
                 (Some(flow), Some(flows.table(flow).named(name).ok_or_else(unfit)?));
         }
     }
+    search.receiver = query.receiver.map(Into::into);
     search.user = query.user.map(user).transpose()?;
     if let Some(symbol) = &query.asset {
         search.asset = Some(app.engine.asset(symbol).ok_or(Code::InvalidAsset)?.id);
@@ -240,8 +254,33 @@ fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
     Ok(search)
 }
 
+/// The flow that a state is of: `internal`, or the one that has such a state.
+fn flow_of(app: &App, state: &str) -> Option<FlowId> {
+    let tables = &app.engine.flows().0;
+    let has = |flow: &FlowId| app.engine.flows().table(*flow).named(state).is_some();
+    let named = tables.iter().filter_map(|table| app.engine.flows().named(table.flow));
+    let all: Vec<FlowId> = named.filter(has).collect();
+    match all.as_slice() {
+        [one] => Some(*one),
+        several => several.iter().find(|flow| **flow == app.internal).copied(),
+    }
+}
+
+/// The contract of the token that a transfer of the relay pays, by this process's settings.
+fn token_contract(app: &App, record: &Record) -> Option<String> {
+    let relay = app.relay.as_ref()?;
+    let of_relay = app.engine.flows().table(record.flow).flow == Relayed::FLOW;
+    let asset = app.engine.asset(&relay.asset)?.id;
+    (of_relay && record.target().asset == asset).then(|| relay.contract.to_string())
+}
+
 fn found(app: &App, record: &Record) -> FoundTransfer {
     FoundTransfer {
+        receiver: match &record.target().account {
+            Account::Named(name) => Some(name.to_string()),
+            Account::User(_) | Account::Unnamed => None,
+        },
+        token_contract: token_contract(app, record),
         transfer: response::exact(app, record),
         flow: app.engine.flows().table(record.flow).flow,
         user_id: record.terms.owner.number(),

@@ -299,7 +299,8 @@ fn action_of(action: &str) -> Option<fn(Id) -> AdminAction> {
 }
 
 /// Proposes an answer to the transfer's open call. It takes effect when another person approves,
-/// and then only as far as the ledger bears it out.
+/// and then only as far as the ledger bears it out. A transfer that waits for its first attempt on a chain, or behind
+/// dead ones, has no open call: `rejected` ends it as `CANCELLED`, borne out by the journal.
 #[utoipa::path(
     post, path = "/api/v1/ops/transfers/{id}/resolve", tag = "ops", request_body = Resolve,
     operation_id = "resolve_transfer", security(("token" = ["ops:act"])),
@@ -313,7 +314,7 @@ fn action_of(action: &str) -> Option<fn(Id) -> AdminAction> {
         (status = 400, body = Problem, description = "No such answer to this call: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "`NOT_FOUND`"),
         (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
-        (status = 503, body = Problem, description = "`HALTED`: no fence is called"),
+        (status = 503, body = Problem, description = "`HALTED`: no fence is called, and nothing is cancelled"),
     )
 )]
 async fn resolve(

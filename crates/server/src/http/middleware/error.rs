@@ -100,7 +100,7 @@ impl Refusal {
             None => Some(self.code),
         };
         if let Some(code) = page {
-            body.insert("docs".to_owned(), errors::address(code).into());
+            body.insert("docs".to_owned(), errors::address(code.name()).into());
         }
         body.extend(self.details.clone());
         body
@@ -173,7 +173,9 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::BreaksNotAccepted
         | Code::WrongChain => StatusCode::CONFLICT,
         Code::NotFound | Code::AccountNotFound => StatusCode::NOT_FOUND,
-        Code::Halted | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Halted | Code::TokenContractInvalid | Code::Overloaded => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Code::SystemError => StatusCode::INTERNAL_SERVER_ERROR,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -219,6 +221,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::NotFound
         | Code::AccountNotFound
         | Code::Halted
+        | Code::TokenContractInvalid
         | Code::SystemError
         | Code::MethodNotAllowed
         | Code::UnsupportedMediaType => None,
@@ -277,6 +280,9 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::AccountNotFound => "There is no such account",
         Code::Halted => {
             "HALT: no money moves until persons have looked and resume it; nothing was begun"
+        }
+        Code::TokenContractInvalid => {
+            "The relay cannot pay: the chain has not the account or the token's contract of its settings; nothing was begun"
         }
         Code::Overloaded => "Too much is under way; nothing was begun, try again later",
         Code::SystemError => "Something broke on our side",

@@ -14,6 +14,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::{StreamExt, stream};
+use kernel::code::Code;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -32,8 +33,10 @@ pub struct CreateRelayTransfers {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyedRelayTransfer {
-    /// The transfer's name, bound for ever: 1 to 128 visible ASCII characters.
-    #[schema(example = "payout-7")]
+    /// The transfer's name, bound for ever: 1 to 128 visible ASCII characters. An item without one is refused, and
+    /// the others go on.
+    #[serde(default)]
+    #[schema(example = "payout-7", required = true)]
     key: String,
     /// The account on NEAR that is paid.
     #[schema(example = "alice.near")]
@@ -82,7 +85,7 @@ enum RelayAnswer {
     request_body = CreateRelayTransfers,
     responses(
         (status = 200, body = RelayBatchResults, description = "Each item has its own status"),
-        (status = 400, body = Problem, description = "One item or the whole does not fit, nothing was opened: `BAD_REQUEST`"),
+        (status = 400, body = Problem, description = "The form of the whole or of an item does not fit, nothing was opened: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "The flow is not offered here: `NOT_FOUND`"),
     )
 )]
@@ -116,9 +119,6 @@ fn items(body: &Large) -> Result<Vec<KeyedRelayTransfer>, Refusal> {
     if form.transfers.is_empty() || form.transfers.len() > MOST {
         return Err(Refusal::bad(format!("field `transfers`: 1 to {MOST} items")));
     }
-    for (index, item) in form.transfers.iter().enumerate() {
-        body::visible(&format!("transfers[{index}].key"), &item.key, KEY)?;
-    }
     Ok(form.transfers)
 }
 
@@ -129,6 +129,9 @@ async fn result(
     (index, item): (usize, KeyedRelayTransfer),
 ) -> RelayBatchResult {
     let KeyedRelayTransfer { key, receiver_id, amount } = item;
+    if let Err(refusal) = keyed(index, &key) {
+        return refused(index, refusal);
+    }
     let form = CreateRelayTransfer { receiver_id, amount };
     let ask = RelayTransferRequest::new(app, relay, caller, key.into(), form);
     let made = match create::create(app, &ask).await {
@@ -137,14 +140,28 @@ async fn result(
             .map(|opened| (accepted.replayed, opened)),
         Err(refusal) => Err(refusal),
     };
-    let (status, replayed, answer) = match made {
+    match made {
         Ok((replayed, opened)) => {
             let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
-            (status, replayed, RelayAnswer::Transfer(opened))
+            let answer = RelayAnswer::Transfer(opened);
+            RelayBatchResult { index, http_status: status.as_u16(), replayed, answer }
         }
-        Err(refusal) => {
-            (error::status(refusal.code), false, RelayAnswer::Refused(refusal.fields()))
-        }
-    };
-    RelayBatchResult { index, http_status: status.as_u16(), replayed, answer }
+        Err(refusal) => refused(index, refusal),
+    }
+}
+
+/// The key of one item, in its form: without one a repeat of the batch would pay it again.
+fn keyed(index: usize, key: &str) -> Result<(), Refusal> {
+    let field = format!("transfers[{index}].key");
+    if key.is_empty() {
+        let why = format!("A key is required: field `{field}`");
+        return Err(Refusal::because(Code::IdempotencyKeyRequired, why));
+    }
+    body::visible(&field, key, KEY)
+}
+
+fn refused(index: usize, refusal: Refusal) -> RelayBatchResult {
+    let http_status = error::status(refusal.code).as_u16();
+    let answer = RelayAnswer::Refused(refusal.fields());
+    RelayBatchResult { index, http_status, replayed: false, answer }
 }

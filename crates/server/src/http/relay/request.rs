@@ -3,7 +3,7 @@
 use super::intake::OfferedRelay;
 use crate::auth::Caller;
 use crate::http::middleware::body;
-use crate::http::middleware::error::Refusal;
+use crate::http::middleware::error::{Refusal, sentence};
 use crate::http::transfers::create::RequestedTransfer;
 use crate::http::transfers::validate::{AccountNames, taken_in};
 use crate::http::{App, name_errors};
@@ -181,6 +181,10 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
 
     fn terms(&self, app: &App) -> Result<Terms, Code> {
         taken_in(app, self.relay.flow)?;
+        let unfit = Code::TokenContractInvalid;
+        if app.engine.chain_concern(ChainId::NEAR, unfit.name()).is_some() {
+            return Err(unfit);
+        }
         let receiver = self.receiver()?;
         let asset = app.engine.asset(&self.relay.intake.asset).ok_or(Code::InvalidAsset)?;
         asset.usable()?;
@@ -217,6 +221,17 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
             return Refusal::because(
                 code,
                 "An amount is a positive whole number of base units, in digits",
+            );
+        }
+        if code == Code::TokenContractInvalid {
+            let facts = app.engine.chain_concern(ChainId::NEAR, code.name());
+            let facts = facts.as_deref().unwrap_or("it was a moment ago");
+            return Refusal::because(code, format!("{}: {facts}", sentence(code)));
+        }
+        if code == Code::SameAccount {
+            return Refusal::because(
+                code,
+                "`receiver_id` is the relay's own account, which pays: a token's contract pays no account from itself",
             );
         }
         if code == Code::AmountTooLarge {

@@ -30,7 +30,13 @@ fn all<'a>(page: &'a str, before: &str) -> BTreeSet<&'a str> {
 async fn html_pages_bring_everything_along() {
     let door = Door::open().await;
     let mut leads = BTreeSet::new();
-    for path in ["/docs", "/docs/errors", "/docs/errors/HALTED", "/docs/errors/DUPLICATE_REQUEST"] {
+    for path in [
+        "/docs",
+        "/docs/errors",
+        "/docs/errors/HALTED",
+        "/docs/errors/DUPLICATE_REQUEST",
+        "/docs/errors/RECEIVER_NOT_FOUND",
+    ] {
         let page = page(&door, path).await;
         for outside in ["<script", "src=", "://", "url(", "@import", "<link", "<iframe", "onload"] {
             assert!(!page.contains(outside), "{path}: {outside}");
@@ -45,6 +51,9 @@ async fn html_pages_bring_everything_along() {
         }
     }
     assert!(leads.len() > 30, "{leads:?}");
+    for end in ["RECEIVER_NOT_FOUND", "REGISTRATION_REFUSED", "RECEIVER_REFUSED", "CANCELLED"] {
+        assert!(leads.contains(&format!("/docs/errors/{end}")), "{end}");
+    }
     for lead in leads {
         assert_eq!(door.get(ADMIN, &lead).await.status, 200, "{lead}");
     }

@@ -1,9 +1,11 @@
 //! The relay by the binary, without keys: what it took in outlives a kill, on both stores, and half a relay
 //! does not start.
 
+mod cancelled;
 mod custody;
 mod identity;
 mod keys;
+mod token_check;
 
 use super::{Served, answer, head, portage, said};
 use serde_json::{Value, json};

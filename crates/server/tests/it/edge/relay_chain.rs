@@ -15,7 +15,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+use tempfile::TempDir;
 
+/// What opens the files of keys.
+pub(super) const PASSPHRASE: &str = "a long passphrase";
 /// So many providers the relay asks.
 const ENDPOINTS: usize = 2;
 
@@ -63,26 +66,37 @@ impl LocalChain {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 
-    /// The settings of a relay over this chain, with so many of its keys.
-    pub(super) fn settings(&self, keys: usize) -> Vec<(&'static str, String)> {
-        let keys: Vec<String> =
-            self.keys.iter().take(keys).map(|wallet| wallet.key.to_string()).collect();
-        vec![
-            ("RELAY_ACCOUNT_ID", "relay.devnet".to_owned()),
-            ("FT_TOKEN_ADDRESS", "usdc.devnet".to_owned()),
-            ("PORTAGE_RELAY__ASSET", "USDC".to_owned()),
-            ("NEAR_NETWORK", "localnet".to_owned()),
-            ("NEAR_RPC_URL", self.devnet.urls().join(",")),
-            ("RELAY_ACCESS_KEYS", keys.join(",")),
-        ]
+    /// So many of its keys, as the setting spells them.
+    pub(super) fn access_keys(&self, keys: usize) -> String {
+        let keys = self.keys.iter().take(keys).map(|wallet| wallet.key.to_string());
+        keys.collect::<Vec<String>>().join(",")
     }
 
     /// The relay over this chain, with so many of its keys.
     pub(super) fn served(&self, keys: usize) -> Served {
-        let settings = self.settings(keys);
-        let settings: Vec<(&str, &str)> =
-            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        Served::start(&settings)
+        let dir = tempfile::tempdir().expect("a folder");
+        self.served_in(dir, &[("RELAY_ACCESS_KEYS", &self.access_keys(keys))])
+    }
+
+    /// The relay over this chain in a folder, with these settings besides: where its keys are.
+    pub(super) fn served_in(&self, dir: TempDir, more: &[(&str, &str)]) -> Served {
+        let settings = self.settings(more);
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (&**name, &**value)).collect();
+        Served::within(dir, &settings)
+    }
+
+    /// The settings of a relay over this chain, and these.
+    pub(super) fn settings(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+        let urls = self.devnet.urls().join(",");
+        let own = [
+            ("RELAY_ACCOUNT_ID", "relay.devnet"),
+            ("FT_TOKEN_ADDRESS", "usdc.devnet"),
+            ("PORTAGE_RELAY__ASSET", "USDC"),
+            ("NEAR_NETWORK", "localnet"),
+            ("NEAR_RPC_URL", &urls),
+        ];
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        own.iter().chain(more).map(owned).collect()
     }
 
     fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
@@ -117,7 +131,7 @@ fn metrics(served: &Served) -> String {
 /// The keys in a file that opens with a passphrase; its path.
 pub(super) fn key_file(dir: &Path, keys: &str) -> String {
     let (pass, out) = (dir.join("pass"), dir.join("keys.json"));
-    std::fs::write(&pass, "a long passphrase\n").expect("a file");
+    std::fs::write(&pass, format!("{PASSPHRASE}\n")).expect("a file");
     let mut command = portage(dir, &[]);
     command.args(["relay", "encrypt-keys", "--account", "relay.devnet", "--passphrase-file"]);
     command.arg(&pass).arg("--out").arg(&out);
@@ -136,18 +150,10 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     let chain = LocalChain::start();
     let dir = tempfile::tempdir().expect("a folder");
     let file = key_file(dir.path(), &chain.secret_keys());
-    let urls = chain.devnet.urls().join(",");
-    let settings = [
-        ("RELAY_ACCOUNT_ID", "relay.devnet"),
-        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-        ("PORTAGE_RELAY__ASSET", "USDC"),
-        ("NEAR_NETWORK", "localnet"),
-        ("NEAR_RPC_URL", &urls),
-        ("PORTAGE_RELAY__KEYSTORE", &file),
-        ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", "a long passphrase"),
-    ];
+    let kept =
+        [("PORTAGE_RELAY__KEYSTORE", &*file), ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", PASSPHRASE)];
     chain.everywhere(&Rule::times(Fault::DropReply, 2).on(&["send_tx"]));
-    let mut served = Served::within(dir, &settings);
+    let mut served = chain.served_in(dir, &kept);
     // the first receiver is new to the token: it is registered at the relay's cost
     let keys: Vec<String> = (0..24).map(|n| format!("k-{n}")).collect();
     for (n, key) in keys.iter().enumerate() {
@@ -184,7 +190,7 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     assert_eq!(code, Some(0), "{text}");
     let log = served.log();
     assert!(chain.secret_keys().lines().all(|key| !log.contains(key)), "a key in the log");
-    assert!(!log.contains("a long passphrase"), "the passphrase in the log");
+    assert!(!log.contains(PASSPHRASE), "the passphrase in the log");
     assert_eq!(chain.payments().len(), keys.len());
     let cases = served.json(&["ops", "cases"]);
     assert_eq!(cases["cases"], json!([]), "{cases}");
@@ -216,16 +222,9 @@ fn a_day_has_one_budget_of_registrations() {
     let chain = LocalChain::start();
     chain.devnet.create_account("carol.devnet", 10).expect("a second new receiver");
     let keys = chain.secret_keys().trim().replace('\n', ",");
-    let urls = chain.devnet.urls().join(",");
-    let mut served = Served::start(&[
-        ("RELAY_ACCOUNT_ID", "relay.devnet"),
-        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-        ("PORTAGE_RELAY__ASSET", "USDC"),
-        ("NEAR_NETWORK", "localnet"),
-        ("NEAR_RPC_URL", &urls),
-        ("RELAY_ACCESS_KEYS", &keys),
-        ("PORTAGE_RELAY__REGISTRATION_BUDGET", "12500000000000000000000"),
-    ]);
+    let dir = tempfile::tempdir().expect("a folder");
+    let budget = ("PORTAGE_RELAY__REGISTRATION_BUDGET", "12500000000000000000000");
+    let mut served = chain.served_in(dir, &[("RELAY_ACCESS_KEYS", &keys), budget]);
     let status = |served: &Served, key: &str| reads(served, "payouts", key).1["status"].clone();
     // names that were made up use nothing of it
     for (key, receiver) in [("k-1", "ghost-1.devnet"), ("k-2", "ghost-2.devnet")] {

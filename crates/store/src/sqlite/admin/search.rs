@@ -8,7 +8,7 @@ use crate::sqlite::rows;
 use kernel::flow::table::Flows;
 use kernel::ids::Millis;
 use kernel::ports::admin_queries::Search;
-use kernel::record::Record;
+use kernel::record::{Account, Record};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
@@ -114,6 +114,10 @@ fn conditions(
         // a target that was agreed later is not the one of the terms
         let agreed = "coalesce(json_extract(t.agreed, '$.system'), t.target_type) = ?";
         conditions.and(agreed, i64::from(target.0));
+    }
+    if let Some(receiver) = &search.receiver {
+        let agreed = "coalesce(json_extract(t.agreed, '$.account'), t.target_account) = ?";
+        conditions.and(agreed, Account::Named(receiver.clone()).key());
     }
     if let Some(least) = search.min_attempts {
         conditions.and("t.retry_count >= ?", i64::from(least));

@@ -197,7 +197,7 @@ impl Truth {
                 (Some(from), Some(to)) => table.coded(from).is_some_and(|from| {
                     // what a case or a person adds moves nothing, and may come after the end
                     let remark = from == to && matches!(&*entry.event, "RETRY" | "OPERATOR");
-                    let edge = || table.edges(from).iter().any(|(_, next)| *next == to);
+                    let edge = || table.leads(from, to);
                     Some(from) == stands && (remark || edge())
                 }),
                 (_, None) => false,

@@ -1,7 +1,7 @@
 //! The API's description as a page.
 
+use super::errors::page_of;
 use super::markdown::{escaped, inline};
-use kernel::code::Code;
 use serde_json::Value;
 
 /// Everything between the page's head and its end.
@@ -211,7 +211,7 @@ fn said(value: &Value) -> String {
 fn plain(value: &Value) -> String {
     let html = inline(value.as_str().unwrap_or_default(), &|_| None);
     let linked = html.split("<code>").map(|part| match part.split_once("</code>") {
-        Some((word, rest)) if Code::parse(word).is_some() => {
+        Some((word, rest)) if page_of(word).is_some() => {
             format!("<a href=\"/docs/errors/{word}\"><code>{word}</code></a>{rest}")
         }
         Some((word, rest)) => format!("<code>{word}</code>{rest}"),

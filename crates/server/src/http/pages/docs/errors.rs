@@ -1,4 +1,5 @@
-//! One page for each code: what happened, is the money safe, what to do.
+//! One page for each code: what happened, is the money safe, what to do. Codes of errors come with a status of
+//! HTTP; codes of ends are what a transfer of the relay says that FAILED.
 
 use crate::http::middleware::error::{sentence, status};
 use kernel::code::Code;
@@ -53,14 +54,46 @@ pages! {
     NotFound = "NOT_FOUND",
     AccountNotFound = "ACCOUNT_NOT_FOUND",
     Halted = "HALTED",
+    TokenContractInvalid = "TOKEN_CONTRACT_INVALID",
     Overloaded = "OVERLOADED",
     SystemError = "SYSTEM_ERROR",
     MethodNotAllowed = "METHOD_NOT_ALLOWED",
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE",
 }
 
+/// The code of an end that no error has.
+struct EndCode {
+    name: &'static str,
+    /// What it means in one line of the list.
+    sentence: &'static str,
+    page: &'static str,
+}
+
+macro_rules! ends {
+    ($($name:literal: $sentence:literal),* $(,)?) => {
+        const ENDS: &[EndCode] = &[$(EndCode {
+            name: $name,
+            sentence: $sentence,
+            page: include_str!(concat!("../../../../../../docs/errors/", $name, ".md")),
+        }),*];
+    };
+}
+
+ends! {
+    "RECEIVER_NOT_FOUND": "The chain has no account of that name; nothing was sent",
+    "REGISTRATION_REFUSED": "The receiver was not registered with the token at the relay's cost",
+    "RECEIVER_REFUSED": "The token's contract refuses payments to this receiver",
+    "CANCELLED": "Two operators ended it before anything of it was sent",
+}
+
+/// A code that has a page, and the page in Markdown.
+pub fn page_of(word: &str) -> Option<(&'static str, &'static str)> {
+    let end = || ENDS.iter().find(|end| end.name == word).map(|end| (end.name, end.page));
+    Code::parse(word).map(|code| (code.name(), page(code))).or_else(end)
+}
+
 /// Where a code's page is served.
-pub fn address(code: Code) -> String {
+pub fn address(code: &str) -> String {
     format!("/docs/errors/{code}")
 }
 
@@ -86,12 +119,24 @@ unknown: repeat the same request with the same key.
         let (status, sentence) = (status(*code).as_u16(), sentence(*code));
         text.push_str(&format!("| [{code}]({code}.md) | {status} | {sentence} |\n"));
     }
+    text.push_str(
+        "
+A transfer of the relay that FAILED says why by one of these, at the end of `error_message` in `GET /transfer/{key}` and
+as `error_class` in the operators' lists. No money has moved:
+
+| code | in short |
+|---|---|
+",
+    );
+    for EndCode { name, sentence, .. } in ENDS {
+        text.push_str(&format!("| [{name}]({name}.md) | {sentence} |\n"));
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, index, page};
+    use super::{Code, ENDS, EndCode, index, page, page_of};
     use crate::http::middleware::error::status;
     use expect_test::expect_file;
 
@@ -102,15 +147,24 @@ mod tests {
             let head =
                 format!("# {code}\n\nHTTP {}\n\n## What happened\n\n", status(*code).as_u16());
             assert!(page.starts_with(&head), "{code}");
-            let parts: Vec<&str> = page.split("\n## ").skip(1).collect();
-            let titles: Vec<&str> = parts.iter().filter_map(|part| part.lines().next()).collect();
-            assert_eq!(titles, ["What happened", "Is the money safe", "What to do"], "{code}");
-            for part in parts {
-                assert!(part.lines().skip(1).any(|line| line.len() > 20), "{code}: {part}");
-            }
-            let lines = page.lines().count();
-            assert!((10..=30).contains(&lines), "{code}: {lines} lines");
+            has_three_parts(code.name(), page);
         }
+        for EndCode { name, page, .. } in ENDS {
+            let head = format!("# {name}\n\nThe end of a transfer of the relay");
+            assert!(page.starts_with(&head), "{name}");
+            has_three_parts(name, page);
+        }
+    }
+
+    fn has_three_parts(code: &str, page: &str) {
+        let parts: Vec<&str> = page.split("\n## ").skip(1).collect();
+        let titles: Vec<&str> = parts.iter().filter_map(|part| part.lines().next()).collect();
+        assert_eq!(titles, ["What happened", "Is the money safe", "What to do"], "{code}");
+        for part in parts {
+            assert!(part.lines().skip(1).any(|line| line.len() > 20), "{code}: {part}");
+        }
+        let lines = page.lines().count();
+        assert!((10..=30).contains(&lines), "{code}: {lines} lines");
     }
 
     #[test]
@@ -119,7 +173,7 @@ mod tests {
         for file in std::fs::read_dir(folder).unwrap() {
             let name = file.unwrap().file_name().into_string().unwrap();
             let code = name.strip_suffix(".md").unwrap();
-            assert!(code == "README" || Code::parse(code).is_some(), "{name}");
+            assert!(code == "README" || page_of(code).is_some(), "{name}");
         }
     }
 

@@ -52,15 +52,18 @@ pub(super) async fn codes() -> Response {
     )
 )]
 pub(super) async fn code(PathParams(code): PathParams<String>) -> Result<Response, Refusal> {
-    let code = Code::parse(&code).ok_or(Code::NotFound)?;
-    Ok(page(&told(code.name(), errors::page(code))))
+    let (name, text) = errors::page_of(&code).ok_or(Code::NotFound)?;
+    Ok(page(&told(name, text)))
 }
 
 /// A Markdown page of ours, under a way back.
 fn told(title: &str, text: &str) -> String {
     let link = |to: &str| match to {
         "/docs" => Some(to.to_owned()),
-        _ => to.strip_suffix(".md").and_then(Code::parse).map(errors::address),
+        _ => {
+            let page = to.strip_suffix(".md").and_then(errors::page_of);
+            page.map(|(name, _)| errors::address(name))
+        }
     };
     let back = "<p class=\"faint\"><a href=\"/docs\">API</a> · <a href=\"/docs/errors\">Error codes</a></p>";
     whole(title, &format!("{back}\n{}", markdown::html(text, &link)))

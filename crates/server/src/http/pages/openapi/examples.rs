@@ -132,7 +132,7 @@ pub(super) fn problem(code: Code, schema: &Value, schemas: &Value) -> Value {
     }
     body.insert("error".to_owned(), sentence(code).into());
     body.insert("code".to_owned(), code.name().into());
-    body.insert("docs".to_owned(), errors::address(code).into());
+    body.insert("docs".to_owned(), errors::address(code.name()).into());
     body.insert("request_id".to_owned(), usual("request_id").unwrap_or_default());
     if code == Code::DuplicateRequest {
         body.insert("mismatched_fields".to_owned(), json!(["amount"]));

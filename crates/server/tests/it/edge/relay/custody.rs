@@ -1,26 +1,10 @@
 //! Where the relay's keys are kept by the binary: in a process without core dumps, behind a passphrase that comes from
 //! a file, a file descriptor or a terminal.
 
-use super::super::relay_chain::{LocalChain, key_file};
-use super::super::{Served, listens, portage, said};
+use super::super::relay_chain::{LocalChain, PASSPHRASE, key_file};
+use super::super::{listens, portage, said};
 use std::path::Path;
 use std::process::Command;
-
-const PASSPHRASE: &str = "a long passphrase";
-
-/// The relay's settings over that chain and key file, and one more.
-fn settings(urls: &str, file: &str, more: (&str, &str)) -> Vec<(String, String)> {
-    let settings = [
-        ("RELAY_ACCOUNT_ID", "relay.devnet"),
-        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-        ("PORTAGE_RELAY__ASSET", "USDC"),
-        ("NEAR_NETWORK", "localnet"),
-        ("NEAR_RPC_URL", urls),
-        ("PORTAGE_RELAY__KEYSTORE", file),
-        more,
-    ];
-    settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
-}
 
 /// The most bytes of a core dump of a process, soft and hard.
 fn core_limits(process: u32) -> String {
@@ -36,11 +20,10 @@ fn a_process_with_keys_leaves_no_core_dump() {
     let chain = LocalChain::start();
     let dir = tempfile::tempdir().expect("a folder");
     let file = key_file(dir.path(), &chain.secret_keys());
-    let (pass, urls) = (dir.path().join("pass"), chain.devnet.urls().join(","));
-    let pass = pass.display().to_string();
-    let settings = settings(&urls, &file, ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE_FILE", &pass));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let served = Served::within(dir, &settings);
+    let pass = dir.path().join("pass").display().to_string();
+    let kept =
+        [("PORTAGE_RELAY__KEYSTORE", &*file), ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE_FILE", &*pass)];
+    let served = chain.served_in(dir, &kept);
     assert_eq!(core_limits(served.child.id()), "0 0");
     assert!(!served.log().contains(PASSPHRASE));
 }
@@ -51,10 +34,10 @@ fn a_passphrase_that_is_not_given_is_said_to_be_missing() {
     let chain = LocalChain::start();
     let dir = tempfile::tempdir().expect("a folder");
     let file = key_file(dir.path(), &chain.secret_keys());
-    let urls = chain.devnet.urls().join(",");
     let serve = |more| {
         // without a terminal: a session of its own has none
-        let serve = portage(dir.path(), &settings(&urls, &file, more));
+        let settings = chain.settings(&[("PORTAGE_RELAY__KEYSTORE", &file), more]);
+        let serve = portage(dir.path(), &settings);
         let mut command = Command::new("setsid");
         command.arg("-w").arg(serve.get_program()).args(serve.get_args()).arg("serve");
         command.current_dir(dir.path()).env_clear();
@@ -111,13 +94,13 @@ fn a_passphrase_is_typed_at_the_terminal() {
     assert_eq!(code, Some(0), "{shown}");
     assert!(!shown.contains(PASSPHRASE), "{shown}");
     let file = dir.path().join("typed.json").display().to_string();
-    let urls = chain.devnet.urls().join(",");
-    let right = settings(&urls, &file, ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", PASSPHRASE));
+    let kept = |more| chain.settings(&[("PORTAGE_RELAY__KEYSTORE", &file), more]);
+    let right = kept(("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", PASSPHRASE));
     let (mut child, _) = listens(&["serve"], dir.path(), &right);
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     // typed wrongly at the start of the server
-    let lines: Vec<String> = settings(&urls, &file, ("PORTAGE_SERVER__LISTEN", "127.0.0.1:0"))
+    let lines: Vec<String> = kept(("PORTAGE_SERVER__LISTEN", "127.0.0.1:0"))
         .into_iter()
         .map(|(name, value)| format!("{name}='{value}' "))
         .collect();

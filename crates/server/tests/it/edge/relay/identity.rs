@@ -76,11 +76,11 @@ fn set(served: &mut Served, name: &str, value: &str) {
 #[test]
 fn another_network_than_that_of_the_settings_is_not_paid_on() {
     let chain = LocalChain::start();
-    let mut settings = chain.settings(1);
-    settings.retain(|(name, _)| *name != "NEAR_NETWORK");
-    settings.push(("NEAR_NETWORK", "mainnet".to_owned()));
+    let mut settings = chain.settings(&[("RELAY_ACCESS_KEYS", &chain.access_keys(1))]);
+    settings.retain(|(name, _)| name != "NEAR_NETWORK");
+    settings.push(("NEAR_NETWORK".to_owned(), "mainnet".to_owned()));
     let settings: Vec<(&str, &str)> =
-        settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        settings.iter().map(|(name, value)| (&**name, &**value)).collect();
     let mut served = Served::start(&settings);
     taken_in(&served, "k-1");
     eventually("a person is told", || case(&served, "WRONG_CHAIN").is_some());
@@ -106,8 +106,8 @@ fn another_network_than_that_of_the_settings_is_not_paid_on() {
 /// keys and heights, and would pay.
 fn another_genesis_is_not_paid_on(more: &[(&str, &str)]) -> Served {
     let chain = LocalChain::start();
-    let settings = chain.settings(1);
-    let settings = settings.iter().map(|(name, value)| (*name, value.as_str()));
+    let settings = chain.settings(&[("RELAY_ACCESS_KEYS", &chain.access_keys(1))]);
+    let settings = settings.iter().map(|(name, value)| (&**name, &**value));
     let mut served = Served::start(&settings.chain(more.iter().copied()).collect::<Vec<_>>());
     taken_in(&served, "k-1");
     completed(&served, "k-1");

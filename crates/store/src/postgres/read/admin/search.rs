@@ -12,7 +12,7 @@ use crate::postgres::session::connect::Pooled;
 use crate::postgres::write::statement::{Params, borrowed};
 use kernel::flow::table::Flows;
 use kernel::ports::admin_queries::Search;
-use kernel::record::Record;
+use kernel::record::{Account, Record};
 use tokio_postgres::types::ToSql;
 
 /// Numbers and times rise together but for writes that were under way at once: so much in between.
@@ -108,6 +108,10 @@ fn conditions(flows: &Flows, search: &Search) -> Conditions {
         // a target that was agreed later is not the one of the terms
         let agreed = "coalesce((t.agreed::jsonb ->> 'system')::smallint, t.target_type) = $";
         conditions.and(agreed, i16::from(target.0));
+    }
+    if let Some(receiver) = &search.receiver {
+        let agreed = "coalesce(t.agreed::jsonb ->> 'account', t.target_account) = $";
+        conditions.and(agreed, Account::Named(receiver.clone()).key());
     }
     if let Some(least) = search.min_attempts {
         conditions.and("t.retry_count >= $", small(least));

@@ -170,7 +170,7 @@ impl Life {
                 Some(from) => {
                     // what a case or a person adds moves nothing, and may come after the end
                     let remark = from == to && matches!(&*entry.event, "RETRY" | "OPERATOR");
-                    let edge = || table.edges(self.state).iter().any(|(_, s)| Some(*s) == to);
+                    let edge = || to.is_some_and(|to| table.leads(self.state, to));
                     self.entries > 0 && from == Some(self.state) && (remark || edge())
                 }
             };

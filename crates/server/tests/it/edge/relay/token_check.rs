@@ -1,0 +1,54 @@
+//! What the relay by the binary finds out of its token at the start, on a local chain.
+
+use super::super::relay_chain::LocalChain;
+use super::super::{Served, eventually};
+use super::pays_to;
+use devnet::near::{Fault, Rule, TokenOptions};
+use serde_json::Value;
+
+const CODE: &str = "TOKEN_CONTRACT_INVALID";
+
+/// The relay over this chain, with another token.
+fn served(chain: &LocalChain, contract: &str) -> Served {
+    let dir = tempfile::tempdir().expect("a folder");
+    let key = chain.keys[0].key.to_string();
+    chain.served_in(dir, &[("RELAY_ACCESS_KEYS", &key), ("FT_TOKEN_ADDRESS", contract)])
+}
+
+fn told(served: &Served) -> bool {
+    let cases = served.json(&["ops", "cases"]);
+    let cases = cases["cases"].as_array().expect("cases").clone();
+    cases.iter().any(|case| case["kind"] == CODE && case["severity"] == "CRITICAL")
+}
+
+fn refusal(served: &Served) -> String {
+    let (status, body): (u16, Value) = pays_to(served, "alice.devnet", "k-1");
+    assert_eq!((status, &body["code"]), (503, &Value::from(CODE)), "{body}");
+    body["error"].as_str().expect("a sentence").to_owned()
+}
+
+/// Turns red where a token that does not exist is found by its first transfer.
+#[test]
+fn a_token_that_is_none_refuses_transfers_from_the_start() {
+    let chain = LocalChain::start();
+    let mut relay = served(&chain, "late.devnet");
+    assert!(refusal(&relay).contains("the chain has no account late.devnet"));
+    assert!(relay.log().contains("relay.token_contract"), "{}", relay.log());
+    eventually("a person is told", || told(&relay));
+    chain.devnet.deploy_token("late.devnet", &TokenOptions::default()).expect("a token");
+    relay.again(|_| ());
+    assert_eq!(pays_to(&relay, "alice.devnet", "k-1").0, 201);
+    eventually("the case is closed", || !told(&relay));
+    assert!(refusal(&served(&chain, "alice.devnet")).contains("alice.devnet has no contract"));
+}
+
+/// Turns red where a provider that does not answer keeps the service from starting, or from taking transfers in.
+#[test]
+fn a_provider_that_does_not_answer_refuses_nothing() {
+    let chain = LocalChain::start();
+    chain.everywhere(&Rule::always(Fault::Refuse));
+    let relay = served(&chain, "usdc.devnet");
+    assert_eq!(pays_to(&relay, "alice.devnet", "k-1").0, 201);
+    assert!(relay.log().contains("is not known now"), "{}", relay.log());
+    assert!(!told(&relay));
+}
