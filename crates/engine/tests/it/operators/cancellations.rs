@@ -110,7 +110,7 @@ impl Relay {
             reference: None,
         };
         Attempt {
-            id: AttemptId(u128::from(id.0 as u64) + lock.len() as u128),
+            id: AttemptId(id.0),
             chain: RULES.id,
             flow: member.flow,
             state: table.named("SUBMITTED").expect("a state"),
