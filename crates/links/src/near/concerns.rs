@@ -54,9 +54,7 @@ pub(super) fn severity(kind: &str) -> Severity {
         | TREASURY_SHORT
         | TOKEN_PAUSED
         | TOKEN_CONTRACT_INVALID
-        | WRONG_CHAIN => {
-            Severity::Critical
-        }
+        | WRONG_CHAIN => Severity::Critical,
         _ => Severity::Warning,
     }
 }
