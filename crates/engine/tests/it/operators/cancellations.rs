@@ -3,7 +3,7 @@
 //!
 //! Wrong builds that were run, each of which turns one of these red: attempts of the transfer not looked for; a
 //! closed attempt taken for a dead one; the lanes not held against the chain; a stop of the chain, or a HALT,
-//! that is passed over; the stay in the state not compared; one person who is enough.
+//! that is passed over.
 
 use crate::fixture::test_service::{NEVER, TestService};
 use engine::operators::{

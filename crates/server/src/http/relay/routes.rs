@@ -49,7 +49,7 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
         (status = 422, body = Problem, description = "Nothing was opened: `ASSET_SUSPENDED`, `TRANSFER_NOT_ALLOWED`"),
         (status = 429, body = Problem, description = descriptions::CREATE_429),
         (status = 500, body = Problem, description = descriptions::CREATE_500),
-        (status = 503, body = Problem, description = descriptions::CREATE_503),
+        (status = 503, body = Problem, description = descriptions::RELAY_503),
     )
 )]
 pub(crate) async fn create(

@@ -15,4 +15,6 @@ pub(crate) const CREATE_429: &str = "A limit of the user's; nothing was opened. 
     `RATE_LIMIT_EXCEEDED`, `DAILY_LIMIT_EXCEEDED`, `DAILY_AMOUNT_EXCEEDED`";
 pub(crate) const CREATE_500: &str = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`";
 pub(crate) const CREATE_503: &str = "Nothing was opened: `HALTED`, `OVERLOADED`";
+pub(crate) const RELAY_503: &str =
+    "Nothing was opened: `HALTED`, `TOKEN_CONTRACT_INVALID`, `OVERLOADED`";
 pub(crate) const UNSEEN: &str = "None of that id that the caller may see: `NOT_FOUND`";
