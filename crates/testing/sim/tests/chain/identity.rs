@@ -2,11 +2,9 @@
 //! waits goes on when the right one is back.
 
 use super::workers::{Cluster, LOCKINGS};
-use sim::chain::ChainRules;
+use sim::chain::{ChainRules, SimChain};
 
-/// The first block of the cluster's chain, as its seed has it.
-const OURS: u64 = 7;
-const ANOTHER: u64 = 8;
+const ANOTHER: u64 = SimChain::GENESIS + 1;
 const PAID: [&str; 3] = ["alice", "bob", "carol"];
 
 /// Turns red where a process that begins binds the journal anew, where the port is told nothing of the binding, and where
@@ -14,7 +12,7 @@ const PAID: [&str; 3] = ["alice", "bob", "carol"];
 #[test]
 fn a_later_start_on_another_chain_signs_and_proves_nothing() {
     for locking in LOCKINGS {
-        let cluster = Cluster::new(ChainRules::calm(locking), OURS);
+        let cluster = Cluster::new(ChainRules::calm(locking), 7);
         let first = cluster.join(1);
         let mut ids = cluster.pays(&first, &PAID);
         cluster.service.sim.run_for(2_000);
@@ -30,7 +28,7 @@ fn a_later_start_on_another_chain_signs_and_proves_nothing() {
         let done = |word: &&&str| **word == "COMPLETED";
         let states = cluster.states(&second, &ids);
         assert_eq!(states.iter().filter(done).count(), 0, "{locking:?}: {states:?}");
-        cluster.service.chain.shows_genesis(OURS);
+        cluster.service.chain.shows_genesis(SimChain::GENESIS);
         let receivers = [PAID, PAID].concat();
         cluster.ends(&format!("{locking:?}"), &second, &ids, &receivers);
     }
@@ -40,7 +38,7 @@ fn a_later_start_on_another_chain_signs_and_proves_nothing() {
 #[test]
 fn the_worker_that_is_first_binds_all_of_them() {
     for locking in LOCKINGS {
-        let cluster = Cluster::new(ChainRules::calm(locking), OURS);
+        let cluster = Cluster::new(ChainRules::calm(locking), 7);
         let (first, second) = (cluster.join(1), cluster.join(2));
         let ids = cluster.pays(&first, &PAID);
         cluster.ends(&format!("{locking:?}"), &first, &ids, &PAID);
