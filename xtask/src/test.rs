@@ -1,6 +1,6 @@
 //! `cargo xtask test`: what the tests need, the tests, the proof that they can fail, attacks, real kills.
 
-use std::{process::Stdio, thread};
+use std::process::Stdio;
 
 use crate::{Outcome, attack, crash, kafka, postgres, programs, proof, run, sim, stages::Stages};
 
@@ -17,22 +17,11 @@ pub(crate) fn run() -> Outcome {
         && stages.stage("kafka", || kafka::start().map(|started| broker = Some(started)))
         && stages.stage("tests", programs::run)
         && stages.stage("campaign", sim::after_tests)
+        && stages.stage("acceptance", proof::acceptance_slice)
         && stages.stage("attack", attack::after_tests)
-        && stages.stage("proof, crash", proof_beside_crash);
+        && stages.stage("crash", crash::after_tests);
     drop((running, broker));
     stages.end()
-}
-
-/// Both wait for leases and restarts more than they compute, and each alone leaves a third of two cores idle. Their
-/// lines are mixed.
-fn proof_beside_crash() -> Outcome {
-    thread::scope(|scope| {
-        let proof = scope.spawn(proof::acceptance_slice);
-        let crash = crash::after_tests();
-        let proof = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let faults: Vec<String> = [proof, crash].into_iter().filter_map(Result::err).collect();
-        if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
-    })
 }
 
 /// SQLite is built from C. Without a compiler cargo fails late and deep inside a build script.

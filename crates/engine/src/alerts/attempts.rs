@@ -40,6 +40,8 @@ pub(crate) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 pub(crate) const WRONG_CHAIN: &str = kernel::ports::chain::WRONG_CHAIN;
 /// A provider of a chain shows another one, and is not asked for anything else.
 pub(crate) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
+/// The account of the chain, or a token's contract, is not what the settings say: no transfers are taken in.
+pub(crate) const TOKEN_CONTRACT_INVALID: &str = kernel::code::Code::TokenContractInvalid.name();
 /// A final transaction moved more than its members were paid.
 pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -189,8 +191,14 @@ impl Engine {
                 over.then(|| "its day is over".to_owned())
             }
             (
-                kind @ (NEAR_LOW | PROVIDERS_DISAGREE | ONE_PROVIDER | TREASURY_SHORT
-                | TOKEN_PAUSED | WRONG_CHAIN | WRONG_PROVIDER),
+                kind @ (NEAR_LOW
+                | PROVIDERS_DISAGREE
+                | ONE_PROVIDER
+                | TREASURY_SHORT
+                | TOKEN_PAUSED
+                | TOKEN_CONTRACT_INVALID
+                | WRONG_CHAIN
+                | WRONG_PROVIDER),
                 Subject::Chain(chain),
             ) => {
                 let stands = self.attempts.pool(chain).is_some_and(|pool| {

@@ -3,8 +3,8 @@
 use crate::Engine;
 use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, NEAR_LOW, ONE_PROVIDER,
-    PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_PAUSED, TREASURY_SHORT, WRONG_CHAIN,
-    WRONG_PROVIDER,
+    PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_CONTRACT_INVALID, TOKEN_PAUSED, TREASURY_SHORT,
+    WRONG_CHAIN, WRONG_PROVIDER,
 };
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED,
@@ -29,7 +29,7 @@ pub(crate) const LANES: &str = "engine:lanes";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 39] = [
+pub(crate) const KINDS: [(&str, Severity); 40] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -60,6 +60,7 @@ pub(crate) const KINDS: [(&str, Severity); 39] = [
     (REGISTRATION_BUDGET, Severity::Warning),
     (TREASURY_SHORT, Severity::Critical),
     (TOKEN_PAUSED, Severity::Critical),
+    (TOKEN_CONTRACT_INVALID, Severity::Critical),
     (WRONG_CHAIN, Severity::Critical),
     (WRONG_PROVIDER, Severity::Warning),
     (EVENTS_SURPLUS, Severity::Warning),

@@ -1,11 +1,12 @@
-//! Whether the relay's account and the contracts of its tokens are what the settings say: asked at the start, and
-//! now and then until it is known. What as many providers as are needed say alike is definite; a provider that
+//! Whether the relay's account and the contracts of its tokens are what the settings say: asked once the store is bound to
+//! its chain, and now and then until it is known. What as many providers as are needed say alike is definite; a provider that
 //! does not answer says nothing.
 
 use super::NearLink;
 use super::concerns::TOKEN_CONTRACT_INVALID;
 use super::rpc::{BlockAt, account, code, has_view};
 use kernel::answer::Cause;
+use kernel::ports::chain::{CHAIN_UNBOUND, WRONG_CHAIN};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,6 +63,10 @@ impl NearLink {
         let found = match self.unfit_token().await {
             Ok(None) => TokenCheck::Fits,
             Ok(Some(why)) => TokenCheck::Unfit(why.into()),
+            // nothing was asked: it is not proven yet which chain the providers are of
+            Err(cause) if [CHAIN_UNBOUND, WRONG_CHAIN].contains(&cause.class) => {
+                return self.token_check.get();
+            }
             Err(cause) => TokenCheck::Unknown(cause.to_string().into()),
         };
         if self.token_check.keep(found) {

@@ -96,6 +96,7 @@ pub(crate) const BUS: &str = "bus.db";
 const BUS_KEEPS: Millis = 2 * 86_400_000;
 const BUS_FORGETS: Millis = 3_600_000;
 const RETENTION: Task = Task { name: "bus_retention", on_end: OnEnd::EndsProcess };
+const TOKEN_CHECK: Task = Task { name: "relay_token_check", on_end: OnEnd::EndsWhenDone };
 
 /// What exists before any store is open: flows, clock, randomness, and the name of this worker.
 struct ProcessContext {
@@ -268,7 +269,9 @@ impl Service {
                 symbols: &self.symbols,
             };
             let link = relay::open(&config.relay, &context)?;
-            link.asks_for_token().await;
+            if let Some(asks) = link.asks_for_token(Arc::clone(&self.clock)) {
+                tasks.spawn(TOKEN_CHECK, asks);
+            }
             offered.push(RelayState::FLOW);
             facts.insert(RelayState::FLOW, link.facts);
             chains.push(link.chain);

@@ -14,15 +14,15 @@ use crate::cli::exit::{Exit, Fault};
 use crate::config::{NearNetwork, Relay};
 use crate::open_store::Store;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId};
+use kernel::ids::{AssetId, ChainId, Millis};
+use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
 use kernel::ports::meter::Meter;
 use ledgers::remote::AssetCodes;
-use links::near::{self, NearChain, NearSettings, NearToken, RpcLimits};
+use links::near::{self, NearChain, NearSettings, NearToken, RpcLimits, TokenCheck};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Two providers have to agree wherever two are named.
 const AGREE: usize = 2;
@@ -35,19 +35,23 @@ pub(crate) struct RelayLink {
     near: Option<NearChain>,
 }
 
-/// So long a start waits for what the providers say of the token.
-const TOKEN_ASKED: Duration = Duration::from_secs(5);
+/// The providers are asked so many times, and so far apart in milliseconds, before they are asked each minute.
+const TOKEN_ASKED: usize = 40;
+const TOKEN_ASKED_EVERY: Millis = 250;
 
 impl RelayLink {
-    /// Asks the providers once whether the account and the token's contract are there: before the first transfer
-    /// is taken in, where they answer. What they say is in the log, and a definite no refuses transfers.
-    pub(crate) async fn asks_for_token(&self) {
-        let Some(near) = &self.near else { return };
-        if tokio::time::timeout(TOKEN_ASKED, near.check_tokens()).await.is_err() {
-            tracing::warn!(
-                "relay: no provider said in time whether the token's contract fits; it is asked again each minute"
-            );
-        }
+    /// Asks the providers whether the account and the token's contract are there, as soon as it is proven which chain
+    /// they are of. What they say is in the log, and a definite no refuses transfers. `None`: this process has no keys.
+    pub(crate) fn asks_for_token(&self, clock: Arc<dyn Clock>) -> Option<Fut<'static, ()>> {
+        let near = self.near.clone()?;
+        Some(Box::pin(async move {
+            for _ in 0..TOKEN_ASKED {
+                if !matches!(near.check_tokens().await, TokenCheck::Unknown(_)) {
+                    return;
+                }
+                clock.sleep(TOKEN_ASKED_EVERY).await;
+            }
+        }))
     }
 }
 

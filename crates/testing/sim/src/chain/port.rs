@@ -47,6 +47,13 @@ impl SimPort {
         port
     }
 
+    /// The same port where the journal of its process is bound to this very chain already.
+    #[must_use]
+    pub fn already_bound(self) -> Self {
+        self.bound.get_or_init(|| self.shown());
+        self
+    }
+
     fn shown(&self) -> ChainIdentity {
         let state = self.chain.now();
         let (name, genesis) = (state.rules.id.name().into(), format!("{:016x}", state.genesis));

@@ -71,7 +71,8 @@ impl Worker {
     fn plays(&self, played: &ChainFlow, flows: &Arc<Flows>) {
         *self.facts.now() = (played.facts)(self.journal.clone());
         for (link, chain) in self.links.iter().zip(chains(played)) {
-            link.swap(Arc::new(SimPort::new(chain, flows.clone())));
+            // its engine was told once, when it began
+            link.swap(Arc::new(SimPort::new(chain, flows.clone()).already_bound()));
         }
     }
 }

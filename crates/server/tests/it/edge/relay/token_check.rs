@@ -32,14 +32,16 @@ fn refusal(served: &Served) -> String {
 fn a_token_that_is_none_refuses_transfers_from_the_start() {
     let chain = LocalChain::start();
     let mut relay = served(&chain, "late.devnet");
+    eventually("a person is told", || told(&relay));
     assert!(refusal(&relay).contains("the chain has no account late.devnet"));
     assert!(relay.log().contains("relay.token_contract"), "{}", relay.log());
-    eventually("a person is told", || told(&relay));
     chain.devnet.deploy_token("late.devnet", &TokenOptions::default()).expect("a token");
     relay.again(|_| ());
     assert_eq!(pays_to(&relay, "alice.devnet", "k-1").0, 201);
     eventually("the case is closed", || !told(&relay));
-    assert!(refusal(&served(&chain, "alice.devnet")).contains("alice.devnet has no contract"));
+    let other = served(&chain, "alice.devnet");
+    eventually("a person is told", || told(&other));
+    assert!(refusal(&other).contains("alice.devnet has no contract"));
 }
 
 /// Turns red where a provider that does not answer keeps the service from starting, or from taking transfers in.
@@ -49,6 +51,5 @@ fn a_provider_that_does_not_answer_refuses_nothing() {
     chain.everywhere(&Rule::always(Fault::Refuse));
     let relay = served(&chain, "usdc.devnet");
     assert_eq!(pays_to(&relay, "alice.devnet", "k-1").0, 201);
-    assert!(relay.log().contains("is not known now"), "{}", relay.log());
     assert!(!told(&relay));
 }
