@@ -37,6 +37,7 @@ impl ChainSite for Site {
     }
     fn port_elsewhere(&self) -> Arc<dyn Chain> {
         let other = SimChain::new(self.rules, Arc::new(self.sim.clone()), 8);
+        other.shows_genesis(SimChain::GENESIS + 1);
         Arc::new(SimPort::new(other, Arc::new(flows::registry())))
     }
     fn act(&self) -> (&'static str, &'static str) {
