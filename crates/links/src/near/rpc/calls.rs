@@ -181,14 +181,19 @@ fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
 
 /// What an account has, in yoctoNEAR; `None`: there is no such account.
 pub(in crate::near) fn account(id: &str) -> RpcCall<Option<u128>> {
+    view_account(id, |reply| known(reply)?.map(|view| amount(&view, "/amount")).transpose())
+}
+
+fn view_account<T>(id: &str, read: Reads<T>) -> RpcCall<T> {
     let params = json!({ "request_type": "view_account", "account_id": id });
-    RpcCall {
-        method: "query",
-        params: BlockAt::Final.into(params),
-        read: |reply| match reply {
-            Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCOUNT" => Ok(None),
-            reply => amount(&reply?, "/amount").map(Some),
-        },
+    RpcCall { method: "query", params: BlockAt::Final.into(params), read }
+}
+
+/// What is said of an account; `None`: there is no such account.
+fn known(reply: Result<Value, RpcFailure>) -> Result<Option<Value>, RpcFailure> {
+    match reply {
+        Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCOUNT" => Ok(None),
+        reply => reply.map(Some),
     }
 }
 
@@ -197,20 +202,12 @@ pub(in crate::near) fn account(id: &str) -> RpcCall<Option<u128>> {
 pub(in crate::near) fn code(id: &str) -> RpcCall<Option<bool>> {
     /// What the network writes where there is no code.
     const NONE: &str = "11111111111111111111111111111111";
-    let params = json!({ "request_type": "view_account", "account_id": id });
-    RpcCall {
-        method: "query",
-        params: BlockAt::Final.into(params),
-        read: |reply| match reply {
-            Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCOUNT" => Ok(None),
-            reply => {
-                let view = reply?;
-                let other = ["/global_contract_hash", "/global_contract_account_id"];
-                let shared = other.iter().any(|at| view.pointer(at).is_some_and(Value::is_string));
-                Ok(Some(shared || text(&view, "/code_hash")? != NONE))
-            }
-        },
-    }
+    view_account(id, |reply| {
+        let Some(view) = known(reply)? else { return Ok(None) };
+        let other = ["/global_contract_hash", "/global_contract_account_id"];
+        let shared = other.iter().any(|at| view.pointer(at).is_some_and(Value::is_string));
+        Ok(Some(shared || text(&view, "/code_hash")? != NONE))
+    })
 }
 
 /// Whether a contract has a view method. What else a call of it fails with says nothing.
