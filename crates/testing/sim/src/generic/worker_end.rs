@@ -16,7 +16,7 @@ pub enum WorkerEnd {
 const PAUSE: Millis = 25_000;
 
 impl WorkerEnd {
-    /// It comes to this process.
+    /// Ends this process so, or makes it stand still for longer than its leases and go on.
     pub(crate) fn befalls(self, process: &Sim) {
         match self {
             Self::Killed => process.kill("killed by the test"),

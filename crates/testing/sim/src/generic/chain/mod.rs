@@ -393,15 +393,9 @@ impl<C: ChainCase> Run<'_, C> {
     /// Clients insist until every transfer ended, over as many processes as it takes.
     fn perform(&mut self, mut process: ChainProcess) -> (ChainProcess, Vec<Record>) {
         for _ in 0..LIVES {
-            let all = self.case.insists(ChainClient::at(&self.service, &process));
-            let sim = self.service.sim.clone();
-            let rests = async move {
-                let ended = all.await;
-                // what goes on beside the clients comes to rest, and to the final blocks
-                sim.sleep(60_000).await;
-                ended
-            };
-            match self.service.sim.block_on(rests) {
+            let insists = self.case.insists(ChainClient::at(&self.service, &process));
+            let ended = ended_and_final(insists, self.service.sim.clone());
+            match self.service.sim.block_on(ended) {
                 Ok(Ok(ended)) => return (process, ended),
                 Ok(Err(why)) => panic!("{}: {why}; {:?}", self.line, self.place.cases()),
                 Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
@@ -439,6 +433,16 @@ impl<C: ChainCase> Run<'_, C> {
         });
         read.unwrap_or_else(|stop| vec![format!("it stopped: {stop:?}")])
     }
+}
+
+/// How transfers ended, once the blocks that they are in are final.
+async fn ended_and_final(
+    insists: Fut<'static, Result<Vec<Record>, String>>,
+    clock: Sim,
+) -> Result<Vec<Record>, String> {
+    let ended = insists.await;
+    clock.sleep(60_000).await;
+    ended
 }
 
 /// Every output, in the order of the futures.

@@ -1,7 +1,7 @@
 //! Two workers over one journal and the same chains: one dies or stands still with attempts in its hands, and the
 //! other one goes on with everything.
 
-use super::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm, Run};
+use super::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm, Run, ended_and_final};
 use crate::chain::{ChainProcess, ChainService, ChainTrouble, FaultyChain, LinkedChain, SimPort};
 use crate::event_log::LoggedEvent;
 use crate::generic::WorkerEnd;
@@ -12,7 +12,6 @@ use crate::world::Sim;
 use engine::Engine;
 use kernel::ids::{Millis, WorkerId};
 use kernel::ports::chain::Chain;
-use kernel::ports::clock::Clock;
 use std::sync::Arc;
 
 /// A worker, in a process of its own.
@@ -87,14 +86,8 @@ pub(super) fn two_workers<C: ChainCase>(
     first.sim.start(async move { drop(insists.await) });
     service.sim.run_for(workers.after);
     workers.end.befalls(&first.sim);
-    let (insists, clock) =
-        (case.insists(ChainClient::at(&service, &second.process)), second.sim.clone());
-    let ended = second.sim.block_on(async move {
-        let ended = insists.await;
-        // what goes on beside the clients comes to rest, and to the final blocks
-        clock.sleep(60_000).await;
-        ended
-    });
+    let insists = case.insists(ChainClient::at(&service, &second.process));
+    let ended = second.sim.block_on(ended_and_final(insists, second.sim.clone()));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
         why => panic!("{line}: {why:?}; {:?}", place.cases()),
