@@ -6,6 +6,8 @@ mod calls;
 mod endpoint;
 mod identity;
 mod pool;
+#[cfg(test)]
+mod recorded;
 mod reply;
 mod shared;
 mod status;

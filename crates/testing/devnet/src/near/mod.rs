@@ -11,6 +11,7 @@ mod devnet;
 mod faults;
 mod node;
 mod options;
+pub mod recorded;
 mod rpc;
 pub mod serve;
 mod setup;

@@ -7,7 +7,7 @@ use near_primitives::{
     hash::CryptoHash,
     types::{AccountId, Balance, Gas, ShardId},
     version::PROTOCOL_VERSION,
-    views::{BlockHeaderView, BlockView, ChunkHeaderView, ReceiptView},
+    views::{BlockHeaderView, BlockView, ChunkHeaderView, CongestionInfoView, ReceiptView},
 };
 
 #[derive(Debug)]
@@ -112,7 +112,12 @@ impl Chain {
             outgoing_receipts_root: root("outgoing", block.hash),
             tx_root: root("transactions", block.hash),
             validator_proposals: Vec::new(),
-            congestion_info: None,
+            congestion_info: Some(CongestionInfoView {
+                delayed_receipts_gas: 0,
+                buffered_receipts_gas: 0,
+                receipt_bytes: 0,
+                allowed_shard: 0,
+            }),
             bandwidth_requests: None,
             proposed_split: None,
             signature: Signature::default(),
