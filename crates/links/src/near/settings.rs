@@ -20,6 +20,8 @@ pub struct NearToken {
     pub contract: Arc<str>,
     /// The asset that stands for it in transfers.
     pub asset: AssetId,
+    /// The decimals of that asset: those of the contract, where it says how many it has (NEP-148).
+    pub decimals: u8,
     /// The least gas that one call gets, in TGas; see [`NearToken::LEAST_TGAS`].
     pub least_tgas: u64,
     /// The contract writes NEP-297 events: those of a final transaction are compared with its members, and

@@ -4,14 +4,16 @@
 
 use super::NearLink;
 use super::concerns::TOKEN_CONTRACT_INVALID;
-use super::rpc::{BlockAt, account, code, has_view};
+use super::rpc::{BlockAt, account, code, has_view, view};
 use kernel::answer::Cause;
 use kernel::ports::chain::{CHAIN_UNBOUND, WRONG_CHAIN};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a contract has to answer, so that it can be paid with.
 const VIEWS: [&str; 2] = ["ft_balance_of", "storage_balance_bounds"];
+/// What a contract may answer (NEP-148).
+const METADATA: &str = "ft_metadata";
 
 /// What was found out of the tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,8 +111,25 @@ impl NearLink {
                     return Ok(Some(why));
                 }
             }
+            let ours = u64::from(token.token.decimals);
+            if let Some(theirs) = self.decimals(contract).await?.filter(|theirs| *theirs != ours) {
+                let why =
+                    format!("relay.asset: {contract} has {theirs} decimals, and the asset {ours}");
+                return Ok(Some(why));
+            }
         }
         Ok(None)
+    }
+
+    /// How many decimals a contract says that its token has; `None`: it says none, which NEP-141 allows.
+    async fn decimals(&self, contract: &str) -> Result<Option<u64>, Cause> {
+        let args = json!({});
+        if !self.rpc.agreed(&has_view(contract, METADATA, &args, BlockAt::Final)).await? {
+            return Ok(None);
+        }
+        // it may hold a picture as well, and is not shown in a sentence
+        let metadata = self.rpc.agreed(&view(contract, METADATA, &args, BlockAt::Final)).await?;
+        Ok(metadata.get("decimals").and_then(Value::as_u64))
     }
 }
 

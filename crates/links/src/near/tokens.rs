@@ -164,6 +164,7 @@ mod tests {
         let token = NearToken {
             contract: "usdc.near".into(),
             asset: AssetId(3),
+            decimals: 6,
             least_tgas: NearToken::LEAST_TGAS,
             events: true,
         };

@@ -261,12 +261,15 @@ impl Service {
     ) -> Result<Parts, Fault> {
         let (mut offered, mut facts, mut chains) = (OFFERED.to_vec(), self.facts(), Vec::new());
         if config.relay.is_set() {
+            let status = self.store.service_status().await.map_err(|cause| {
+                Fault::new(Exit::Io, format!("the journal does not answer: {cause}"))
+            })?;
             let context = RelayContext {
                 store: &self.store,
                 flows: &self.flows,
                 clock: &self.clock,
                 meter: &meter,
-                symbols: &self.symbols,
+                assets: &status.assets,
             };
             let link = relay::open(&config.relay, &context)?;
             if let Some(asks) = link.asks_for_token(Arc::clone(&self.clock)) {

@@ -14,13 +14,13 @@ use crate::cli::exit::{Exit, Fault};
 use crate::config::{NearNetwork, Relay};
 use crate::open_store::Store;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId, Millis};
+use kernel::ids::{ChainId, Millis};
+use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
 use kernel::ports::meter::Meter;
-use ledgers::remote::AssetCodes;
 use links::near::{self, NearChain, NearSettings, NearToken, RpcLimits, TokenCheck};
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ pub(crate) struct RelayContext<'a> {
     pub clock: &'a Arc<dyn Clock>,
     /// What takes the measurements of requests and balances.
     pub meter: &'a Arc<dyn Meter>,
-    /// The assets that are known, by their symbols.
-    pub symbols: &'a AssetCodes,
+    /// The assets that are known.
+    pub assets: &'a [Asset],
 }
 
 /// Opens what carries the relay by its settings. Without keys nothing is sent from this process: transfers
@@ -75,7 +75,7 @@ pub(crate) struct RelayContext<'a> {
 /// # Errors
 /// 78: the settings cannot be used, or the keys cannot be read.
 pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<RelayLink, Fault> {
-    let asset = asset(settings, context.symbols)?;
+    let asset = asset(settings, context.assets)?;
     if !settings.has_keys() {
         tracing::warn!("relay: no keys: transfers are taken in here and not sent");
         let link = Arc::new(IntakeOnly);
@@ -93,10 +93,11 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     Ok(RelayLink { chain: Arc::new(chain.clone()), facts, near: Some(chain) })
 }
 
-fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
+fn near_settings(settings: &Relay, asset: &Asset) -> NearSettings {
     let token = NearToken {
         contract: settings.token_contract.as_str().into(),
-        asset,
+        asset: asset.id,
+        decimals: asset.precision,
         least_tgas: NearToken::LEAST_TGAS,
         events: settings.token_events,
     };
@@ -128,8 +129,8 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
 ///
 /// # Errors
 /// 78: it is not known here.
-fn asset(settings: &Relay, symbols: &AssetCodes) -> Result<AssetId, Fault> {
-    symbols.asset(&settings.asset).ok_or_else(|| {
+fn asset<'a>(settings: &Relay, assets: &'a [Asset]) -> Result<&'a Asset, Fault> {
+    assets.iter().find(|asset| asset.symbol == settings.asset).ok_or_else(|| {
         let what = format!(
             "relay.asset: there is no asset {}; add it while relay.account_id is unset (`portage ops \
              assets`), with the decimals of its contract",

@@ -126,6 +126,7 @@ impl World {
         let token = NearToken {
             contract: self.token.as_str().into(),
             asset: USDC,
+            decimals: 6,
             least_tgas: 3,
             events: true,
         };

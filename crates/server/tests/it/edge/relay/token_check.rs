@@ -44,6 +44,18 @@ fn a_token_that_is_none_refuses_transfers_from_the_start() {
     assert!(refusal(&other).contains("alice.devnet has no contract"));
 }
 
+/// Turns red where limits and sums are kept in other decimals than those that the contract shows to everyone else.
+#[test]
+fn a_token_of_other_decimals_is_not_paid() {
+    let chain = LocalChain::start();
+    let fine = TokenOptions { decimals: 18, ..TokenOptions::default() };
+    chain.devnet.deploy_token("fine.devnet", &fine).expect("a token");
+    let relay = served(&chain, "fine.devnet");
+    eventually("a person is told", || told(&relay));
+    let said = refusal(&relay);
+    assert!(said.contains("relay.asset: fine.devnet has 18 decimals, and the asset 6"), "{said}");
+}
+
 /// Turns red where a provider that does not answer keeps the service from starting, or from taking transfers in.
 #[test]
 fn a_provider_that_does_not_answer_refuses_nothing() {
