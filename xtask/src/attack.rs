@@ -1,4 +1,4 @@
-//! Passing a call on to the attacks, with the server that they start where nobody names one.
+//! Passing a call on to the attacks, with the server that they start where none is named.
 
 use crate::{Outcome, run, tree};
 

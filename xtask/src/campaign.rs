@@ -22,7 +22,7 @@ pub(crate) enum Campaign {
         #[arg(long)]
         seed: Option<u64>,
     },
-    /// The faults on PostgreSQL with the lengths that nobody set: a row is held for 90 s.
+    /// The faults on PostgreSQL with the default lengths: a row is held for 90 s.
     Faults,
     /// The token on the local chain and on NEAR's own virtual machine: results, storage, gas, and what the
     /// relay attaches. Builds the machine first: ten minutes, two gigabytes.

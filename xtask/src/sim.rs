@@ -46,7 +46,7 @@ fn play(args: &[&str]) -> Outcome {
     run::must(sim)
 }
 
-#[expect(clippy::disallowed_methods, reason = "seeds that nobody played yet")]
+#[expect(clippy::disallowed_methods, reason = "seeds that were never played")]
 fn clock() -> SystemTime {
     SystemTime::now()
 }

@@ -15,7 +15,7 @@ const MOST: usize = 4_096;
 const LOGGED: usize = 31;
 
 /// One phase of one transfer, and who waits for it.
-type Ask = (Phase, oneshot::Sender<()>);
+type SyncRequest = (Phase, oneshot::Sender<()>);
 
 /// What is written.
 enum Phase {
@@ -28,7 +28,7 @@ enum Phase {
 /// The two writers.
 #[derive(Clone)]
 pub(crate) struct Bare {
-    table: mpsc::Sender<Ask>,
+    table: mpsc::Sender<SyncRequest>,
     log: mpsc::Sender<oneshot::Sender<()>>,
 }
 
@@ -85,7 +85,7 @@ fn append(mut file: File, mut waiting: mpsc::Receiver<oneshot::Sender<()>>, sync
     }
 }
 
-fn write(db: &Connection, mut asked: mpsc::Receiver<Ask>, syncs: &Syncs) {
+fn write(db: &Connection, mut asked: mpsc::Receiver<SyncRequest>, syncs: &Syncs) {
     let mut batch = Vec::new();
     let mut number = 0;
     while asked.blocking_recv_many(&mut batch, MOST) > 0 {
@@ -100,7 +100,7 @@ fn write(db: &Connection, mut asked: mpsc::Receiver<Ask>, syncs: &Syncs) {
     }
 }
 
-fn group(db: &Connection, batch: &[Ask], number: i64) -> rusqlite::Result<()> {
+fn group(db: &Connection, batch: &[SyncRequest], number: i64) -> rusqlite::Result<()> {
     db.execute_batch("BEGIN IMMEDIATE")?;
     let mut opened = 0;
     for (phase, _) in batch {

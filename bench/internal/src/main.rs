@@ -107,7 +107,7 @@ fn fresh(dir: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(dir)
 }
 
-/// The tables of a store, with nothing in them and nobody at work.
+/// The tables of a store, with nothing in them and no caller.
 fn empty_store(dir: &Path) -> Result<(), String> {
     let options = store::sqlite::Options {
         dir: dir.to_owned(),

@@ -92,7 +92,7 @@ impl Run {
 #[expect(
     clippy::as_conversions,
     clippy::float_arithmetic,
-    reason = "figures for people; no money here"
+    reason = "figures for a report; no money here"
 )]
 impl Run {
     pub(crate) fn rate(&self) -> f64 {

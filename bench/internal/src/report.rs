@@ -1,6 +1,6 @@
 //! What is printed: a row for each run, the ratios that were aimed at, and whether the run counts.
 
-#![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
+#![expect(clippy::float_arithmetic, reason = "figures for a report; no money here")]
 
 use crate::probe::Run;
 use std::time::Duration;

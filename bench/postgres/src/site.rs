@@ -1,4 +1,4 @@
-//! The server that everybody runs on, and what a run cost there.
+//! The server that all contestants run on, and what a run cost there.
 
 use crate::Outcome;
 use crate::probe::{cpu_of, machine_cpu};
@@ -25,7 +25,7 @@ pub(crate) struct Counters {
     pub wal: u64,
     /// How often its log was synced; right only while no session has something to report still.
     pub syncs: u64,
-    /// The time of everybody on this machine.
+    /// The processor time of all processes of this machine.
     pub machine: Duration,
 }
 

@@ -20,14 +20,14 @@ pub(super) const TARGET: &str = "it";
 const VARIABLE: &str = "PORTAGE_WRONG_BUILD";
 
 /// A wrong build may wait for what never comes. No test should take a tenth of this.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIME_LIMIT: Duration = Duration::from_secs(180);
 const STEP: Duration = Duration::from_millis(20);
 
 /// The built test program.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
-    /// Where each run leaves what it printed, for whoever looks for the reason.
+    /// Where each run leaves what it printed, for the reader who looks for the reason.
     logs: PathBuf,
 }
 
@@ -70,7 +70,7 @@ impl Program {
         if let Some(wrong) = wrong {
             command.env(VARIABLE, wrong);
         }
-        ran(command, log, PATIENCE)
+        ran(command, log, TIME_LIMIT)
     }
 
     /// As `cargo test` would start it: in the package's folder, and on the real build.
@@ -83,11 +83,11 @@ impl Program {
 }
 
 /// Runs a command on one test to its end, and keeps what it prints.
-pub(super) fn ran(mut command: Command, log: PathBuf, patience: Duration) -> Outcome<Ended> {
+pub(super) fn ran(mut command: Command, log: PathBuf, time_limit: Duration) -> Outcome<Ended> {
     let fault = |error: std::io::Error| format!("{}: {error}", log.display());
     let out = File::create(&log).map_err(fault)?;
     command.stderr(out.try_clone().map_err(fault)?).stdout(out);
-    let status = wait(command.spawn().map_err(fault)?, patience).map_err(fault)?;
+    let status = wait(command.spawn().map_err(fault)?, time_limit).map_err(fault)?;
     let printed = String::from_utf8_lossy(&fs::read(&log).map_err(fault)?).into_owned();
     // A name that matches nothing passes too: the count tells.
     let passed = status.is_some_and(|status| status.success()) && printed.contains("ok. 1 passed");
@@ -170,6 +170,6 @@ mod tests {
         let child = Command::new("sleep").arg("600").spawn().unwrap();
         assert_eq!(wait(child, STEP).unwrap(), None);
         let child = Command::new("true").spawn().unwrap();
-        assert!(wait(child, PATIENCE).unwrap().unwrap().success());
+        assert!(wait(child, TIME_LIMIT).unwrap().unwrap().success());
     }
 }

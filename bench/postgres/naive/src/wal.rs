@@ -12,11 +12,11 @@ const RECORD: [u8; 64] = [7; 64];
 const MOST: usize = 4_096;
 
 /// One waits for so many records.
-type Ask = (usize, oneshot::Sender<()>);
+type SyncRequest = (usize, oneshot::Sender<()>);
 
 /// A log with a thread that writes it.
 #[derive(Debug, Clone)]
-pub struct Wal(mpsc::Sender<Ask>);
+pub struct Wal(mpsc::Sender<SyncRequest>);
 
 impl Wal {
     /// Makes an empty one.
@@ -50,7 +50,7 @@ impl Wal {
     }
 }
 
-fn write(mut file: File, mut asked: mpsc::Receiver<Ask>) {
+fn write(mut file: File, mut asked: mpsc::Receiver<SyncRequest>) {
     let mut batch = Vec::new();
     while asked.blocking_recv_many(&mut batch, MOST) > 0 {
         let records = batch.iter().map(|(records, _)| *records).sum();

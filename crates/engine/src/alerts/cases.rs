@@ -136,7 +136,7 @@ impl Engine {
         for ledger in self.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple) {
             let facts = format!(
                 "{}: the simple form has no identity, no totals and no fence. Whether it is the \
-                 ledger that it was, and whether its books add up, is proven by nobody; \
+                 ledger that it was, and whether its books add up, cannot be proven; \
                  conservation is checked on our own rows only",
                 ledger.id().name()
             );

@@ -119,7 +119,7 @@ async fn take_over(
         parts.clock.sleep(parts.settings.backoff.base).await;
         status = parts.journal.service_status().await?;
     }
-    Err(Cause::of("OWNER_UNCLEAR"))
+    Err(Cause::of("OWNER_UNKNOWN"))
 }
 
 impl Engine {

@@ -102,7 +102,7 @@ impl Engine {
             Some(Wrote::Written(written)) => Ok(Ok(written.at)),
             Some(Wrote::Lost(Guard::NoPastAction { .. })) => Err(Stop::KeyUsed),
             Some(Wrote::Lost(Guard::Pending(_))) => {
-                Err(Objection::NotPossible("somebody has just decided".to_owned()).into())
+                Err(Objection::NotPossible("another request has just decided".to_owned()).into())
             }
             Some(Wrote::Lost(Guard::Owner { .. })) => {
                 self.retired();

@@ -209,7 +209,7 @@ impl Engine {
         if self.halted().is_some() {
             return Objection::Code(Code::Halted).into();
         }
-        let why = format!("{} is paused, or nobody knows yet who it is", ledger.name());
+        let why = format!("{} is paused, or its identity is not known yet", ledger.name());
         Objection::NotPossible(why).into()
     }
 

@@ -18,7 +18,7 @@ const EXPLAINED: &[(&[&str], &str)] = &[
     ),
     (
         &["found -No-> held", "payout dead -Yes-> held", "payout dead -No-> held"],
-        "a rule may set money aside for a person; that a refund should be tried first is its meaning",
+        "a rule may park money for a person; that a refund should be tried first is its meaning",
     ),
     (
         &["found -No-> move ready", "payout dead -Yes-> move ready", "payout dead -No-> move ready", "to refund -No-> move ready"],

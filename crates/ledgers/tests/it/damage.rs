@@ -105,7 +105,7 @@ fn only_the_last_batch_is_ever_dropped() {
 }
 
 #[test]
-fn room_set_aside_is_the_end_of_the_log() {
+fn reserved_room_is_the_end_of_the_log() {
     let (mut files, states) = written();
     let bytes = files.values_mut().next().unwrap();
     bytes.resize(bytes.len() + 5_000, 0);

@@ -349,6 +349,6 @@ pub(super) async fn horizon(State(service): At, body: Result<Body, Refusal>) -> 
     let Some(known) = claimed_ledger(request.ledger, request.incarnation, request.min_seq) else {
         return wrong_ledger(&service).await;
     };
-    let heard_of = service.ledger.horizon(known, id, open.into()).await;
-    reply(heard_of, |known, ()| answered(StatusCode::OK, known, Empty {}))
+    let raised = service.ledger.horizon(known, id, open.into()).await;
+    reply(raised, |known, ()| answered(StatusCode::OK, known, Empty {}))
 }

@@ -42,7 +42,9 @@ impl StoreError {
         match self {
             Self::AssumptionFailed => Cause::because("STORE_BUSY", "others changed the same rows"),
             Self::Refused(what) => Cause::because("STORE_REFUSED", what.clone()),
-            Self::Locked => Cause::because("LOCKED", "somebody holds a row that it needs"),
+            Self::Locked => {
+                Cause::because("LOCKED", "another transaction holds a row that it needs")
+            }
             Self::Damaged(what) => Cause::because("STORE_DAMAGED", *what),
             Self::Full => Cause::of("DISK_FULL"),
             Self::Failed(what) => Cause::because("STORE_FAILED", what.clone()),

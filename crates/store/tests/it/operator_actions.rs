@@ -51,7 +51,8 @@ fn pause(scope: Scope, caller: &str) -> Put {
 /// Everything that a reader may ask, as text.
 async fn everything(store: &Embedded) -> Vec<String> {
     let status = store.service_status().await.expect("status");
-    let past_action = store.past_action("issuer|ops".into(), "k-2".into()).await.expect("acted");
+    let past_action =
+        store.past_action("issuer|ops".into(), "k-2".into()).await.expect("past action");
     vec![
         format!("{status:#?}"),
         format!("{:#?}", store.open_cases().await.expect("cases")),
@@ -145,7 +146,7 @@ async fn the_operators_chain_goes_on_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pause_that_was_lifted_never_gives_its_number_away() {
+async fn a_pause_that_was_ended_never_gives_its_number_away() {
     let fixture = Fixture::new();
     let scope = Scope::Asset(AssetId(3));
     let number = async |store: &Arc<Embedded>| {

@@ -18,7 +18,7 @@ use copy::Copied;
 use table::{Build, Finder};
 
 /// A wrong build may wait for what never comes. No test should take a third of this.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// Which of them.
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ fn right(copied: &Copied, builds: &[&Build], logs: &Path) -> Outcome {
         let Finder { package, test, .. } = finder;
         let program = copied.program(package)?;
         let log = logs.join(format!("{}.right.log", test.replace("::", "-")));
-        let ended = ran(copied.command(&program, finder), log, PATIENCE)?;
+        let ended = ran(copied.command(&program, finder), log, TIME_LIMIT)?;
         if !ended.passed {
             return Err(format!("{test} must pass as the tree is: see {}", ended.log.display()));
         }
@@ -109,7 +109,7 @@ fn wrong(copied: &Copied, build: &Build, logs: &Path) -> Vec<Outcome> {
         let (took, seen) = timed(|| {
             let program = copied.program(&finder.package);
             let program = program.map_err(|why| format!("{} does not build: {why}", build.name))?;
-            ran(copied.command(&program, finder), log, PATIENCE)
+            ran(copied.command(&program, finder), log, TIME_LIMIT)
         });
         println!("{}, in {} s", judged(build, finder, &seen?)?, took.as_secs());
         Ok(())

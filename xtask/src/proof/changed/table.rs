@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     /// Turns red where a text of the table was rewritten, a test renamed, or the page not told: the
-    /// campaign would stop there, and nobody runs it with every change.
+    /// campaign would stop there, and it is not run with every change.
     #[test]
     fn every_text_stands_once_in_its_file_and_every_test_is_there() {
         let builds = builds().unwrap();

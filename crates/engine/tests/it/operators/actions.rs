@@ -163,7 +163,10 @@ async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
     let nothing = service.does("ada", "1", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(nothing.outcome, asked(StoredAnswer::Nothing));
     let before = service.stand(&[id]).await;
-    assert!(before.iter().all(|record| record.head.due_at.is_some()), "and nothing is hastened");
+    assert!(
+        before.iter().all(|record| record.head.due_at.is_some()),
+        "and no retry is due earlier"
+    );
     service.faulty_spot.mood(Mood::Silent);
     let silent = service.does("ada", "2", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(silent.outcome, asked(StoredAnswer::Unknown { why: "TIMEOUT".into() }));

@@ -73,19 +73,19 @@ async fn what_a_worker_cannot_serve_another_one_does() {
     for met in [true, false] {
         let way = FaultyLedger::to(fixture.way.spot());
         way.mood(if met { Mood::Fair } else { Mood::Silent });
-        let deaf = fixture.by(way.clone(), quick(true)).await;
+        let unreached = fixture.by(way.clone(), quick(true)).await;
         way.mood(Mood::Silent);
         let mut ids = Vec::new();
         for n in 0..10 {
             for from in WAYS {
                 let key = format!("{met}-{n}-{}", from.name());
-                ids.push(deaf.create(from, 1, &key, 5).await.expect("it is opened").record.id);
+                ids.push(unreached.create(from, 1, &key, 5).await.expect("it is opened").record.id);
             }
         }
         for id in ids {
             other.reaches(id, "COMMITTED").await;
         }
-        deaf.kill().await;
+        unreached.kill().await;
     }
     // no call was made by the one that never reached it: nothing was unclear, and nobody is alarmed
     let retries = "SELECT max(retry_count) FROM transfers_tb WHERE cid LIKE 'false-%'";

@@ -6,7 +6,7 @@ mod cancel;
 mod declarations;
 mod exclude;
 mod money;
-mod reach;
+mod reachable;
 
 use crate::flow::life::Life;
 use crate::flow::table::Table;
@@ -18,12 +18,12 @@ pub fn check<L: Life>() -> Vec<String> {
 
 /// The faults of a table, each beginning with the state or the act that it is about.
 pub fn faults(t: &Table) -> Vec<String> {
-    let mut bad = reach::inside(t);
+    let mut bad = reachable::inside(t);
     if bad.is_empty() {
         // the others follow the edges, so these must lead somewhere
         let rules: [fn(&Table) -> Vec<String>; 7] = [
-            reach::names,
-            reach::ways,
+            reachable::names,
+            reachable::ways,
             act_rules::faults,
             money::faults,
             exclude::faults,

@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn one_reply_is_lost() {
         let mut control = NetworkControl { state: NetworkState::LosesOneReply, sent: 0 };
-        let fates = [control.meets(false), control.meets(true), control.meets(true)];
-        assert_eq!(fates, [Delivery::Passes, Delivery::LosesItsReply, Delivery::Passes]);
+        let met = [control.meets(false), control.meets(true), control.meets(true)];
+        assert_eq!(met, [Delivery::Passes, Delivery::LosesItsReply, Delivery::Passes]);
         control.state = NetworkState::Down;
         assert_eq!(
             [control.meets(true), control.meets(false)],

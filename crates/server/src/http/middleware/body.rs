@@ -190,20 +190,20 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Form {
+    struct Fields {
         amount: String,
         user_id: Option<u64>,
     }
 
-    fn read(text: &str) -> Result<Form, String> {
+    fn read(text: &str) -> Result<Fields, String> {
         let body = Body(Bytes::copy_from_slice(text.as_bytes()));
-        body.read::<Form>().map_err(|refusal| refusal.sentence)
+        body.read::<Fields>().map_err(|refusal| refusal.sentence)
     }
 
     #[test]
-    fn a_form_is_read_exactly() {
-        let form = read(" {\"amount\":\"1\",\"user_id\":null} ").unwrap();
-        assert_eq!((form.amount.as_str(), form.user_id), ("1", None));
+    fn a_body_is_read_exactly() {
+        let fields = read(" {\"amount\":\"1\",\"user_id\":null} ").unwrap();
+        assert_eq!((fields.amount.as_str(), fields.user_id), ("1", None));
         let deep = format!("{{\"amount\":{}1{}}}", "[".repeat(5000), "]".repeat(5000));
         let bad = [
             ("{\"amount\":1}", "field `amount`: invalid type: integer `1`, expected a string"),
@@ -230,7 +230,7 @@ mod tests {
             assert!(sentence.contains(says), "{text:.60}: {sentence}");
             assert!(sentence.len() <= 300);
         }
-        assert!(Body(Bytes::from_static(b"{\"amount\":\"\xff\"}")).read::<Form>().is_err());
+        assert!(Body(Bytes::from_static(b"{\"amount\":\"\xff\"}")).read::<Fields>().is_err());
     }
 
     /// Turns red where what a form keeps by name is held to nothing.

@@ -2,7 +2,7 @@
 
 use super::{USER, after, fund, with};
 use crate::fixture::points::Fault;
-use crate::fixture::{Ask, Money, Setup, Way};
+use crate::fixture::{Direction, Money, Setup, TransferRequest};
 use kernel::flow::life::Leg;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
 
@@ -12,11 +12,11 @@ pub(super) fn con_001(setup: Setup) {
     // the same with whole engines that take what another one holds; who is asked does not always
     // hear of the end
     let fixture = with(Setup { rivals: 2, timeout_ms: 50, ..setup }, 100, 50);
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         let before = fixture.money(USER);
         fixture.control().hinder(way.source(), Leg::Withdraw, Fault::LoseReply, 4);
         fixture.control().hinder(way.target(), Leg::Deposit, Fault::LoseReply, 8);
-        let reply = fixture.post(&Ask::new(USER, way, 5));
+        let reply = fixture.post(&TransferRequest::new(USER, way, 5));
         let story = fixture.reaches(USER, reply.id(), "COMMITTED");
         fixture.control().heal();
         assert_eq!(story.state, "COMMITTED", "CON-001: it ends");
@@ -31,8 +31,8 @@ pub(super) fn con_001(setup: Setup) {
 fn one_swap(setup: Setup) {
     let mut fixture = with(Setup { timeout_ms: 20, ..setup }, 100, 50);
     let before = fixture.money(USER);
-    let ask = Ask::new(USER, Way::ToSpot, 5);
-    fixture.control().hinder(Way::ToSpot.target(), Leg::Deposit, Fault::HangBefore, 1);
+    let ask = TransferRequest::new(USER, Direction::ToSpot, 5);
+    fixture.control().hinder(Direction::ToSpot.target(), Leg::Deposit, Fault::HangBefore, 1);
     let reply = fixture.post(&ask);
     let id = reply.id();
     assert_eq!(fixture.reaches(USER, id, "TARGET_PENDING").state, "TARGET_PENDING");
@@ -66,11 +66,15 @@ fn one_swap(setup: Setup) {
 /// Two requests of the same amount at the same time: two transfers, both executed.
 pub(super) fn con_002(setup: Setup) {
     let fixture = with(setup, 100, 50);
-    for (way, keyed) in [(Way::ToSpot, true), (Way::ToFunding, true), (Way::ToSpot, false)] {
+    for (way, keyed) in
+        [(Direction::ToSpot, true), (Direction::ToFunding, true), (Direction::ToSpot, false)]
+    {
         let before = fixture.money(USER);
         let ask = |n: u8| match keyed {
-            true => Ask::new(USER, way, 8).keyed(format!("{}-{n}", way.source().name())),
-            false => Ask::new(USER, way, 8),
+            true => {
+                TransferRequest::new(USER, way, 8).keyed(format!("{}-{n}", way.source().name()))
+            }
+            false => TransferRequest::new(USER, way, 8),
         };
         let (first, second) = (fixture.send(&ask(1)), fixture.send(&ask(2)));
         let (first, second) = (fixture.reply(first), fixture.reply(second));
@@ -89,7 +93,7 @@ pub(super) fn con_003(setup: Setup) {
     for round in 0..12 {
         fixture.deposit(USER, 40, &format!("round-{round}"));
         let before = fixture.money(USER);
-        let ask = Ask::new(USER, Way::ToSpot, 40);
+        let ask = TransferRequest::new(USER, Direction::ToSpot, 40);
         // the first ones in a known order, the others as it happens
         let (moved, paid) = match round {
             0 => {
@@ -120,10 +124,11 @@ pub(super) fn con_003(setup: Setup) {
 /// Many transfers of more than half the balance: one gets it.
 pub(super) fn con_004(setup: Setup) {
     let fixture = with(setup, 1, 0);
-    for (user, way) in [(USER + 1, Way::ToSpot), (USER + 2, Way::ToFunding)] {
-        let (funding, spot) = if way == Way::ToSpot { (100, 1) } else { (1, 100) };
+    for (user, way) in [(USER + 1, Direction::ToSpot), (USER + 2, Direction::ToFunding)] {
+        let (funding, spot) = if way == Direction::ToSpot { (100, 1) } else { (1, 100) };
         fund(&fixture, user, funding, spot);
-        let sent: Vec<_> = (0..12).map(|_| fixture.send(&Ask::new(user, way, 60))).collect();
+        let sent: Vec<_> =
+            (0..12).map(|_| fixture.send(&TransferRequest::new(user, way, 60))).collect();
         let replies: Vec<_> = sent.into_iter().map(|sent| fixture.reply(sent)).collect();
         let done = replies.iter().filter(|reply| reply.status == 200).count();
         assert_eq!(done, 1, "CON-004: no double deduction, {way:?}: {replies:?}");

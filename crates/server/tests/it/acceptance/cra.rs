@@ -3,7 +3,7 @@
 use super::road::{self, INIT, SOURCE_DONE};
 use super::{USER, after, with};
 use crate::fixture::points::{At, Point, When, point};
-use crate::fixture::{Ask, Crash, Fixture, Money, Setup, Way};
+use crate::fixture::{Crash, Direction, Fixture, Money, Setup, TransferRequest};
 use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
 
@@ -16,14 +16,14 @@ pub(super) struct CrashCase {
     pub id: &'static str,
     pub fixture: Fixture,
     pub setup: Setup,
-    pub way: Way,
+    pub way: Direction,
     /// The target refuses, so it comes back.
     pub back: bool,
     count: u64,
 }
 
 impl CrashCase {
-    pub(super) fn new(id: &'static str, setup: &Setup, way: Way, back: bool) -> Self {
+    pub(super) fn new(id: &'static str, setup: &Setup, way: Direction, back: bool) -> Self {
         let fixture = with(*setup, 1_000, 500);
         if back {
             fixture.set_status(USER, way.target(), "DISABLED");
@@ -32,9 +32,9 @@ impl CrashCase {
     }
 
     /// The next transfer, with a key of its own.
-    pub(super) fn ask(&mut self) -> Ask {
+    pub(super) fn ask(&mut self) -> TransferRequest {
         self.count += 1;
-        Ask::new(USER, self.way, 2).keyed(format!("{}-{}", self.id, self.count))
+        TransferRequest::new(USER, self.way, 2).keyed(format!("{}-{}", self.id, self.count))
     }
 
     pub(super) fn end(&self) -> &'static str {
@@ -68,7 +68,13 @@ impl CrashCase {
     }
 
     /// The row was where the point says, and everything ends as it must.
-    fn recovers(&self, crash: Crash, row: Option<i16>, point: Point, (ask, before): (&Ask, Money)) {
+    fn recovers(
+        &self,
+        crash: Crash,
+        row: Option<i16>,
+        point: Point,
+        (ask, before): (&TransferRequest, Money),
+    ) {
         let (id, fixture) = (self.id, &self.fixture);
         let at = format!("{:?} {point:?}", self.way);
         assert_eq!(
@@ -87,7 +93,7 @@ impl CrashCase {
     }
 
     /// It ended once, asked again or not, and the money is where it belongs.
-    pub(super) fn ended(&self, ask: &Ask, before: Money, at: &str) {
+    pub(super) fn ended(&self, ask: &TransferRequest, before: Money, at: &str) {
         let (id, fixture) = (self.id, &self.fixture);
         let reply = fixture.post(ask);
         let story = fixture.reaches(USER, reply.id(), self.end());
@@ -103,7 +109,7 @@ impl CrashCase {
 
 /// Both ways, committed and rolled back.
 pub(super) fn crash_cases(id: &'static str, setup: &Setup) -> impl Iterator<Item = CrashCase> {
-    let kinds = Way::BOTH.into_iter().flat_map(|way| [(way, false), (way, true)]);
+    let kinds = Direction::BOTH.into_iter().flat_map(|way| [(way, false), (way, true)]);
     kinds.map(move |(way, back)| CrashCase::new(id, setup, way, back))
 }
 
@@ -111,7 +117,7 @@ pub(super) fn crash_cases(id: &'static str, setup: &Setup) -> impl Iterator<Item
 /// transfer and left it to the scanner.
 pub(super) fn cra_001(setup: Setup) {
     let narrow = Setup { ring: 1, timeout_ms: 60, ..setup };
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         let mut crash_case = CrashCase::new("CRA-001", &narrow, way, false);
         for when in ALL {
             let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
@@ -137,11 +143,11 @@ pub(super) fn cra_001(setup: Setup) {
 }
 
 /// So many openings are under way at once.
-const HANDS: usize = 2;
+const WORKERS: usize = 2;
 
-/// Each hand's opening is held up and another waits behind them: there is no room for one more.
+/// Each worker's opening is held up and another waits behind them: there is no room for one more.
 fn fill(crash_case: &mut CrashCase) {
-    for _ in 0..HANDS {
+    for _ in 0..WORKERS {
         let (ask, fixture) = (crash_case.ask(), &crash_case.fixture);
         let before = fixture.control().opened().len();
         fixture.control().hold_opening();
@@ -155,7 +161,7 @@ fn fill(crash_case: &mut CrashCase) {
 
 /// During SOURCE_PENDING, before the call.
 pub(super) fn cra_002(setup: Setup) {
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         let mut crash_case = CrashCase::new("CRA-002", &setup, way, false);
         crash_case.crash_at(At::Write("SOURCE_CALL"), &[When::After]);
         crash_case.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::Before]);
@@ -164,7 +170,7 @@ pub(super) fn cra_002(setup: Setup) {
 
 /// During SOURCE_PENDING, after the call: the answer is lost, or read and not stored.
 pub(super) fn cra_003(setup: Setup) {
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         let mut crash_case = CrashCase::new("CRA-003", &setup, way, false);
         crash_case.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::After, When::Torn(50)]);
         crash_case.crash_at(At::Write("SOURCE_OK"), &UNDONE);
@@ -174,11 +180,11 @@ pub(super) fn cra_003(setup: Setup) {
 /// After SOURCE_DONE, before TARGET_PENDING. A row stands at SOURCE_DONE where a halt came between
 /// the call and its answer: the answer is written without the next claim.
 pub(super) fn cra_004(setup: Setup) {
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         let mut crash_case = CrashCase::new("CRA-004", &setup, way, false);
         crash_case.crash_at(At::Write("SOURCE_OK"), &UNDONE);
         crash_case.crash_at(At::Write("SOURCE_OK"), &[When::After]);
-        if setup.fuse && way == Way::ToSpot {
+        if setup.fuse && way == Direction::ToSpot {
             continue;
         }
         let again = point(At::Write("TARGET_CALL"), When::Before);
@@ -189,7 +195,7 @@ pub(super) fn cra_004(setup: Setup) {
             let point = point(At::Write("SOURCE_OK"), When::After);
             let mut crash = crash_case.fixture.crash_at(point, &ask);
             for next in ahead {
-                assert_eq!(crash.state, Some(SOURCE_DONE), "CRA-004: it stands at SOURCE_DONE");
+                assert_eq!(crash.state, Some(SOURCE_DONE), "CRA-004: it is SOURCE_DONE");
                 crash = crash_case.fixture.crashed(&format!("{next:?}"));
             }
             crash_case.recovers(crash, Some(SOURCE_DONE), point, (&ask, before));
@@ -199,7 +205,7 @@ pub(super) fn cra_004(setup: Setup) {
 
 /// During TARGET_PENDING.
 pub(super) fn cra_005(setup: Setup) {
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         let mut crash_case = CrashCase::new("CRA-005", &setup, way, false);
         crash_case.crash_at(At::Write("TARGET_CALL"), &[When::After]);
         crash_case.crash_at(At::Call(way.target(), Leg::Deposit), &ALL);
@@ -209,7 +215,7 @@ pub(super) fn cra_005(setup: Setup) {
 
 /// During COMPENSATING.
 pub(super) fn cra_006(setup: Setup) {
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         let mut crash_case = CrashCase::new("CRA-006", &setup, way, true);
         crash_case.crash_at(At::Write("TARGET_FAIL"), &[When::After]);
         crash_case.crash_at(At::Call(way.source(), Leg::Refund), &ALL);

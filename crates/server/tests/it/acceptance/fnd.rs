@@ -3,18 +3,18 @@
 use super::cra::{CrashCase, crash_cases};
 use super::{USER, after, with};
 use crate::fixture::points::{At, Fault, When, point};
-use crate::fixture::{Ask, Fixture, Money, Setup, Way};
+use crate::fixture::{Direction, Fixture, Money, Setup, TransferRequest};
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, LedgerId};
 
 /// Every reply of a leg is lost a few times after the effect.
 fn lossy(id: &str, setup: &Setup, leg: Leg, exact: &str) {
     let fixture = with(*setup, 100, 50);
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         let before = fixture.money(USER);
         let ledger = if leg == Leg::Deposit { way.target() } else { way.source() };
         fixture.control().hinder(ledger, leg, Fault::LoseReply, 3);
-        let reply = fixture.post(&Ask::new(USER, way, 5));
+        let reply = fixture.post(&TransferRequest::new(USER, way, 5));
         let story = fixture.reaches(USER, reply.id(), "COMMITTED");
         fixture.control().heal();
         assert_eq!(fixture.money(USER), after(before, way, 5), "{id}: {exact}, {way:?}");
@@ -31,12 +31,12 @@ pub(super) fn fnd_001(setup: Setup) {
 /// Fund disappearance: the source paid and the target refuses.
 pub(super) fn fnd_002(setup: Setup) {
     let fixture = with(setup, 100, 50);
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         let before = fixture.money(USER);
         fixture.set_status(USER, way.target(), "DISABLED");
         // the first refund does not come through either
         fixture.control().hinder(way.source(), Leg::Refund, Fault::LoseRequest, 2);
-        let reply = fixture.post(&Ask::new(USER, way, 6));
+        let reply = fixture.post(&TransferRequest::new(USER, way, 6));
         fixture.reaches(USER, reply.id(), "ROLLED_BACK");
         assert_eq!(
             fixture.money(USER),
@@ -83,7 +83,7 @@ pub(super) fn fnd_004(setup: Setup) {
 }
 
 /// What each ledger did is what the journal says.
-fn agrees(id: &str, fixture: &Fixture, way: Way, of: Id) {
+fn agrees(id: &str, fixture: &Fixture, way: Direction, of: Id) {
     let did = |ledger, leg| fixture.did(ledger, leg, of);
     let (source, target) = (way.source(), way.target());
     let legs = (
@@ -104,7 +104,7 @@ fn agrees(id: &str, fixture: &Fixture, way: Way, of: Id) {
 
 /// State inconsistency: the source did its part and the journal was not told.
 pub(super) fn fnd_005(setup: Setup) {
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         let mut crash_case = CrashCase::new("FND-005", &setup, way, false);
         let mut each = Vec::new();
         for leg in [Leg::Withdraw, Leg::Deposit] {
@@ -141,21 +141,22 @@ pub(super) fn fnd_005(setup: Setup) {
 pub(super) fn fnd_006(setup: Setup) {
     let shares = [1, 20, 50, 80, 99].map(When::Torn);
     let whens = [When::After, When::Before].into_iter().chain(shares);
-    let mut crash_case = CrashCase::new("FND-006", &setup, Way::ToSpot, false);
+    let mut crash_case = CrashCase::new("FND-006", &setup, Direction::ToSpot, false);
     for when in whens {
         let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
         let crash = crash_case.fixture.crash_at(point(At::Commit("TARGET_OK"), when), &ask);
-        let row = super::road::row(&setup, Way::ToSpot, false, point(At::Write("TARGET_OK"), when));
+        let row =
+            super::road::row(&setup, Direction::ToSpot, false, point(At::Write("TARGET_OK"), when));
         assert_eq!(crash.state, row, "FND-006: half a write is no write, {when:?}");
         crash_case.fixture.reaches(USER, crash.id, "COMMITTED");
         let Money { frozen, .. } = crash_case.fixture.money(USER);
         assert_eq!(frozen, 0, "FND-006: the transfer ends and the hold is settled in one");
-        agrees("FND-006", &crash_case.fixture, Way::ToSpot, crash.id);
+        agrees("FND-006", &crash_case.fixture, Direction::ToSpot, crash.id);
         crash_case.ended(&ask, before, "torn");
     }
     // the same for what opens a transfer, and for what carries a deposit
     for what in ["SOURCE_CALL", "SOURCE_OK"] {
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             let mut crash_case = CrashCase::new("FND-006", &setup, way, false);
             for when in shares {
                 let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());

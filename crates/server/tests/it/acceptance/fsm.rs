@@ -2,7 +2,7 @@
 
 use super::{USER, after, called, with};
 use crate::fixture::points::Fault;
-use crate::fixture::{Ask, Fixture, Setup, Way};
+use crate::fixture::{Direction, Fixture, Setup, TransferRequest};
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
 
@@ -14,28 +14,28 @@ const ROLLED_BACK: [&str; 6] =
 const OFTEN: usize = 8;
 
 /// Only the flow of states: these two tell a wrong build apart from one that does not work at all.
-fn normal(id: &str, setup: Setup, way: Way) {
+fn normal(id: &str, setup: Setup, way: Direction) {
     let fixture = with(setup, 100, 20);
-    let reply = fixture.post(&Ask::new(USER, way, 10));
+    let reply = fixture.post(&TransferRequest::new(USER, way, 10));
     let story = fixture.reaches(USER, reply.id(), "COMMITTED");
     assert_eq!(story.path, HAPPY, "{id}: the path of a normal transfer");
 }
 
 /// Normal Funding → Spot.
 pub(super) fn fsm_001(setup: Setup) {
-    normal("FSM-001", setup, Way::ToSpot);
+    normal("FSM-001", setup, Direction::ToSpot);
 }
 
 /// Normal Spot → Funding.
 pub(super) fn fsm_002(setup: Setup) {
-    normal("FSM-002", setup, Way::ToFunding);
+    normal("FSM-002", setup, Direction::ToFunding);
 }
 
 /// The source refuses.
 pub(super) fn fsm_003(setup: Setup) {
     let fixture = with(setup, 100, 20);
-    for way in [Way::ToFunding, Way::ToSpot] {
-        let reply = fixture.post(&Ask::new(USER, way, 1_000));
+    for way in [Direction::ToFunding, Direction::ToSpot] {
+        let reply = fixture.post(&TransferRequest::new(USER, way, 1_000));
         let story = fixture.reaches(USER, reply.id(), "FAILED");
         assert_eq!(story.path, FAILED, "FSM-003: a refusal of the source leads to FAILED");
         assert!(story.is_legal(), "FSM-003: each step follows from the one before");
@@ -46,9 +46,9 @@ pub(super) fn fsm_003(setup: Setup) {
 /// The target refuses in so many words.
 pub(super) fn fsm_004(setup: Setup) {
     let fixture = with(setup, 100, 20);
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         fixture.set_status(USER, way.target(), "DISABLED");
-        let reply = fixture.post(&Ask::new(USER, way, 5));
+        let reply = fixture.post(&TransferRequest::new(USER, way, 5));
         let story = fixture.reaches(USER, reply.id(), "ROLLED_BACK");
         assert_eq!(story.path, ROLLED_BACK, "FSM-004: a refusal of the target is compensated");
         assert!(story.is_legal(), "FSM-004: each step follows from the one before");
@@ -70,7 +70,7 @@ fn struck(fixture: &Fixture, (before, often): (usize, usize), id: Id) -> bool {
 /// The target does not answer: it stays, whether or not the money arrived, and is asked for ever.
 pub(super) fn fsm_005(setup: Setup) {
     let fixture = with(Setup { timeout_ms: 20, ..setup }, 100, 20);
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         let mut faults = vec![(Fault::LoseRequest, OFTEN), (Fault::HangBefore, 1)];
         if called(&setup, way.target()) {
             faults.extend([(Fault::LoseReply, OFTEN), (Fault::HangAfter, 1)]);
@@ -78,7 +78,7 @@ pub(super) fn fsm_005(setup: Setup) {
         for (fault, often) in faults {
             let (before, strikes) = (fixture.money(USER), fixture.control().strikes());
             fixture.control().hinder(way.target(), Leg::Deposit, fault, usize::MAX);
-            let reply = fixture.post(&Ask::new(USER, way, 5));
+            let reply = fixture.post(&TransferRequest::new(USER, way, 5));
             let again = struck(&fixture, (strikes, often), reply.id());
             // a unit that carries the deposit holds up the states before it too, while it hangs
             let hangs = !called(&setup, way.target()) && fault == Fault::HangBefore;
@@ -99,7 +99,7 @@ pub(super) fn fsm_005(setup: Setup) {
 /// The refund is hindered: it stays and is tried for ever.
 pub(super) fn fsm_006(setup: Setup) {
     let fixture = with(Setup { timeout_ms: 20, ..setup }, 100, 20);
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         fixture.set_status(USER, way.target(), "DISABLED");
         for fault in [Fault::LoseRequest, Fault::LoseReply] {
             if fault == Fault::LoseReply && !called(&setup, way.source()) {
@@ -107,7 +107,7 @@ pub(super) fn fsm_006(setup: Setup) {
             }
             let (before, strikes) = (fixture.money(USER), fixture.control().strikes());
             fixture.control().hinder(way.source(), Leg::Refund, fault, usize::MAX);
-            let reply = fixture.post(&Ask::new(USER, way, 5));
+            let reply = fixture.post(&TransferRequest::new(USER, way, 5));
             let again = struck(&fixture, (strikes, OFTEN), reply.id());
             let stays = fixture.story(USER, reply.id());
             assert_eq!(stays.state, "COMPENSATING", "FSM-006: a hindered refund is not a refund");

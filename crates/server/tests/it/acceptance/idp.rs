@@ -3,13 +3,19 @@
 use super::cra::CrashCase;
 use super::{USER, with};
 use crate::fixture::points::{At, Fault, When, point};
-use crate::fixture::{Ask, Fixture, Setup, Way};
+use crate::fixture::{Direction, Fixture, Setup, TransferRequest};
 use kernel::answer::Answer;
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, LedgerId};
 
 /// Calls a leg of a transfer again at its ledger's port, twice.
-fn again(id: &str, fixture: &Fixture, ledger: LedgerId, leg: Leg, (of, ask): (Id, &Ask)) {
+fn again(
+    id: &str,
+    fixture: &Fixture,
+    ledger: LedgerId,
+    leg: Leg,
+    (of, ask): (Id, &TransferRequest),
+) {
     let before = fixture.money(USER);
     let mut answers = Vec::new();
     for _ in 0..2 {
@@ -25,11 +31,11 @@ fn again(id: &str, fixture: &Fixture, ledger: LedgerId, leg: Leg, (of, ask): (Id
 /// A transfer that ends, and then its leg once more.
 fn twice(id: &str, setup: &Setup, leg: Leg, back: bool) {
     let fixture = with(*setup, 100, 50);
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         if back {
             fixture.set_status(USER, way.target(), "DISABLED");
         }
-        let ask = Ask::new(USER, way, 5);
+        let ask = TransferRequest::new(USER, way, 5);
         let of = fixture.post(&ask).id();
         let end = if back { "ROLLED_BACK" } else { "COMMITTED" };
         assert_eq!(fixture.reaches(USER, of, end).state, end, "{id}: it ends");
@@ -57,7 +63,7 @@ pub(super) fn idp_003(setup: Setup) {
 
 /// Recovery retries many times, through lost replies and crashes of the recovery itself.
 pub(super) fn idp_004(setup: Setup) {
-    for way in Way::BOTH {
+    for way in Direction::BOTH {
         for back in [false, true] {
             let mut crash_case = CrashCase::new("IDP-004", &setup, way, back);
             let legs = [

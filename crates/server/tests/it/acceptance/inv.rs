@@ -2,7 +2,7 @@
 
 use super::{USER, after, fund, with};
 use crate::fixture::points::{At, When, point};
-use crate::fixture::{Ask, Money, Setup, Way};
+use crate::fixture::{Direction, Money, Setup, TransferRequest};
 use kernel::ids::LedgerId;
 
 /// After a normal transfer: SUM(source) + SUM(target) is constant.
@@ -10,8 +10,10 @@ pub(super) fn inv_001(setup: Setup) {
     let fixture = with(setup, 100, 20);
     let before = fixture.money(USER);
     let mut money = before;
-    for (way, amount) in [(Way::ToSpot, 30), (Way::ToFunding, 5), (Way::ToSpot, 75)] {
-        let reply = fixture.post(&Ask::new(USER, way, amount));
+    for (way, amount) in
+        [(Direction::ToSpot, 30), (Direction::ToFunding, 5), (Direction::ToSpot, 75)]
+    {
+        let reply = fixture.post(&TransferRequest::new(USER, way, amount));
         money = after(money, way, amount);
         let now = fixture.money(USER);
         assert_eq!(now.total(), before.total(), "INV-001: source and target add up as before");
@@ -27,21 +29,21 @@ pub(super) fn inv_002(setup: Setup) {
     let fixture = with(setup, 100, 20);
     let before = fixture.money(USER);
     let fails = |way, amount, code: &str| {
-        let reply = fixture.post(&Ask::new(USER, way, amount));
+        let reply = fixture.post(&TransferRequest::new(USER, way, amount));
         assert_eq!(fixture.money(USER), before, "INV-002: the source is unchanged ({code})");
         assert_eq!(reply.text("code"), code, "INV-002: {reply:?}");
         assert_eq!((reply.status, reply.text("state")), (422, "FAILED"), "INV-002: it failed");
     };
-    fails(Way::ToFunding, 21, "INSUFFICIENT_BALANCE");
-    fails(Way::ToSpot, 101, "INSUFFICIENT_BALANCE");
-    for way in Way::BOTH {
+    fails(Direction::ToFunding, 21, "INSUFFICIENT_BALANCE");
+    fails(Direction::ToSpot, 101, "INSUFFICIENT_BALANCE");
+    for way in Direction::BOTH {
         for (status, code) in [("FROZEN", "ACCOUNT_FROZEN"), ("DISABLED", "ACCOUNT_DISABLED")] {
             fixture.set_status(USER, way.source(), status);
             fails(way, 1, code);
         }
         fixture.set_status(USER, way.source(), "ACTIVE");
     }
-    let unfunded = fixture.post(&Ask::new(USER + 1, Way::ToSpot, 1));
+    let unfunded = fixture.post(&TransferRequest::new(USER + 1, Direction::ToSpot, 1));
     assert_eq!(unfunded.text("code"), "SOURCE_ACCOUNT_NOT_FOUND", "INV-002: {unfunded:?}");
     assert_eq!(fixture.money(USER + 1), Money::default(), "INV-002: nothing comes of nothing");
     fixture.sound("INV-002");
@@ -51,9 +53,9 @@ pub(super) fn inv_002(setup: Setup) {
 pub(super) fn inv_003(setup: Setup) {
     let fixture = with(setup, 100, 20);
     let before = fixture.money(USER);
-    for way in [Way::ToFunding, Way::ToSpot] {
+    for way in [Direction::ToFunding, Direction::ToSpot] {
         fixture.set_status(USER, way.target(), "DISABLED");
-        let reply = fixture.post(&Ask::new(USER, way, 8));
+        let reply = fixture.post(&TransferRequest::new(USER, way, 8));
         assert_eq!(fixture.money(USER), before, "INV-003: the source has everything back");
         let seen = (reply.status, reply.text("state"), reply.text("code"));
         assert_eq!(seen, (422, "ROLLED_BACK", "ACCOUNT_DISABLED"), "INV-003: it was rolled back");
@@ -62,9 +64,9 @@ pub(super) fn inv_003(setup: Setup) {
     // a user whom Funding never heard of cannot be paid there
     let stranger = USER + 1;
     fixture.deposit(stranger, 9, "stranger");
-    fixture.post(&Ask::new(stranger, Way::ToSpot, 9));
+    fixture.post(&TransferRequest::new(stranger, Direction::ToSpot, 9));
     fixture.set_status(stranger, LedgerId::FUNDING, "DISABLED");
-    fixture.post(&Ask::new(stranger, Way::ToFunding, 9));
+    fixture.post(&TransferRequest::new(stranger, Direction::ToFunding, 9));
     assert_eq!(fixture.money(stranger), Money::at(0, 9), "INV-003: the last unit came back too");
     fixture.sound("INV-003");
 }
@@ -79,10 +81,11 @@ pub(super) fn inv_004(setup: Setup) {
     }
     for (round, step) in [1, 2, 4].into_iter().enumerate() {
         fixture.control().stop_at(point(At::Step(step), When::After));
-        let ask = |user: u64, way: Way| {
-            Ask::new(user, way, 3).keyed(format!("{round}-{user}-{}", way.source().name()))
+        let ask = |user: u64, way: Direction| {
+            TransferRequest::new(user, way, 3)
+                .keyed(format!("{round}-{user}-{}", way.source().name()))
         };
-        let all = || users.iter().flat_map(|user| Way::BOTH.map(|way| ask(*user, way)));
+        let all = || users.iter().flat_map(|user| Direction::BOTH.map(|way| ask(*user, way)));
         for ask in all() {
             drop(fixture.send(&ask));
         }

@@ -13,7 +13,9 @@ mod inv;
 mod mon;
 mod road;
 
-use crate::fixture::{Ask, FUSED, Fixture, JournalKind, Money, PLAIN, Setup, Way};
+use crate::fixture::{
+    Direction, FUSED, Fixture, JournalKind, Money, PLAIN, Setup, TransferRequest,
+};
 
 /// The user of most tests.
 const USER: u64 = 4001;
@@ -87,17 +89,17 @@ fn with(setup: Setup, funding: u64, spot: u64) -> Fixture {
 fn fund(fixture: &Fixture, user: u64, funding: u64, spot: u64) {
     fixture.deposit(user, funding + spot, &format!("seed-{user}"));
     if spot > 0 {
-        let reply = fixture.post(&Ask::new(user, Way::ToSpot, spot));
+        let reply = fixture.post(&TransferRequest::new(user, Direction::ToSpot, spot));
         let story = fixture.reaches(user, reply.id(), "COMMITTED");
         assert_eq!(story.state, "COMMITTED", "the fixture is funded: {reply:?}");
     }
 }
 
 /// What a user has after a transfer went through, or came back.
-fn after(before: Money, way: Way, amount: u64) -> Money {
+fn after(before: Money, way: Direction, amount: u64) -> Money {
     match way {
-        Way::ToSpot => Money::at(before.funding - amount, before.spot + amount),
-        Way::ToFunding => Money::at(before.funding + amount, before.spot - amount),
+        Direction::ToSpot => Money::at(before.funding - amount, before.spot + amount),
+        Direction::ToFunding => Money::at(before.funding + amount, before.spot - amount),
     }
 }
 

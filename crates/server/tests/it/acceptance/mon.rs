@@ -2,7 +2,7 @@
 
 use super::{USER, with};
 use crate::fixture::points::Fault;
-use crate::fixture::{Ask, Fixture, Setup, Way};
+use crate::fixture::{Direction, Fixture, Setup, TransferRequest};
 use axum::http::Method;
 use kernel::flow::life::Leg;
 use serde_json::{Value, json};
@@ -49,8 +49,8 @@ fn over(id: &str, fixture: &Fixture, kind: &str) {
 /// A transfer that waits for its target for longer than it may.
 pub(super) fn mon_001(setup: Setup) {
     let fixture = with(IMPATIENT(setup), 100, 50);
-    fixture.control().hinder(Way::ToSpot.target(), Leg::Deposit, Fault::LoseRequest, 10_000);
-    let of = fixture.post(&Ask::new(USER, Way::ToSpot, 5)).id();
+    fixture.control().hinder(Direction::ToSpot.target(), Leg::Deposit, Fault::LoseRequest, 10_000);
+    let of = fixture.post(&TransferRequest::new(USER, Direction::ToSpot, 5)).id();
     assert_eq!(fixture.reaches(USER, of, "TARGET_PENDING").state, "TARGET_PENDING");
     let about = format!("transfer/{of}");
     told("MON-001", &fixture, "TARGET_PENDING", "CRITICAL", &about);
@@ -63,9 +63,14 @@ pub(super) fn mon_001(setup: Setup) {
 /// A refund that does not succeed, three times.
 pub(super) fn mon_002(setup: Setup) {
     let fixture = with(IMPATIENT(setup), 100, 50);
-    fixture.set_status(USER, Way::ToFunding.target(), "DISABLED");
-    fixture.control().hinder(Way::ToFunding.source(), Leg::Refund, Fault::LoseRequest, 10_000);
-    let of = fixture.post(&Ask::new(USER, Way::ToFunding, 5)).id();
+    fixture.set_status(USER, Direction::ToFunding.target(), "DISABLED");
+    fixture.control().hinder(
+        Direction::ToFunding.source(),
+        Leg::Refund,
+        Fault::LoseRequest,
+        10_000,
+    );
+    let of = fixture.post(&TransferRequest::new(USER, Direction::ToFunding, 5)).id();
     assert_eq!(fixture.reaches(USER, of, "COMPENSATING").state, "COMPENSATING");
     told("MON-002", &fixture, "COMPENSATION", "CRITICAL", &format!("transfer/{of}"));
     fixture.control().heal();
@@ -81,7 +86,7 @@ pub(super) fn mon_003(setup: Setup) {
         fixture.person((FIRST, SCOPE), Method::GET, "/api/v1/ops/conservation?fresh=true", None);
     assert_eq!(proof.body["ok"], false, "MON-003: the proof fails: {proof:?}");
     let refused = |fixture: &Fixture, when: &str| {
-        let reply = fixture.post(&Ask::new(USER, Way::ToSpot, 5));
+        let reply = fixture.post(&TransferRequest::new(USER, Direction::ToSpot, 5));
         let seen = (reply.status, reply.text("code"));
         assert_eq!(seen, (503, "HALTED"), "MON-003: no money moves {when}: {reply:?}");
     };
@@ -108,7 +113,7 @@ pub(super) fn mon_003(setup: Setup) {
     refused(&fixture, "while a break is not accepted");
     let resumed = resume(&accept);
     assert_eq!(resumed.text("outcome"), "RESUMED", "MON-003: two persons resume: {resumed:?}");
-    let made = fixture.post(&Ask::new(USER, Way::ToSpot, 5));
+    let made = fixture.post(&TransferRequest::new(USER, Direction::ToSpot, 5));
     assert_eq!(made.status, 200, "MON-003: money moves again: {made:?}");
     // a break of an account is shown where accounts are counted
     let proof =
@@ -123,7 +128,8 @@ pub(super) fn mon_003(setup: Setup) {
 pub(super) fn mon_004(setup: Setup) {
     let fixture = with(Setup { warn_per_minute: 5, ..setup }, 100, 50);
     for n in 0..5 {
-        let reply = fixture.post(&Ask::new(USER, Way::ToSpot, 1).keyed(format!("mon-{n}")));
+        let reply = fixture
+            .post(&TransferRequest::new(USER, Direction::ToSpot, 1).keyed(format!("mon-{n}")));
         assert_eq!(reply.status, 200, "MON-004: nothing is refused: {reply:?}");
     }
     told("MON-004", &fixture, "ABNORMAL_FREQUENCY", "WARNING", "user/4001");

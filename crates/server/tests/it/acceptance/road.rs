@@ -3,7 +3,7 @@
 //! Written down here by hand, so that a crash point is known to have been where it was meant.
 
 use crate::fixture::points::{At, Point, When};
-use crate::fixture::{Setup, Way};
+use crate::fixture::{Direction, Setup};
 use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
 
@@ -39,23 +39,23 @@ const fn fused(tells: &'static [&'static str], leg: Leg, row: i16) -> Step {
 }
 
 /// The steps to the end, committed or (the target refuses) rolled back.
-fn steps(fuse: bool, way: Way, back: bool) -> Vec<Step> {
+fn steps(fuse: bool, way: Direction, back: bool) -> Vec<Step> {
     let (source, target) = (way.source(), way.target());
     let opening = ["CREATED", "SOURCE_CALL", "SOURCE_OK", "TARGET_CALL"].as_slice();
     let ending: &[&str] = if back { &["TARGET_FAIL"] } else { &["TARGET_OK"] };
     let end = if back { COMPENSATING } else { COMMITTED };
     let mut steps = Vec::new();
-    if fuse && way == Way::ToSpot {
+    if fuse && way == Direction::ToSpot {
         steps.push(fused(opening, Leg::Withdraw, TARGET_PENDING));
     } else {
         steps.push(write(&opening[..2], SOURCE_PENDING));
         steps.push(call(source, Leg::Withdraw));
     }
-    if fuse && way == Way::ToFunding {
+    if fuse && way == Direction::ToFunding {
         let all = &["SOURCE_OK", "TARGET_CALL", "TARGET_OK", "TARGET_FAIL"];
         steps.push(fused(all, Leg::Deposit, end));
     } else {
-        if !fuse || way == Way::ToFunding {
+        if !fuse || way == Direction::ToFunding {
             steps.push(write(&opening[2..], TARGET_PENDING));
         }
         steps.push(call(target, Leg::Deposit));
@@ -73,7 +73,7 @@ fn steps(fuse: bool, way: Way, back: bool) -> Vec<Step> {
 }
 
 /// Where the row stands after a crash at that point; `None`: there is no row.
-pub(super) fn row(setup: &Setup, way: Way, back: bool, point: Point) -> Option<i16> {
+pub(super) fn row(setup: &Setup, way: Direction, back: bool, point: Point) -> Option<i16> {
     let here = |step: &Step| match point.at {
         At::Write(what) | At::Commit(what) => step.tells.contains(&what),
         At::Call(ledger, leg) => step.makes == Some((ledger, leg)),

@@ -203,7 +203,7 @@ fn a_cut_connection_is_repeated_and_made_once() {
         let (told, answer) = mpsc::channel();
         let sent = asked.clone();
         let sender = thread::spawn(move || {
-            let _heard = told.send(outside(client.create(&sent)));
+            let _received = told.send(outside(client.create(&sent)));
         });
         // the life ends, and its sockets with it
         fixture.crashed(&format!("{when:?}"));

@@ -126,7 +126,7 @@ async fn an_action_is_done_once_for_each_key() {
 }
 
 #[tokio::test]
-async fn what_is_paused_opens_nothing_until_it_is_lifted() {
+async fn what_is_paused_opens_nothing_until_it_is_resumed() {
     let door = Door::open().await;
     door.fund(4001, "100").await;
     for (kind, name) in
@@ -150,9 +150,9 @@ async fn what_is_paused_opens_nothing_until_it_is_lifted() {
         assert_eq!(many.body["results"][0]["paused"], refused.body["paused"], "{many:?}");
         assert_eq!(door.rows().await, before, "{kind}: nothing was opened");
         let id = paused.body["pause_id"].as_u64().expect("a number");
-        let lifted =
+        let resumed =
             door.sent(Method::DELETE, &format!("/ops/pauses/{id}?reason=over"), json!({})).await;
-        assert_eq!(lifted.status, 200, "{kind}: {lifted:?}");
+        assert_eq!(resumed.status, 200, "{kind}: {resumed:?}");
         let made = door.post(("4001", USER), CREATE, transfer("1", kind)).await;
         assert_eq!(made.status, 200, "{kind}: {made:?}");
     }
@@ -201,9 +201,9 @@ async fn assets_are_added_limited_and_suspended() {
         "AMOUNT_TOO_LARGE"
     );
     let lift = json!({"max_transfer_amount": null, "status": "SUSPENDED", "reason": "a test"});
-    let lifted = door.sent(Method::PATCH, "/ops/assets/EURC", lift).await;
+    let resumed = door.sent(Method::PATCH, "/ops/assets/EURC", lift).await;
     assert_eq!(
-        (&lifted.body["max_transfer_amount"], &lifted.body["status"]),
+        (&resumed.body["max_transfer_amount"], &resumed.body["status"]),
         (&Value::Null, &json!("SUSPENDED"))
     );
     assert_eq!(door.post(("4001", USER), CREATE, moved("11", "d")).await.code(), "ASSET_SUSPENDED");

@@ -79,7 +79,7 @@ impl Embedded {
         });
         match moved.await {
             Ok(false) => Ok(()),
-            Ok(true) => Err(io::Error::other("somebody still reads the database")),
+            Ok(true) => Err(io::Error::other("another connection still reads the database")),
             Err(cause) => Err(io::Error::other(cause.to_string())),
         }
     }
@@ -137,7 +137,7 @@ impl DatabaseCopy {
                 break;
             }
             if step != StepResult::More {
-                return Err(io::Error::other("somebody else holds the copy"));
+                return Err(io::Error::other("another process holds the copy"));
             }
         }
         drop(pages);

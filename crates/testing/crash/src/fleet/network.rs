@@ -81,7 +81,11 @@ const FIRST: [Fault; 2] = [
 const OTHERS: [Fault; 11] = [
     fault("writers' connections lost", WRITERS, ConnectionFault::Lost),
     fault("writers hear nothing", WRITERS, ConnectionFault::Frozen(&[Direction::FromServer])),
-    fault("writers are not heard", WRITERS, ConnectionFault::Frozen(&[Direction::FromClient])),
+    fault(
+        "what writers send does not arrive",
+        WRITERS,
+        ConnectionFault::Frozen(&[Direction::FromClient]),
+    ),
     fault(
         "writers half open, closed at the database",
         WRITERS,

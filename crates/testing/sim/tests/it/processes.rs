@@ -136,8 +136,8 @@ impl Cluster {
     /// Transfers that have not ended, with the names of their states.
     pub(crate) fn open(&self, member: &Member) -> Vec<(Id, &'static str)> {
         let engine = member.engine.clone();
-        let aged = async move { engine.journal().open_older_than(u64::MAX >> 1, 1_000).await };
-        let open: Vec<Record> = self.sim.block_on(aged).expect("it lives").expect("it answers");
+        let listed = async move { engine.journal().open_older_than(u64::MAX >> 1, 1_000).await };
+        let open: Vec<Record> = self.sim.block_on(listed).expect("it lives").expect("it answers");
         let name = |record: &Record| self.flows.table(record.flow).state(record.head.state).name;
         open.iter().map(|record| (record.id, name(record))).collect()
     }

@@ -97,10 +97,10 @@ impl JournalWrapper for YoungestFirst {
 
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move {
-            let mut aged = self.0.open_older_than(opened, usize::MAX).await?;
-            aged.reverse();
-            aged.truncate(limit);
-            Ok(aged)
+            let mut older = self.0.open_older_than(opened, usize::MAX).await?;
+            older.reverse();
+            older.truncate(limit);
+            Ok(older)
         })
     }
 }

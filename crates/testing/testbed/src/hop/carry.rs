@@ -5,8 +5,8 @@ use super::{Fault, State, lock};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 
-/// What a client hears of its request.
-enum Heard {
+/// What a client gets for its request.
+enum Reply {
     Answer(Message),
     /// The connection ends.
     Nothing,
@@ -19,7 +19,7 @@ pub(super) fn run(mut client: TcpStream, state: &Mutex<State>) {
         return;
     }
     while let Some(request) = Message::read(&mut client) {
-        let Heard::Answer(answer) = one(&request, state) else { return };
+        let Reply::Answer(answer) = one(&request, state) else { return };
         if answer.passed_on().write(&mut client).is_none() {
             return;
         }
@@ -34,7 +34,7 @@ pub(super) fn ask(target: Option<SocketAddr>, request: &Message) -> Option<Messa
     Message::read(&mut service)
 }
 
-fn one(request: &Message, state: &Mutex<State>) -> Heard {
+fn one(request: &Message, state: &Mutex<State>) -> Reply {
     let route = request.route().to_owned();
     let (uniform, fault, target) = {
         let mut state = lock(state);
@@ -48,7 +48,7 @@ fn one(request: &Message, state: &Mutex<State>) -> Heard {
     if let Some((status, body)) = uniform {
         let mut state = lock(state);
         state.uniformly = state.uniformly.saturating_add(1);
-        return Heard::Answer(Message::answer(status, &body));
+        return Reply::Answer(Message::answer(status, &body));
     }
     let asked = || ask(target, request);
     let reply = match fault {
@@ -78,7 +78,7 @@ fn one(request: &Message, state: &Mutex<State>) -> Heard {
             own.and_then(|own| lock(state).waiting.replace(own))
         }
     };
-    let Some(answer) = reply else { return Heard::Nothing };
+    let Some(answer) = reply else { return Reply::Nothing };
     lock(state).answers.insert(route, answer.clone());
-    Heard::Answer(answer)
+    Reply::Answer(answer)
 }

@@ -219,7 +219,7 @@ fn only_connections_of_a_name_fall_silent_and_what_they_said_may_arrive_late() {
 }
 
 #[test]
-fn what_is_silent_in_one_direction_happens_and_is_not_heard() {
+fn what_is_silent_in_one_direction_happens_without_a_reply() {
     let fixture = fixture();
     let [mut writer, _] = two(&fixture);
     fixture.proxy.silence(&writers(&[Direction::FromServer]));

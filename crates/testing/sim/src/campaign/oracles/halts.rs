@@ -91,11 +91,11 @@ impl Halted {
         Ok(())
     }
 
-    /// A HALT is lifted by what was decided in the same write.
+    /// A HALT is resumed by what was decided in the same write.
     fn lifts(&self, decided: &[Approval]) -> Wrong {
         let resume = |a: &&Approval| &*a.kind == RESUME && effect(a);
         let Some(approval) = decided.iter().find(resume) else {
-            return Err("HALT is lifted, and no proposal of it was approved".to_owned());
+            return Err("HALT is resumed, and no proposal of it was approved".to_owned());
         };
         let Approval { id, caller, decided, .. } = approval;
         let by = decided.as_ref().map_or("", |(by, _)| by);
@@ -107,7 +107,7 @@ impl Halted {
             } else {
                 "proposed before"
             };
-            format!("HALT is lifted by {id}, which was {when} the HALT that stands was written")
+            format!("HALT is resumed by {id}, which was {when} the HALT that stands was written")
         })
     }
 

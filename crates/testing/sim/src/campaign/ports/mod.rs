@@ -215,7 +215,7 @@ impl JournalWrapper for TracedJournal {
         noted!(self, "counts", => self.inner.counts())
     }
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        noted!(self, "aged {}", opened => self.inner.open_older_than(opened, limit))
+        noted!(self, "open_older_than {}", opened => self.inner.open_older_than(opened, limit))
     }
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
         noted!(self, "open cases", => self.inner.open_cases())
@@ -225,7 +225,7 @@ impl JournalWrapper for TracedJournal {
         caller: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
-        noted!(self, "acted {} {}", caller, key => self.inner.past_action(caller, key))
+        noted!(self, "past_action {} {}", caller, key => self.inner.past_action(caller, key))
     }
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         noted!(self, "approval {}", id => self.inner.approval(id))

@@ -271,9 +271,9 @@ impl State {
     }
 
     pub(in crate::journal) fn open_older_than(&self, opened: Millis, limit: usize) -> Vec<Record> {
-        let mut aged: Vec<_> = self.opens().filter(|r| r.created_at <= opened).cloned().collect();
-        aged.sort_by_key(|record| (record.created_at, record.serial));
-        aged.truncate(limit);
-        aged
+        let mut open: Vec<_> = self.opens().filter(|r| r.created_at <= opened).cloned().collect();
+        open.sort_by_key(|record| (record.created_at, record.serial));
+        open.truncate(limit);
+        open
     }
 }

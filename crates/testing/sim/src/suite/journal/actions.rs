@@ -45,7 +45,7 @@ fn unacted(action: &Action) -> Guard {
 }
 
 async fn past_action(b: &JournalFixture, caller: &str, key: &str) -> Option<PastAction> {
-    b.ok("acted", b.on().journal.past_action(caller.into(), key.into()).await)
+    b.ok("past action", b.on().journal.past_action(caller.into(), key.into()).await)
 }
 
 async fn an_action_is_done_once(b: &mut JournalFixture) {

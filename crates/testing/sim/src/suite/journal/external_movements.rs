@@ -65,10 +65,10 @@ async fn money_comes_in_once(b: &mut JournalFixture) {
 }
 
 async fn money_goes_out_once(b: &mut JournalFixture) {
-    let go = movement(Direction::Out, "wire 1", 1, 40);
-    let (first, available, _) = done(b, &ask(b, go.clone()).await);
+    let outgoing = movement(Direction::Out, "wire 1", 1, 40);
+    let (first, available, _) = done(b, &ask(b, outgoing.clone()).await);
     b.same("what is left", &available, &(START - 40));
-    b.same("again", &done(b, &ask(b, go).await), &(first, START - 40, true));
+    b.same("again", &done(b, &ask(b, outgoing).await), &(first, START - 40, true));
     // a reference is unique per direction
     let come = movement(Direction::In, "wire 1", 1, 7);
     b.same("the other direction", &done(b, &ask(b, come).await).2, &false);
@@ -94,8 +94,8 @@ async fn another_movement_under_a_reference_conflicts(b: &mut JournalFixture) {
 
 async fn a_refused_movement_stores_nothing(b: &mut JournalFixture) {
     let refused = |moved: &Moved, code: Code| *moved == Moved::Refused(code);
-    let go = movement(Direction::Out, "wire 1", 1, START + 1);
-    let moved = ask(b, go.clone()).await;
+    let outgoing = movement(Direction::Out, "wire 1", 1, START + 1);
+    let moved = ask(b, outgoing.clone()).await;
     b.holds(refused(&moved, Code::InsufficientBalance), "too much", &moved);
     let unknown = ask(b, movement(Direction::Out, "wire 2", 9, 1)).await;
     b.holds(matches!(unknown, Moved::Refused(_)), "an unknown user's money", &unknown);
@@ -105,7 +105,7 @@ async fn a_refused_movement_stores_nothing(b: &mut JournalFixture) {
     b.set_status(AccountStatus::Active, "thaw").await;
     done(b, &ask(b, movement(Direction::In, "more", 1, 1)).await);
     // the reference is not spent
-    b.same("the same, now that there is enough", &done(b, &ask(b, go).await).1, &0);
+    b.same("the same, now that there is enough", &done(b, &ask(b, outgoing).await).1, &0);
 }
 
 async fn an_account_begins_with_its_first_money(b: &mut JournalFixture) {

@@ -294,11 +294,11 @@ async fn open_transfers_are_counted_and_listed(b: &mut JournalFixture) {
 const EVER: Millis = 1 << 60;
 
 async fn those_that_stay_open_come_by_age(b: &mut JournalFixture) {
-    let aged = async |b: &JournalFixture, opened, limit| -> Vec<Id> {
-        let aged = b.ok("aged", b.on().journal.open_older_than(opened, limit).await);
-        aged.iter().map(|record| record.id).collect()
+    let older = async |b: &JournalFixture, opened, limit| -> Vec<Id> {
+        let older = b.ok("older", b.on().journal.open_older_than(opened, limit).await);
+        older.iter().map(|record| record.id).collect()
     };
-    b.same("none", &aged(b, EVER, 10).await, &vec![]);
+    b.same("none", &older(b, EVER, 10).await, &vec![]);
     // ids and ages need not agree
     for (n, after) in [(3, 1_000), (1, 1_000), (4, 2_000), (2, 3_000), (5, 4_000)] {
         b.clock.set(NOON + after);
@@ -313,11 +313,11 @@ async fn those_that_stay_open_come_by_age(b: &mut JournalFixture) {
     for _ in 0..2 {
         let all = [id(3), id(1), id(2), id(5)];
         let first = |n| all.iter().take(n).copied().collect::<Vec<_>>();
-        b.same("all", &aged(b, EVER, 10).await, &first(4));
-        b.same("at or before a time", &aged(b, at(b, 2).await, 10).await, &first(3));
-        b.same("before it", &aged(b, at(b, 2).await - 1, 10).await, &first(2));
-        b.same("the oldest", &aged(b, at(b, 5).await, 1).await, &first(1));
-        b.same("before the first", &aged(b, at(b, 3).await - 1, 10).await, &vec![]);
+        b.same("all", &older(b, EVER, 10).await, &first(4));
+        b.same("at or before a time", &older(b, at(b, 2).await, 10).await, &first(3));
+        b.same("before it", &older(b, at(b, 2).await - 1, 10).await, &first(2));
+        b.same("the oldest", &older(b, at(b, 5).await, 1).await, &first(1));
+        b.same("before the first", &older(b, at(b, 3).await - 1, 10).await, &vec![]);
         b.reopen().await;
     }
 }

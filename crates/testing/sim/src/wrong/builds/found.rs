@@ -43,8 +43,8 @@ pub const FOUND: &[Found] = &[
     found("settle-refused", "what hinders the unit that writes COMMITTED is taken for the deposit's refusal", (0, "is COMPENSATING and no ledger refused it")),
     found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (2, "which no operator approved")),
     found("halt-loses-answers", "an answer that comes under HALT is lost with the claim that it leads to", (10, "is put off as if its outcome were unknown")),
-    found("resume-of-another-halt", "a proposal of a resume is of no halt: an old one is approved for the one that stands", (5, "HALT is lifted, and no proposal of it was approved")),
-    found("halt-compared-in-ram", "which halt a resume is of is compared in the process before its unit, and not in it", (6, "HALT is lifted, and no proposal of it was approved")),
+    found("resume-of-another-halt", "a proposal of a resume is of no halt: an old one is approved for the one that stands", (5, "HALT is resumed, and no proposal of it was approved")),
+    found("halt-compared-in-ram", "which halt a resume is of is compared in the process before its unit, and not in it", (6, "HALT is resumed, and no proposal of it was approved")),
     found("movement-under-halt", "whether external money may be booked is asked of the process, not of the journal", (6, "an external movement is booked under HALT")),
 ];
 
