@@ -36,7 +36,7 @@ use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::gather::NotYet;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::plan::{FuseMode, LedgerCapabilities, Plan};
-use crate::pipeline::station::{Place, Station};
+use crate::pipeline::station::{Station, StationKey};
 use crate::pipeline::waiters::{Waiter, Waiters};
 use crate::recovery::lease::Lease;
 use crate::recovery::superseded::SupersededTransfers;
@@ -123,7 +123,7 @@ pub struct Engine {
     plan: Plan,
     controls: Controls,
     intake: mpsc::Sender<(Record, CreateRequest)>,
-    stations: Mutex<BTreeMap<Place, Arc<Station>>>,
+    stations: Mutex<BTreeMap<StationKey, Arc<Station>>>,
     waiters: Waiters,
     /// The transfers in this process's workers.
     in_flight: InFlight,

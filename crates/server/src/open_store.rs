@@ -94,7 +94,7 @@ pub(crate) async fn postgres(
 /// 66: it has no table of ours. As [`postgres()`].
 pub(crate) async fn there(config: &Config) -> Result<(), Fault> {
     let state = postgres::state(&database(config)?).await.map_err(|error| fault(&error))?;
-    if let postgres::State::Empty = state {
+    if let postgres::SchemaState::Empty = state {
         let what = "the database has no tables of Portage: is it the one that is meant? `portage \
             migrate` makes them";
         return Err(Fault::new(Exit::NoInput, what));

@@ -51,7 +51,7 @@ fn answered_by(status: &ServiceStatus, ledger: LedgerId) -> Option<Incarnation> 
 }
 
 /// How finding out who a ledger is may end.
-enum Found {
+enum Adoption {
     /// It may be called.
     Adopted,
     /// It is another one, or one that forgot: a person must look.
@@ -142,12 +142,12 @@ impl Engine {
     pub(crate) async fn settle_identity(self: &Arc<Self>, ledger: LedgerId) -> bool {
         let Some(port) = self.ledger(ledger) else { return true };
         let facts = match self.adoption(&*port).await {
-            Found::Adopted => return true,
-            Found::Broken(facts) => self.concerning(ledger, facts, None).await,
-            Found::Forgot { is, was } => {
+            Adoption::Adopted => return true,
+            Adoption::Broken(facts) => self.concerning(ledger, facts, None).await,
+            Adoption::Forgot { is, was } => {
                 self.concerning(ledger, forgot(ledger, is, was), Some(is)).await
             }
-            Found::Later(cause) => {
+            Adoption::Later(cause) => {
                 tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
                 self.parts.clock.sleep(self.parts.settings.scan_interval_ms).await;
                 return false;
@@ -157,7 +157,7 @@ impl Engine {
         true
     }
 
-    async fn adoption(&self, port: &dyn Ledger) -> Found {
+    async fn adoption(&self, port: &dyn Ledger) -> Adoption {
         let ledger = port.id();
         match self.examined(port, &[]).await {
             Ok(examined) => self.adopt(ledger, examined).await,
@@ -179,10 +179,10 @@ impl Engine {
                 continue;
             }
             match self.examined(&**port, accepted).await {
-                Err(Found::Broken(facts)) => return Some(facts),
-                Err(Found::Forgot { is, was }) => return Some(forgot(port.id(), is, was)),
+                Err(Adoption::Broken(facts)) => return Some(facts),
+                Err(Adoption::Forgot { is, was }) => return Some(forgot(port.id(), is, was)),
                 // one that is silent is not called until it answers
-                Ok(_) | Err(Found::Adopted | Found::Later(_)) => {}
+                Ok(_) | Err(Adoption::Adopted | Adoption::Later(_)) => {}
             }
         }
         None
@@ -201,18 +201,22 @@ impl Engine {
 
     /// Who a ledger is, as far as everything that it did is accounted for: by transfers, or by breaks
     /// that persons accepted.
-    async fn examined(&self, port: &dyn Ledger, accepted: &[Accepted]) -> Result<Examined, Found> {
+    async fn examined(
+        &self,
+        port: &dyn Ledger,
+        accepted: &[Accepted],
+    ) -> Result<Examined, Adoption> {
         let ledger = port.id();
         // what was answered before is read first: a ledger that is asked afterwards must know it
         let answered = self.controls.known(ledger);
-        let status = self.parts.journal.service_status().await.map_err(Found::Later)?;
+        let status = self.parts.journal.service_status().await.map_err(Adoption::Later)?;
         let stored = status.ledger(ledger);
         let answered_by = answered_by(&status, ledger);
         let counts = |known: &Known| answered_by.is_none_or(|by| by == known.incarnation);
         let answered = answered.filter(counts).map_or(0, |known| known.highest);
         let actual = match port.hello().await {
             Reply::Answered(known, ()) | Reply::OtherLedger(known) => known,
-            Reply::NoAnswer(cause) => return Err(Found::Later(cause)),
+            Reply::NoAnswer(cause) => return Err(Adoption::Later(cause)),
         };
         // one that cannot say who it is is taken for who it is said to be
         if port.enlist().is_some() || port.form() == Form::Simple {
@@ -225,12 +229,12 @@ impl Engine {
         {
             let (was, is) = (stored.identity.0, actual.identity.0);
             let name = ledger.name();
-            return Err(Found::Broken(format!(
+            return Err(Adoption::Broken(format!(
                 "{name} is another ledger: {is:032x} instead of {was:032x}"
             )));
         }
         if actual.highest < was {
-            return Err(Found::Forgot { is: actual.highest, was });
+            return Err(Adoption::Forgot { is: actual.highest, was });
         }
         // also of an incarnation that is known: the journal may be older than what it did, after a
         // restore or a failover
@@ -247,10 +251,10 @@ impl Engine {
         ledger: LedgerId,
         actual: Known,
         answered_by: Option<Incarnation>,
-    ) -> Found {
+    ) -> Adoption {
         match self.controls.adopt(ledger, actual, answered_by) {
-            Ok(()) => Found::Adopted,
-            Err(was) => Found::Forgot { is: actual.highest, was },
+            Ok(()) => Adoption::Adopted,
+            Err(was) => Adoption::Forgot { is: actual.highest, was },
         }
     }
 
@@ -262,7 +266,7 @@ impl Engine {
         port: &dyn Ledger,
         (after, actual): (u64, Known),
         accepted: &[Accepted],
-    ) -> Result<Vec<Operation>, Found> {
+    ) -> Result<Vec<Operation>, Adoption> {
         let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);
         loop {
             let page = match port.operations(cursor, PAGE).await {
@@ -273,14 +277,14 @@ impl Engine {
                     page
                 }
                 Reply::Answered(..) | Reply::OtherLedger(_) => {
-                    return Err(Found::Later(Cause::of("WRONG_LEDGER")));
+                    return Err(Adoption::Later(Cause::of("WRONG_LEDGER")));
                 }
-                Reply::NoAnswer(cause) => return Err(Found::Later(cause)),
+                Reply::NoAnswer(cause) => return Err(Adoption::Later(cause)),
             };
             let Some(last) = page.last() else { break };
             cursor = last.seq;
             let ids = page.iter().map(|operation| operation.op.key.id).collect();
-            let records = self.parts.journal.get(ids).await.map_err(Found::Later)?;
+            let records = self.parts.journal.get(ids).await.map_err(Adoption::Later)?;
             for operation in page {
                 let claimed = records.iter().find(|record| record.id == operation.op.key.id);
                 if claimed.is_some_and(|record| self.claimed(record, port.id(), &operation)) {
@@ -300,13 +304,13 @@ impl Engine {
         }
         let name = port.id().name();
         if !odd.is_empty() {
-            return Err(Found::Broken(format!("{name} did what no transfer asked for: {odd}")));
+            return Err(Adoption::Broken(format!("{name} did what no transfer asked for: {odd}")));
         }
         // what an open transfer waits for is never forgotten, so these were not ours
         if cursor < actual.highest {
             let highest = actual.highest;
             let facts = format!("{name} does not list its operations above {cursor} to {highest}");
-            return Err(Found::Broken(facts));
+            return Err(Adoption::Broken(facts));
         }
         Ok(matched)
     }
@@ -331,7 +335,7 @@ impl Engine {
         same && (table.makes(state) == Some(act) || had())
     }
 
-    async fn adopt(&self, ledger: LedgerId, examined: Examined) -> Found {
+    async fn adopt(&self, ledger: LedgerId, examined: Examined) -> Adoption {
         let Examined { stored, actual, adopts, answered_by } = examined;
         let Some(operations) = adopts else {
             return self.may_be_called(ledger, actual, answered_by);
@@ -347,17 +351,19 @@ impl Engine {
                 tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");
                 self.may_be_called(ledger, actual, answered_by)
             }
-            Some(Wrote::Unknown(cause)) if cause.class == "SUPERSEDED" => Found::Broken(format!(
-                "{} came back as an incarnation that another one had followed: a second copy",
-                ledger.name()
-            )),
-            Some(Wrote::Unknown(cause)) => Found::Later(cause),
+            Some(Wrote::Unknown(cause)) if cause.class == "SUPERSEDED" => {
+                Adoption::Broken(format!(
+                    "{} came back as an incarnation that another one had followed: a second copy",
+                    ledger.name()
+                ))
+            }
+            Some(Wrote::Unknown(cause)) => Adoption::Later(cause),
             Some(Wrote::Lost(Guard::Owner { .. })) => {
                 self.retired();
-                Found::Later(Cause::of("RETIRED"))
+                Adoption::Later(Cause::of("RETIRED"))
             }
-            Some(Wrote::Lost(_)) => Found::Later(Cause::of("ADOPTED_BY_ANOTHER")),
-            Some(Wrote::Full) | None => Found::Later(Cause::of("FULL")),
+            Some(Wrote::Lost(_)) => Adoption::Later(Cause::of("ADOPTED_BY_ANOTHER")),
+            Some(Wrote::Full) | None => Adoption::Later(Cause::of("FULL")),
         }
     }
 }

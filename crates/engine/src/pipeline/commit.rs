@@ -6,7 +6,7 @@ use crate::controls::limits;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::plan::{FuseMode, NextStep, Planned};
-use crate::pipeline::station::{Place, Station};
+use crate::pipeline::station::{Station, StationKey};
 use crate::recovery::late_answers::Late;
 use crate::tasks::Background;
 use kernel::agreed::Agreed;
@@ -458,7 +458,7 @@ impl Engine {
     /// those for which there is no room.
     pub(crate) fn advance(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
         let mut jobs = Vec::new();
-        let mut arriving: BTreeMap<Place, Vec<Record>> = BTreeMap::new();
+        let mut arriving: BTreeMap<StationKey, Vec<Record>> = BTreeMap::new();
         for record in records {
             let record = self.in_flight.newest(record);
             if self.plan.table(record.flow).ends(record.head.state) {

@@ -5,7 +5,7 @@
 
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::select::caught;
-use crate::pipeline::station::{LONELY_AFTER, Place};
+use crate::pipeline::station::{LONELY_AFTER, StationKey};
 use crate::{Engine, Parts};
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Step;
@@ -110,17 +110,21 @@ impl<T> BatchReply<T> {
 }
 
 impl Engine {
-    fn fact_source(&self, place: &Place) -> Option<Arc<dyn FactSource>> {
+    fn fact_source(&self, place: &StationKey) -> Option<Arc<dyn FactSource>> {
         self.parts.facts.get(self.plan.table(place.flow).flow).cloned()
     }
 
     /// True where a question is asked, which has no effect: it goes on under HALT.
-    pub(crate) fn asks(&self, place: &Place) -> bool {
+    pub(crate) fn asks(&self, place: &StationKey) -> bool {
         self.plan.table(place.flow).asks(place.state).is_some()
     }
 
     /// The units of states that call no ledger.
-    pub(crate) async fn inside(self: &Arc<Self>, at: &Place, records: Vec<Record>) -> Vec<Job> {
+    pub(crate) async fn inside(
+        self: &Arc<Self>,
+        at: &StationKey,
+        records: Vec<Record>,
+    ) -> Vec<Job> {
         let table = self.plan.table(at.flow);
         match (table.gathers(at.state), table.asks(at.state)) {
             (Some(rule), _) => self.decide(at, rule, records).await,
@@ -130,7 +134,7 @@ impl Engine {
     }
 
     /// Gathers the facts of a rule for the whole batch, and decides each record by its own.
-    async fn decide(self: &Arc<Self>, at: &Place, rule: R, records: Vec<Record>) -> Vec<Job> {
+    async fn decide(self: &Arc<Self>, at: &StationKey, rule: R, records: Vec<Record>) -> Vec<Job> {
         let name = self.plan.table(at.flow).rules.get(usize::from(rule)).copied();
         let (Some(port), Some(name)) = (self.fact_source(at), name) else {
             return self.unlearned(records);
@@ -161,7 +165,7 @@ impl Engine {
     }
 
     /// Asks one question about the whole batch.
-    async fn question(self: &Arc<Self>, at: &Place, act: A, records: Vec<Record>) -> Vec<Job> {
+    async fn question(self: &Arc<Self>, at: &StationKey, act: A, records: Vec<Record>) -> Vec<Job> {
         let Some(port) = self.fact_source(at) else { return self.unlearned(records) };
         let name = self.plan.table(at.flow).act(act).name;
         let begun = self.parts.clock.ticks();

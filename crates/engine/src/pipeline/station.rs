@@ -33,7 +33,7 @@ pub(crate) const SPARE: usize = 2;
 
 /// Where a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct StationKey {
     pub flow: FlowId,
     pub state: S,
     /// The ledger that the state calls, or the chain for which its claims are gathered; `None` where it
@@ -41,7 +41,7 @@ pub(crate) struct Place {
     pub system: Option<System>,
 }
 
-impl Place {
+impl StationKey {
     /// The ledger that the state calls.
     pub(crate) const fn ledger(&self) -> Option<LedgerId> {
         match self.system {
@@ -53,7 +53,7 @@ impl Place {
 
 #[derive(Debug)]
 pub(crate) struct Station {
-    pub place: Place,
+    pub place: StationKey,
     /// Flow, state and system, as a metric label.
     pub name: String,
     pub ring: Queue,
@@ -63,7 +63,7 @@ impl Engine {
     /// The station of a record, with its workers at work.
     pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
         let system = self.plan.station_system(record);
-        let place = Place { flow: record.flow, state: record.head.state, system };
+        let place = StationKey { flow: record.flow, state: record.head.state, system };
         let mut stations = self.stations();
         if let Some(station) = stations.get(&place) {
             return station.clone();
@@ -87,7 +87,7 @@ impl Engine {
         station
     }
 
-    pub(crate) fn stations(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Station>>> {
+    pub(crate) fn stations(&self) -> MutexGuard<'_, BTreeMap<StationKey, Arc<Station>>> {
         self.stations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// Whether calls (or, where no call is made, claims) of this place may be made now.
-    pub(crate) fn open(&self, place: &Place) -> bool {
+    pub(crate) fn open(&self, place: &StationKey) -> bool {
         match place.system {
             Some(System::Ledger(ledger)) => self.controls.call(place.flow, ledger).is_some(),
             Some(System::Chain(chain)) => self.controls.sends(place.flow, chain),
@@ -158,7 +158,7 @@ impl Engine {
     }
 
     /// Waits until they may.
-    pub(crate) async fn passage(&self, place: &Place) {
+    pub(crate) async fn passage(&self, place: &StationKey) {
         match place.system {
             Some(System::Ledger(ledger)) => {
                 self.controls.wait(place.flow, ledger).await;

@@ -16,7 +16,7 @@ use kernel::record::Account;
 use std::collections::BTreeMap;
 
 /// One asset of one account.
-type Place = (Account, AssetId);
+type AccountKey = (Account, AssetId);
 
 /// The accounts of a ledger in the journal's database: balances and operations are of one instant.
 /// How many rows there were.
@@ -41,13 +41,13 @@ pub(super) async fn enlisted(
 #[derive(Debug, Default)]
 struct Beside {
     /// Up to the number at which the receipts end.
-    waiting: BTreeMap<Place, Vec<Operation>>,
+    waiting: BTreeMap<AccountKey, Vec<Operation>>,
     /// Above it, as far as the ledger listed them.
-    later: BTreeMap<Place, Vec<Operation>>,
+    later: BTreeMap<AccountKey, Vec<Operation>>,
     /// The last number of those.
     listed: u64,
     /// Receipts of what was accepted as lost, up to the number at which the receipts end.
-    lost: BTreeMap<Place, Vec<Operation>>,
+    lost: BTreeMap<AccountKey, Vec<Operation>>,
 }
 
 impl Beside {
@@ -72,8 +72,9 @@ impl Beside {
     /// order where it agrees with its operations up to one of the later ones.
     fn wrong(&self, ledger: LedgerId, mut row: AccountSums) -> Vec<Break> {
         let place = (row.account.clone(), row.asset);
-        let of =
-            |all: &BTreeMap<Place, Vec<Operation>>| all.get(&place).cloned().unwrap_or_default();
+        let of = |all: &BTreeMap<AccountKey, Vec<Operation>>| {
+            all.get(&place).cloned().unwrap_or_default()
+        };
         for operation in of(&self.lost) {
             row.sums = reconcile::discounted(row.sums, &operation).unwrap_or(row.sums);
         }
@@ -92,7 +93,7 @@ impl Beside {
     }
 }
 
-fn put(all: &mut BTreeMap<Place, Vec<Operation>>, operation: Operation) {
+fn put(all: &mut BTreeMap<AccountKey, Vec<Operation>>, operation: Operation) {
     if operation.outcome == StoredOutcome::Done {
         let place = (operation.op.account.clone(), operation.op.asset);
         all.entry(place).or_default().push(operation);
@@ -169,7 +170,7 @@ pub(super) async fn elsewhere(
             let place = (Account::User(holding.user), holding.asset);
             (place, holding)
         };
-        let mut left: BTreeMap<Place, Holding> = holdings.into_iter().map(row).collect();
+        let mut left: BTreeMap<AccountKey, Holding> = holdings.into_iter().map(row).collect();
         while let Some(sums) = receipts.next(bound.as_ref()).await? {
             let held = left.remove(&(sums.account.clone(), sums.asset));
             let (available, frozen) = held.map_or_else(Default::default, amounts);

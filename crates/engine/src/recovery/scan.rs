@@ -26,7 +26,7 @@ const ASK_FEW: u64 = 10_000_000_000;
 const COUNT: u64 = 10_000_000_000;
 
 /// What the journal had for this worker.
-enum Found {
+enum DueWork {
     /// As much as was asked for.
     More,
     Some,
@@ -46,10 +46,10 @@ impl Engine {
         let mut asked_few = counted;
         loop {
             match self.scan(&mut asked_few).await {
-                Found::More => continue,
+                DueWork::More => continue,
                 // where others put work there is more to come
-                Found::Some if self.lease.ends() => wait = SOON,
-                Found::Some | Found::Nothing => wait = longer(wait, every),
+                DueWork::Some if self.lease.ends() => wait = SOON,
+                DueWork::Some | DueWork::Nothing => wait = longer(wait, every),
             }
             let now = self.parts.clock.ticks();
             if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
@@ -63,9 +63,9 @@ impl Engine {
     }
 
     /// Asks the journal once for what is due and finds room here.
-    async fn scan(self: &Arc<Self>, asked_few: &mut u64) -> Found {
+    async fn scan(self: &Arc<Self>, asked_few: &mut u64) -> DueWork {
         if !self.parts.settings.workers || self.controls.retired() {
-            return Found::Nothing;
+            return DueWork::Nothing;
         }
         let ring = self.parts.settings.ring;
         // pages of a quarter of the room, at least
@@ -87,27 +87,27 @@ impl Engine {
             self.ask_due(DueQuery { flows: full.into(), limit: FEW }).await;
         }
         if flows.is_empty() {
-            return Found::Nothing;
+            return DueWork::Nothing;
         }
         let limit = room.saturating_sub(ring / SPARE);
         self.ask_due(DueQuery { flows: flows.into(), limit }).await
     }
 
-    async fn ask_due(self: &Arc<Self>, query: DueQuery) -> Found {
+    async fn ask_due(self: &Arc<Self>, query: DueQuery) -> DueWork {
         let limit = query.limit;
         match self.parts.journal.due(self.parts.worker, query).await {
             Ok(found) => {
                 let items = found.len();
                 self.bring(found).await;
                 match items {
-                    0 => Found::Nothing,
-                    some if some < limit => Found::Some,
-                    _ => Found::More,
+                    0 => DueWork::Nothing,
+                    some if some < limit => DueWork::Some,
+                    _ => DueWork::More,
                 }
             }
             Err(cause) => {
                 tracing::error!(%cause, "the scanner cannot read the journal");
-                Found::Nothing
+                DueWork::Nothing
             }
         }
     }

@@ -159,13 +159,13 @@ pub(crate) fn told<T>(
 
 /// What a ledger says of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Item {
+struct BatchReply {
     key: Key,
     said: Result<(u64, StoredOutcome), Cause>,
     terms: Option<(UserId, String, Amount)>,
 }
 
-impl Item {
+impl BatchReply {
     /// Reads one object; `None` where not even its key can be read.
     fn read(json: &Json, status: u16, highest: u64) -> Option<Self> {
         let key = wire::key(json.text("req_id")?, json.text("leg")?)?;
@@ -266,8 +266,8 @@ pub fn results(
 ) -> Reply<Vec<Answer>> {
     asked(known, reply, wire::MANY, |named| {
         let list = named.body.list("results").ok_or_else(bad)?;
-        let read = |json| Item::read(json, named.status, named.known.highest).ok_or_else(bad);
-        let items: Vec<Item> = list.iter().map(read).collect::<Result<_, _>>()?;
+        let read = |json| BatchReply::read(json, named.status, named.known.highest).ok_or_else(bad);
+        let items: Vec<BatchReply> = list.iter().map(read).collect::<Result<_, _>>()?;
         // a result that was not asked for: this is the answer to something else
         if items.iter().any(|item| !ops.iter().any(|op| op.key == item.key)) {
             return Err(bad());
@@ -311,7 +311,7 @@ pub fn stored(
 }
 
 fn found(key: Key, asset_codes: &AssetCodes, named: &Named) -> Result<Stored, Cause> {
-    let item = Item::read(&named.body, named.status, named.known.highest);
+    let item = BatchReply::read(&named.body, named.status, named.known.highest);
     let item = item.filter(|item| item.key == key).ok_or_else(bad)?;
     item.operation(asset_codes).map(Stored::Found)
 }
@@ -375,7 +375,7 @@ pub fn operations(
         about(named, "after", &Json::Whole(after))?;
         let (mut found, mut last) = (Vec::with_capacity(list.len()), after);
         for json in list {
-            let item = Item::read(json, named.status, named.known.highest).ok_or_else(bad)?;
+            let item = BatchReply::read(json, named.status, named.known.highest).ok_or_else(bad)?;
             let whole = item.terms.is_some() || matches!(item.said, Ok((_, StoredOutcome::Fenced)));
             let operation = item.operation(asset_codes)?;
             if !whole || operation.seq <= last {

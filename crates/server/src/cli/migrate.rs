@@ -5,7 +5,7 @@ use super::{Global, output, wait};
 use crate::config::Config;
 use crate::{bootstrap, open_store};
 use std::path::Path;
-use store::postgres::{State, check, migrate, state};
+use store::postgres::{SchemaState, check, migrate, state};
 use store::sqlite;
 
 /// Make the tables of the store what this release needs.
@@ -59,12 +59,12 @@ fn database(config: &Config, only_check: bool) -> Result<(), Fault> {
         check(&database).await.map_err(fault)?;
         if only_check {
             return match state(&database).await.map_err(fault)? {
-                State::Current => to_be_run(Vec::new()),
-                State::Empty => checked("no tables yet: `portage migrate` makes them", false),
-                State::Behind(missing) => {
+                SchemaState::Current => to_be_run(Vec::new()),
+                SchemaState::Empty => checked("no tables yet: `portage migrate` makes them", false),
+                SchemaState::Behind(missing) => {
                     to_be_run(missing.iter().map(|s| (s.number.into(), s.name)).collect())
                 }
-                State::Foreign(what) => checked(&what, false),
+                SchemaState::Foreign(what) => checked(&what, false),
             };
         }
         let ran = migrate(&database).await.map_err(fault)?;

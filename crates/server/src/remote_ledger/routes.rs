@@ -185,7 +185,7 @@ pub(super) async fn fence(State(service): At, body: Result<Body, Refusal>) -> Re
 /// A page of something.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Page {
+pub(super) struct PageQuery {
     #[serde(default)]
     after: u64,
     #[serde(default = "most")]
@@ -196,7 +196,7 @@ const fn most() -> usize {
     wire::MOST_LISTED
 }
 
-impl Page {
+impl PageQuery {
     fn sound(&self) -> bool {
         (1..=wire::MOST_LISTED).contains(&self.limit)
     }
@@ -209,7 +209,7 @@ struct Listed {
 }
 
 /// Operations above a number.
-pub(super) async fn list(State(service): At, Query(page): Query<Page>) -> Response {
+pub(super) async fn list(State(service): At, Query(page): Query<PageQuery>) -> Response {
     if !page.sound() {
         return answer::refused(Code::BadRequest);
     }
@@ -230,7 +230,7 @@ struct Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Books {
+struct TotalsBody {
     totals: Vec<Row>,
 }
 
@@ -245,7 +245,7 @@ pub(super) async fn totals(State(service): At) -> Response {
             world: totals.world.to_string(),
             seq: known.highest,
         };
-        answered(StatusCode::OK, known, Books { totals: totals.iter().map(row).collect() })
+        answered(StatusCode::OK, known, TotalsBody { totals: totals.iter().map(row).collect() })
     })
 }
 
@@ -265,7 +265,7 @@ pub(super) async fn account(State(service): At, Path(user): Path<u64>) -> Respon
 }
 
 /// The balances of all users.
-pub(super) async fn accounts(State(service): At, Query(page): Query<Page>) -> Response {
+pub(super) async fn accounts(State(service): At, Query(page): Query<PageQuery>) -> Response {
     if !page.sound() {
         return answer::refused(Code::BadRequest);
     }

@@ -1,7 +1,7 @@
 //! The store as the ports see it.
 
 use super::funding::EnlistedLedger;
-use super::migrate::{self, State};
+use super::migrate::{self, SchemaState};
 use super::read::read_pool::{ReadPool, SessionContext};
 use super::session::preflight;
 use super::session::timeline::DatabaseTimeline;
@@ -47,10 +47,10 @@ impl Postgres {
     pub async fn open(options: Options) -> Result<Arc<Self>, OpenError> {
         preflight::check(&options.database).await?;
         match migrate::state(&options.database).await? {
-            State::Empty => drop(migrate::migrate(&options.database).await?),
-            State::Current => {}
-            State::Behind(missing) => return Err(OpenError::Schema(behind(&missing))),
-            State::Foreign(what) => return Err(OpenError::Schema(what)),
+            SchemaState::Empty => drop(migrate::migrate(&options.database).await?),
+            SchemaState::Current => {}
+            SchemaState::Behind(missing) => return Err(OpenError::Schema(behind(&missing))),
+            SchemaState::Foreign(what) => return Err(OpenError::Schema(what)),
         }
         let session = SessionContext {
             timeline: Arc::new(DatabaseTimeline::new(options.fatal.clone())),

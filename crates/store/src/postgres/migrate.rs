@@ -36,7 +36,7 @@ const LOCK: i64 = 0x506f_7274_0001;
 
 /// How a database stands to this release.
 #[derive(Debug)]
-pub enum State {
+pub enum SchemaState {
     /// No table of ours in it.
     Empty,
     /// These are still to be run.
@@ -57,7 +57,7 @@ impl Migration {
 ///
 /// # Errors
 /// [`OpenError`].
-pub async fn state(database: &Database) -> Result<State, OpenError> {
+pub async fn state(database: &Database) -> Result<SchemaState, OpenError> {
     let client = connect_once(database).await?;
     looked(&client).await.map_err(unreachable)
 }
@@ -75,10 +75,10 @@ pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
     let turn = "SELECT pg_advisory_lock($1)";
     client.query_one(turn, &[&LOCK]).await.map_err(unreachable)?;
     let missing = match looked(&client).await.map_err(unreachable)? {
-        State::Empty => ALL.to_vec(),
-        State::Behind(missing) => missing,
-        State::Current => Vec::new(),
-        State::Foreign(what) => return Err(OpenError::Schema(what)),
+        SchemaState::Empty => ALL.to_vec(),
+        SchemaState::Behind(missing) => missing,
+        SchemaState::Current => Vec::new(),
+        SchemaState::Foreign(what) => return Err(OpenError::Schema(what)),
     };
     for step in &missing {
         run(&client, step).await.map_err(|error| {
@@ -128,10 +128,10 @@ async fn fresh(client: &Client) -> Result<(), ConnectionError> {
     Ok(())
 }
 
-async fn looked(client: &Client) -> Result<State, ConnectionError> {
+async fn looked(client: &Client) -> Result<SchemaState, ConnectionError> {
     let there = "SELECT to_regclass('portage_migrations') IS NOT NULL";
     if !client.query_one(there, &[]).await?.try_get::<_, bool>(0)? {
-        return Ok(State::Empty);
+        return Ok(SchemaState::Empty);
     }
     let sql = "SELECT number, checksum FROM portage_migrations ORDER BY number";
     let mut ran = Vec::new();
@@ -141,12 +141,12 @@ async fn looked(client: &Client) -> Result<State, ConnectionError> {
     for (number, checksum) in &ran {
         match ALL.iter().find(|step| step.number == *number) {
             None => {
-                return Ok(State::Foreign(format!(
+                return Ok(SchemaState::Foreign(format!(
                     "a newer release migrated them (number {number}); use that release"
                 )));
             }
             Some(step) if step.checksum() != *checksum => {
-                return Ok(State::Foreign(format!(
+                return Ok(SchemaState::Foreign(format!(
                     "number {number} ({}) was run with another text than this release has",
                     step.name
                 )));
@@ -159,7 +159,7 @@ async fn looked(client: &Client) -> Result<State, ConnectionError> {
         .filter(|step| ran.iter().all(|(number, _)| *number != step.number))
         .copied()
         .collect();
-    Ok(if missing.is_empty() { State::Current } else { State::Behind(missing) })
+    Ok(if missing.is_empty() { SchemaState::Current } else { SchemaState::Behind(missing) })
 }
 
 fn unreachable(error: ConnectionError) -> OpenError {

@@ -24,7 +24,7 @@ mod write;
 
 pub use funding::EnlistedLedger;
 pub use journal::Postgres;
-pub use migrate::{Migration, State, migrate, state};
+pub use migrate::{Migration, SchemaState, migrate, state};
 pub use read::wal_position::{Lsn, WalPosition, WalPositionReader};
 pub use session::connect::Database;
 pub use session::preflight::check;

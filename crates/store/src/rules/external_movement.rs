@@ -1,7 +1,7 @@
 //! External money in and out of Funding accounts.
 
 use super::legs::sound;
-use super::{Balance, Book, Posting, StateReader, Stopped, SystemBook};
+use super::{Book, Posting, StateReader, Stopped, StoredBalance, SystemBook};
 use kernel::code::Code;
 use kernel::ids::{AssetId, Millis, UserId};
 use kernel::money::Amount;
@@ -116,7 +116,7 @@ impl Posting {
         let balance = match (state.balance((user, asset))?, movement.direction) {
             (Some(balance), _) => balance,
             // an account begins with its first deposit
-            (None, Direction::In) => Balance::empty(AccountStatus::Active),
+            (None, Direction::In) => StoredBalance::empty(AccountStatus::Active),
             (None, Direction::Out) => return Err(Stopped::Answer(Code::AccountNotFound)),
         };
         let barred = match movement.direction {
@@ -124,7 +124,7 @@ impl Posting {
             Direction::Out => balance.status.bars_withdraw(),
         };
         let available = moved(movement.direction, balance.available, amount, barred)?;
-        self.put((user, asset), Balance { available, ..balance });
+        self.put((user, asset), StoredBalance { available, ..balance });
         Ok(available)
     }
 

@@ -1,6 +1,6 @@
 //! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
 
-use super::{Balance, Book, StateReader, Stopped, SystemBook};
+use super::{Book, StateReader, Stopped, StoredBalance, SystemBook};
 use kernel::accounts::NumberedAccount;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
@@ -17,7 +17,7 @@ pub(crate) struct Posting {
     /// Operations by ledger, numbered in their order from the store's next one.
     pub(crate) operations: Vec<(LedgerId, Operation)>,
     /// Balances as they are then.
-    pub(crate) balances: Vec<((UserId, AssetId), Balance)>,
+    pub(crate) balances: Vec<((UserId, AssetId), StoredBalance)>,
     /// What books that no user owns grow by.
     pub(crate) books: Vec<(Book, i128)>,
     /// Numbered accounts as they are then, with the version that they had; 0: they have no row yet.
@@ -193,7 +193,7 @@ impl Posting {
         let Some(frozen) = balance.frozen.plus(op.amount) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(key, Balance { available, frozen, ..balance });
+        self.put(key, StoredBalance { available, frozen, ..balance });
         Ok(())
     }
 
@@ -214,7 +214,7 @@ impl Posting {
         let Some((available, delta)) = sums else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(key, Balance { available, ..balance });
+        self.put(key, StoredBalance { available, ..balance });
         self.books.push((clearing(op.asset), delta.saturating_neg()));
         Ok(())
     }
@@ -249,7 +249,7 @@ impl Posting {
         let Some((available, delta)) = balance.available.plus(back).zip(op.amount.signed()) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(key, Balance { available, frozen, ..balance });
+        self.put(key, StoredBalance { available, frozen, ..balance });
         if !refunds {
             self.books.push((clearing(op.asset), delta));
         }
@@ -261,15 +261,15 @@ impl Posting {
         &self,
         state: &mut S,
         key: (UserId, AssetId),
-    ) -> Result<Option<Balance>, S::Error> {
+    ) -> Result<Option<StoredBalance>, S::Error> {
         match self.balances.iter().find(|(of, _)| *of == key) {
             Some((_, balance)) => Ok(Some(*balance)),
             None => state.balance(key),
         }
     }
 
-    pub(super) fn put(&mut self, key: (UserId, AssetId), balance: Balance) {
-        let balance = Balance { changed: true, ..balance };
+    pub(super) fn put(&mut self, key: (UserId, AssetId), balance: StoredBalance) {
+        let balance = StoredBalance { changed: true, ..balance };
         match self.balances.iter_mut().find(|(of, _)| *of == key) {
             Some((_, now)) => *now = balance,
             None => self.balances.push((key, balance)),

@@ -17,7 +17,7 @@ pub(crate) use attempts::{AttemptChange, AttemptHead, StoredAttempt};
 pub(crate) use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
 pub(crate) use legs::{Posting, answer, fence, leg};
 pub(crate) use state_reader::{
-    ALL_ASSETS, Balance, Book, LockKey, StateReader, StoredTransfer, SystemBook, UsageKey,
+    ALL_ASSETS, Book, LockKey, StateReader, StoredBalance, StoredTransfer, SystemBook, UsageKey,
 };
 pub(crate) use transfer_change::{
     Added, AddedHistory, Changed, Opened, Row, Stamp, TransferChange, TransferChanges,

@@ -40,7 +40,7 @@ pub(crate) struct StoredTransfer {
 
 /// One asset of one account.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Balance {
+pub(crate) struct StoredBalance {
     pub(crate) available: Amount,
     pub(crate) frozen: Amount,
     pub(crate) status: AccountStatus,
@@ -50,7 +50,7 @@ pub(crate) struct Balance {
     pub(crate) changed: bool,
 }
 
-impl Balance {
+impl StoredBalance {
     /// Of an account that holds nothing of the asset yet.
     pub(crate) const fn empty(status: AccountStatus) -> Self {
         let (available, frozen) = (Amount::ZERO, Amount::ZERO);
@@ -114,7 +114,7 @@ pub(crate) trait StateReader {
     fn knows(&mut self, asset: AssetId) -> Result<bool, Self::Error>;
     /// What an account holds; `None`: there is no such account. An asset that it does not hold yet
     /// takes the account's status.
-    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<Balance>, Self::Error>;
+    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<StoredBalance>, Self::Error>;
     /// A numbered account; `None`: there is none.
     fn numbered_account(
         &mut self,

@@ -58,12 +58,12 @@ impl Fields {
 
 /// What stands, with the times by which breaks are sorted.
 #[derive(Default)]
-struct Found {
+struct StatusRows {
     status: ServiceStatus,
     accepted: Vec<(u64, Accepted)>,
 }
 
-impl Found {
+impl StatusRows {
     fn take(&mut self, flows: &Flows, kind: &str, fields: &Fields) -> Result<(), StoreError> {
         match kind {
             "state" => self.state(fields)?,
@@ -156,7 +156,7 @@ fn asset(fields: &Fields) -> Result<Asset, StoreError> {
 impl ReadPool {
     pub(crate) async fn service_status(&self) -> Result<ServiceStatus, Cause> {
         let db = self.question().await?;
-        let mut found = Found::default();
+        let mut found = StatusRows::default();
         for row in rows(&db, ALL, &[&self.manual_now()]).await? {
             let kind: &str = row.try_get(0).map_err(StoreError::from)?;
             let fields = Fields(row.try_get(1).map_err(StoreError::from)?);

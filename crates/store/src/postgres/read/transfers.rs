@@ -95,7 +95,7 @@ async fn history(db: &Pooled, flows: &Flows, id: Id) -> Result<Vec<Linked>, Stor
 /// An entry as it stands in a history: what it says, its hash, the number of its write, that write's
 /// lane, and the hash of what was agreed, where something was.
 #[derive(Deserialize)]
-struct Line(
+struct HistoryRow(
     u32,
     u64,
     Option<i16>,
@@ -111,11 +111,11 @@ struct Line(
 
 /// The entries of a history's text.
 pub(crate) fn entries(text: &str) -> Result<Vec<Stored>, StoreError> {
-    let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
+    let lines: Vec<HistoryRow> = serde_json::from_str(&format!("[{text}]"))
         .map_err(|_| StoreError::Damaged("not a history"))?;
     let read = |hash: &str| kernel::audit::unhex(hash).ok_or(StoreError::Damaged("not a hash"));
-    let entry = |line: Line| {
-        let Line(seq, at, from, to, event, caller, detail, hash, unit, lane, agreed) = line;
+    let entry = |line: HistoryRow| {
+        let HistoryRow(seq, at, from, to, event, caller, detail, hash, unit, lane, agreed) = line;
         let hash = read(&hash)?;
         let agreed = agreed.as_deref().map(read).transpose()?;
         let entry = Entry { seq, at, from, to, event, caller, detail, agreed };

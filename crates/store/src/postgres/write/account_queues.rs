@@ -5,7 +5,7 @@
 //! whole batch waits. So a request for such a key waits in the key's own queue until it is free:
 //! asked for again and again, it holds up neither a group nor the rest of its account.
 
-use super::work::Item;
+use super::work::WorkItem;
 use crate::postgres::named_values;
 use kernel::attempt::AttemptId;
 use kernel::ids::{AssetId, Id, UserId};
@@ -38,7 +38,7 @@ pub(crate) const MOST: usize = 1_024;
 
 #[derive(Default)]
 pub(crate) struct AccountQueues {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// A lane may have something to do.
     ready: Notify,
     /// A connection that waits for others' rows may.
@@ -46,13 +46,13 @@ pub(crate) struct AccountQueues {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// In the order in which they came.
-    ready: VecDeque<Item>,
+    ready: VecDeque<WorkItem>,
     /// Accounts in the hands of a lane's group.
     in_flight: HashMap<QueueKey, InFlight>,
     /// Accounts whose rows another transaction holds.
-    locked: BTreeMap<QueueKey, Vec<Item>>,
+    locked: BTreeMap<QueueKey, Vec<WorkItem>>,
     /// Those of them that a connection waits for: what comes meanwhile gathers.
     busy: BTreeSet<QueueKey>,
     /// Keys that another transaction holds, by their hashes.
@@ -67,22 +67,22 @@ struct State {
 /// An account in a group.
 struct InFlight {
     group: u64,
-    later: Vec<Item>,
+    later: Vec<WorkItem>,
 }
 
 /// What one lane writes together.
 pub(crate) struct Batch {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<WorkItem>,
     pub(crate) accounts: Vec<QueueKey>,
 }
 
 impl AccountQueues {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Items that no writer has tried yet.
-    pub(crate) fn add(&self, items: impl IntoIterator<Item = Item>) {
+    pub(crate) fn add(&self, items: impl IntoIterator<Item = WorkItem>) {
         let mut state = self.state();
         for item in items {
             state.enqueue(item);
@@ -96,7 +96,7 @@ impl AccountQueues {
     }
 
     /// Items that met a row which another transaction holds.
-    pub(crate) fn locked(&self, items: Vec<Item>) {
+    pub(crate) fn locked(&self, items: Vec<WorkItem>) {
         if items.is_empty() {
             return;
         }
@@ -109,7 +109,7 @@ impl AccountQueues {
     }
 
     /// An item that waited, alone, for what another transaction inserts.
-    pub(crate) fn stuck(&self, item: Item) {
+    pub(crate) fn stuck(&self, item: WorkItem) {
         let mut state = self.state();
         state.keys.extend(key(&item));
         let account = state.line(&item);
@@ -163,7 +163,7 @@ impl AccountQueues {
     }
 
     /// The next account whose rows others held, once there is one; `None`: it is closed.
-    pub(crate) async fn turn(&self) -> Option<(QueueKey, Vec<Item>)> {
+    pub(crate) async fn turn(&self) -> Option<(QueueKey, Vec<WorkItem>)> {
         loop {
             // an item that is added from here on wakes this one
             let more = self.locked.notified();
@@ -201,9 +201,9 @@ impl AccountQueues {
     }
 }
 
-impl State {
+impl QueueState {
     /// Where an item stands.
-    fn line(&self, item: &Item) -> QueueKey {
+    fn line(&self, item: &WorkItem) -> QueueKey {
         if self.keys.is_empty() {
             return account(item);
         }
@@ -219,11 +219,11 @@ impl State {
     }
 
     /// It waits for its account's turn, and the others of its call do not wait.
-    fn park(&mut self, account: QueueKey, item: Item) {
+    fn park(&mut self, account: QueueKey, item: WorkItem) {
         self.locked.entry(account).or_default().push(item.waits());
     }
 
-    fn enqueue(&mut self, item: Item) {
+    fn enqueue(&mut self, item: WorkItem) {
         let account = self.line(&item);
         if self.waits_for_lock(&account) {
             self.park(account, item);
@@ -259,7 +259,7 @@ impl State {
         Batch { items, accounts }
     }
 
-    fn turn(&mut self) -> Option<(QueueKey, Vec<Item>)> {
+    fn turn(&mut self) -> Option<(QueueKey, Vec<WorkItem>)> {
         let free = |account: &&QueueKey| !self.busy.contains(account);
         let last = self.last;
         let later =
@@ -276,16 +276,16 @@ impl State {
 }
 
 /// The hash of the client's key that an item binds.
-fn key(item: &Item) -> Option<u64> {
+fn key(item: &WorkItem) -> Option<u64> {
     item.key().map(|key| BuildHasherDefault::<DefaultHasher>::default().hash_one(key))
 }
 
 /// A balance comes first: it is what many transfers share. This is only where an item waits:
 /// whether what else it names is held is found out when it is written.
-fn account(item: &Item) -> QueueKey {
+fn account(item: &WorkItem) -> QueueKey {
     let (op, guards) = match item {
-        Item::Leg(asked, _) => (Some(&asked.op), [].as_slice()),
-        Item::Unit(unit, _) => {
+        WorkItem::Leg(asked, _) => (Some(&asked.op), [].as_slice()),
+        WorkItem::Unit(unit, _) => {
             let fork = unit.then.fork.as_deref().map(|fork| &fork.op);
             let op = fork.or_else(|| unit.then.ops.first().map(|(_, op)| op));
             (op, unit.guards.as_slice())
@@ -298,7 +298,7 @@ fn account(item: &Item) -> QueueKey {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(number);
         return QueueKey::Account(hash);
     }
-    if let Item::Unit(unit, _) = item
+    if let WorkItem::Unit(unit, _) = item
         && let Some(key) = shared(unit)
     {
         return key;
@@ -348,7 +348,7 @@ mod tests {
     use kernel::ids::FlowId;
     use kernel::unit::Unit;
 
-    fn items<const N: usize>(keys: [&str; N]) -> Vec<Item> {
+    fn items<const N: usize>(keys: [&str; N]) -> Vec<WorkItem> {
         let (replies, _answers) = replies(N);
         let unit = |key: &str| {
             let (scope, key) = ("test|1".into(), key.into());
@@ -358,7 +358,7 @@ mod tests {
             .into_iter()
             .map(Box::new)
             .zip(replies)
-            .map(|(unit, reply)| Item::Unit(unit, UnitReply::Grouped(reply)))
+            .map(|(unit, reply)| WorkItem::Unit(unit, UnitReply::Grouped(reply)))
             .collect()
     }
 

@@ -7,7 +7,7 @@ use crate::postgres::attempts::write::ChangedAttempt;
 use crate::postgres::error::StoreError;
 use crate::postgres::named_values;
 use crate::rules::{
-    self, Added, AttemptChange, Balance, Plan, Posting, Row, Stamp, Stopped, TransferChange,
+    self, Added, AttemptChange, Plan, Posting, Row, Stamp, Stopped, StoredBalance, TransferChange,
     UsageKey,
 };
 use kernel::answer::Answer;
@@ -80,7 +80,7 @@ impl BatchWorkspace {
                 Some(BalanceRow::Owned(change)) => *change,
                 // nothing is posted to what was not read
                 Some(BalanceRow::Absent | BalanceRow::Locked) | None => {
-                    BalanceChange::read(Balance::empty(balance.status))
+                    BalanceChange::read(StoredBalance::empty(balance.status))
                 }
             };
             self.balances.insert(key, BalanceRow::Owned(BalanceChange { now: balance, ..change }));

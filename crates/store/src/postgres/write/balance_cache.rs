@@ -8,7 +8,7 @@
 
 use super::row_set::RowSet;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace};
-use crate::rules::Balance;
+use crate::rules::StoredBalance;
 use kernel::ids::{AssetId, UserId};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,13 +22,13 @@ const MOST: usize = 131_072;
 const LONGEST: u32 = 512;
 
 #[derive(Default)]
-pub(crate) struct BalanceCache(Mutex<State>);
+pub(crate) struct BalanceCache(Mutex<CachedBalances>);
 
 #[derive(Default)]
-struct State {
-    recent: HashMap<BalanceKey, Balance>,
+struct CachedBalances {
+    recent: HashMap<BalanceKey, StoredBalance>,
     /// Those that were young before.
-    older: HashMap<BalanceKey, Balance>,
+    older: HashMap<BalanceKey, StoredBalance>,
     /// Batches until anything is assumed again.
     rest: u32,
     /// How long the next rest is.
@@ -36,12 +36,12 @@ struct State {
 }
 
 impl BalanceCache {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CachedBalances> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what is known out of what is to be read.
-    pub(crate) fn take(&self, row_set: &mut RowSet) -> Vec<(BalanceKey, Balance)> {
+    pub(crate) fn take(&self, row_set: &mut RowSet) -> Vec<(BalanceKey, StoredBalance)> {
         let mut state = self.state();
         if state.rest > 0 {
             state.rest = state.rest.saturating_sub(1);
@@ -85,14 +85,14 @@ impl BalanceCache {
             if let BalanceRow::Owned(BalanceChange { now, .. }) = row
                 && now.changed
             {
-                state.put(*key, Balance { stored: true, changed: false, ..*now });
+                state.put(*key, StoredBalance { stored: true, changed: false, ..*now });
             }
         }
     }
 }
 
-impl State {
-    fn put(&mut self, key: BalanceKey, balance: Balance) {
+impl CachedBalances {
+    fn put(&mut self, key: BalanceKey, balance: StoredBalance) {
         if self.recent.len() >= MOST {
             self.older = std::mem::take(&mut self.recent);
         }
@@ -115,8 +115,8 @@ mod tests {
     }
 
     fn workspace(user: u64, available: u128) -> BatchWorkspace {
-        let was = Balance::empty(AccountStatus::Active);
-        let now = Balance { available: Amount(available), changed: true, ..was };
+        let was = StoredBalance::empty(AccountStatus::Active);
+        let now = StoredBalance { available: Amount(available), changed: true, ..was };
         let change = BalanceChange { now, ..BalanceChange::read(was) };
         BatchWorkspace {
             balances: [(key(user), BalanceRow::Owned(change))].into(),

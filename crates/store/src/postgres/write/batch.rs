@@ -6,11 +6,11 @@ use super::read_rows::{LockMode, TransactionLocks};
 use super::row_set::RowSet;
 use super::statement::Statements;
 use super::transfer_cache::CachedTransfer;
-use super::work::Item;
+use super::work::WorkItem;
 use super::workspace::{BalanceChange, BalanceRow, Undecided};
 use super::writer::WriterContext;
 use crate::postgres::error::StoreError;
-use crate::rules::Balance;
+use crate::rules::StoredBalance;
 use kernel::answer::Answer;
 use kernel::ids::Id;
 use kernel::operation::Key;
@@ -50,7 +50,7 @@ impl BatchMode {
 /// What a group does not read, since this process wrote it last.
 struct Assumed {
     transfers: Vec<(Id, CachedTransfer)>,
-    balances: Vec<(BalanceKey, Balance)>,
+    balances: Vec<(BalanceKey, StoredBalance)>,
 }
 
 impl Assumed {
@@ -74,7 +74,7 @@ impl WriteConnection {
     pub(crate) async fn run_batch(
         &mut self,
         writers: &WriterContext,
-        items: &[Item],
+        items: &[WorkItem],
         mode: &BatchMode,
     ) -> Result<Vec<ItemResult>, StoreError> {
         let mut row_set = RowSet::of(items.iter(), mode.assume);
@@ -100,7 +100,7 @@ impl WriteConnection {
     async fn try_batch(
         &mut self,
         WriterContext { flows, batches, transfer_cache, balance_cache, .. }: &WriterContext,
-        items: &[Item],
+        items: &[WorkItem],
         (row_set, Assumed { transfers, balances }): (&RowSet, Assumed),
         mode: &BatchMode,
     ) -> Result<Vec<ItemResult>, StoreError> {
@@ -113,8 +113,8 @@ impl WriteConnection {
         let mut results = Vec::with_capacity(items.len());
         for item in items {
             let decided = match item {
-                Item::Unit(unit, _) => workspace.unit(flows, unit).map(ItemResult::Wrote),
-                Item::Leg(op, _) => workspace.leg(op).map(ItemResult::Answer),
+                WorkItem::Unit(unit, _) => workspace.unit(flows, unit).map(ItemResult::Wrote),
+                WorkItem::Leg(op, _) => workspace.leg(op).map(ItemResult::Answer),
             };
             results.push(match decided {
                 Ok(answer) => answer,

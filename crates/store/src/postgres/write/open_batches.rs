@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct OpenBatches {
     worker: i64,
-    state: Mutex<State>,
+    state: Mutex<Batches>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Batches {
     open: HashMap<i64, i64>,
     over: Vec<i64>,
 }
@@ -27,7 +27,7 @@ impl OpenBatches {
         self.worker
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Batches> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

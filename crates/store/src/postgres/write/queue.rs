@@ -6,7 +6,7 @@ use super::connection::ConnectionContext;
 use super::open_batches::OpenBatches;
 use super::transfer_cache::TransferCache;
 use super::work::{
-    AnswerSender, EnlistedOp, Item, QueuedWrite, ReplySlot, SingleWrite, UnitReply, batchable,
+    AnswerSender, EnlistedOp, QueuedWrite, ReplySlot, SingleWrite, UnitReply, WorkItem, batchable,
     closed, replies,
 };
 use super::writer::{WriterContext, WriterTask};
@@ -138,7 +138,7 @@ impl Queue {
         }
         let (replies, answers) = replies(asked);
         let item = |(unit, reply): (Unit, ReplySlot<Writing>)| {
-            Item::Unit(Box::new(unit), UnitReply::Grouped(reply))
+            WorkItem::Unit(Box::new(unit), UnitReply::Grouped(reply))
         };
         self.batched.0.add(units.into_iter().zip(replies).map(item));
         let closed = || Writing::Over(closed());
@@ -152,7 +152,7 @@ impl Queue {
         }
         let (replies, answers) = replies(ops.len());
         let leg = |(op, reply): (&Op, ReplySlot<Answer>)| {
-            Item::Leg(EnlistedOp { ledger, op: op.clone() }, reply)
+            WorkItem::Leg(EnlistedOp { ledger, op: op.clone() }, reply)
         };
         self.batched.0.add(ops.iter().zip(replies).map(leg));
         let closed = || Answer::Unknown(Cause::of("STORE_CLOSED"));

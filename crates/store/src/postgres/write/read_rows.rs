@@ -12,7 +12,7 @@ use crate::postgres::columns::{self, count, int, small, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{ledger, operation};
 use crate::postgres::{attempts, inbox, named_values, number_blocks, numbered_accounts};
-use crate::rules::{Balance, StoredTransfer, UsageKey};
+use crate::rules::{StoredBalance, StoredTransfer, UsageKey};
 use futures_util::future::join_all;
 use kernel::audit::Hash;
 use kernel::flow::table::Flows;
@@ -341,7 +341,7 @@ impl WriteConnection {
         for (user, asset) in &row_set.balances {
             // an asset that the account does not hold yet takes the account's status
             let empty =
-                |status: &_| BalanceRow::Owned(BalanceChange::read(Balance::empty(*status)));
+                |status: &_| BalanceRow::Owned(BalanceChange::read(StoredBalance::empty(*status)));
             let fresh = accounts.get(user).map_or(BalanceRow::Absent, empty);
             workspace.balances.entry((*user, *asset)).or_insert(fresh);
         }
@@ -400,7 +400,7 @@ fn usage_query(days: &BTreeSet<UsageKey>, wait: LockMode) -> Option<Query> {
 fn take_balances(workspace: &mut BatchWorkspace, rows: Vec<Row>) -> Result<(), StoreError> {
     for row in rows {
         let key = (UserId(uint(row.try_get(0)?)), AssetId(count(row.try_get(1)?)));
-        let balance = Balance {
+        let balance = StoredBalance {
             available: columns::read_amount(row.try_get(2)?)?,
             frozen: columns::read_amount(row.try_get(3)?)?,
             status: columns::read_status(row.try_get(4)?)?,

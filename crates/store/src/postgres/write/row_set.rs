@@ -1,6 +1,6 @@
 //! Which rows a group of items names: what is read, and locked, before anything is decided.
 
-use super::work::{BatchablePut, Item};
+use super::work::{BatchablePut, WorkItem};
 use crate::postgres::inbox::InboxKey;
 use crate::postgres::named_values;
 use crate::rules::{ALL_ASSETS, LockKey, UsageKey};
@@ -56,12 +56,12 @@ fn opened(unit: &Unit) -> Vec<&Record> {
 impl RowSet {
     /// What these items name. `assume`: a transfer that is opened is taken for new, its key for
     /// unbound; writing it finds out.
-    pub(crate) fn of<'i>(items: impl Iterator<Item = &'i Item>, assume: bool) -> Self {
+    pub(crate) fn of<'i>(items: impl Iterator<Item = &'i WorkItem>, assume: bool) -> Self {
         let mut row_set = Self::default();
         for item in items {
             match item {
-                Item::Unit(unit, _) => row_set.unit(unit, assume),
-                Item::Leg(asked, _) => row_set.op(&asked.op),
+                WorkItem::Unit(unit, _) => row_set.unit(unit, assume),
+                WorkItem::Leg(asked, _) => row_set.op(&asked.op),
             }
         }
         if assume {

@@ -12,7 +12,7 @@ const RUNNING: &str = include_str!("sql/running.sql");
 
 /// What is added up together: ledger, asset, leg (of a movement its direction) and result, as they
 /// are spelt in a row.
-type Place = (LedgerId, AssetId, &'static str, &'static str);
+type SumKey = (LedgerId, AssetId, &'static str, &'static str);
 
 /// How many rows, and what the DONE ones among them moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Sum {
 }
 
 /// What a write adds, row by row as it is inserted.
-fn sums(changes: &BatchChanges) -> BTreeMap<Place, Sum> {
-    let mut sums: BTreeMap<Place, Sum> = BTreeMap::new();
+fn sums(changes: &BatchChanges) -> BTreeMap<SumKey, Sum> {
+    let mut sums: BTreeMap<SumKey, Sum> = BTreeMap::new();
     for (ledger, Operation { op, outcome, .. }) in &changes.operations {
         let place = (*ledger, op.asset, op.key.leg.name(), columns::outcome(outcome).0);
         let amount = if *outcome == StoredOutcome::Done { op.amount.0 } else { 0 };
@@ -51,7 +51,7 @@ impl Statements {
         if sums.is_empty() {
             return;
         }
-        let place = |of: fn(&Place) -> &'static str| sums.keys().map(of).collect::<Vec<_>>();
+        let place = |of: fn(&SumKey) -> &'static str| sums.keys().map(of).collect::<Vec<_>>();
         let ledger: Vec<_> = sums.keys().map(|(ledger, ..)| i16::from(ledger.0)).collect();
         let asset: Vec<_> = sums.keys().map(|(_, asset, ..)| small(asset.0)).collect();
         let (leg, result) = (place(|(_, _, leg, _)| *leg), place(|(.., result)| *result));

@@ -3,7 +3,7 @@
 use super::workspace::{BalanceRow, BatchWorkspace, TransferRow, Undecided, UsageRow};
 use crate::postgres::error::StoreError;
 use crate::postgres::numbered_accounts::NumberedRow;
-use crate::rules::{Balance, LockKey, StateReader, StoredAttempt, StoredTransfer, UsageKey};
+use crate::rules::{LockKey, StateReader, StoredAttempt, StoredBalance, StoredTransfer, UsageKey};
 use kernel::accounts::NumberedAccount;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
@@ -82,7 +82,7 @@ impl StateReader for BatchWorkspace {
         Ok(self.flags.assets.contains(&asset))
     }
 
-    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<Balance>, Undecided> {
+    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<StoredBalance>, Undecided> {
         match read(&self.balances, &key)? {
             BalanceRow::Owned(change) => Ok(Some(change.now)),
             BalanceRow::Absent => Ok(None),

@@ -111,7 +111,7 @@ pub(crate) struct FenceRequest {
 }
 
 /// What many of are decided together.
-pub(crate) enum Item {
+pub(crate) enum WorkItem {
     /// A unit of nothing but transfers, their operations, receipts and counts, attempts, resources
     /// and counters.
     Unit(Box<Unit>, UnitReply),
@@ -119,7 +119,7 @@ pub(crate) enum Item {
     Leg(EnlistedOp, ReplySlot<Answer>),
 }
 
-impl Item {
+impl WorkItem {
     /// The client's key that it binds.
     pub(crate) fn key(&self) -> Option<ClientKey> {
         let Self::Unit(unit, _) = self else { return None };

@@ -8,7 +8,7 @@ use crate::postgres::error::StoreError;
 use crate::postgres::inbox::InboxKey;
 use crate::postgres::named_values::NamedRow;
 use crate::postgres::numbered_accounts::NumberedRow;
-use crate::rules::{Balance, Book, Changed, LockKey, Opened, StoredTransfer, UsageKey};
+use crate::rules::{Book, Changed, LockKey, Opened, StoredBalance, StoredTransfer, UsageKey};
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
@@ -44,21 +44,21 @@ pub(crate) enum BalanceRow {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BalanceChange {
     /// As it is stored, or assumed to be.
-    pub(crate) was: Balance,
+    pub(crate) was: StoredBalance,
     /// As it is by now.
-    pub(crate) now: Balance,
+    pub(crate) now: StoredBalance,
     /// False: it is only assumed, and no row is locked yet.
     pub(crate) read: bool,
 }
 
 impl BalanceChange {
     /// As its row was read.
-    pub(crate) const fn read(was: Balance) -> Self {
+    pub(crate) const fn read(was: StoredBalance) -> Self {
         Self { was, now: was, read: true }
     }
 
     /// As this process wrote it last.
-    pub(crate) const fn assumed(was: Balance) -> Self {
+    pub(crate) const fn assumed(was: StoredBalance) -> Self {
         Self { was, now: was, read: false }
     }
 }

@@ -9,7 +9,7 @@ use super::open_batches::OpenBatches;
 use super::read_rows::LockMode;
 use super::row_set::RowSet;
 use super::transfer_cache::TransferCache;
-use super::work::{EnlistedOp, Item, QueuedWrite};
+use super::work::{EnlistedOp, QueuedWrite, WorkItem};
 use crate::postgres::error::StoreError;
 use crate::postgres::session::connect::spawn;
 use crate::postgres::{OpenError, single};
@@ -184,7 +184,7 @@ impl WriterTask {
     }
 
     /// Writes every item, in one transaction where that goes, and answers it.
-    async fn write_items(&mut self, items: Vec<Item>, wait: LockMode) {
+    async fn write_items(&mut self, items: Vec<WorkItem>, wait: LockMode) {
         let mode = BatchMode { wait, assume: wait == LockMode::Skip, ..BatchMode::FIRST };
         let mut waiting = VecDeque::from([(items, mode, 0)]);
         while let Some((items, mode, tries)) = waiting.pop_front() {
@@ -214,7 +214,7 @@ impl WriterTask {
 
     async fn try_items(
         &mut self,
-        items: &[Item],
+        items: &[WorkItem],
         mode: &BatchMode,
     ) -> Result<Vec<ItemResult>, StoreError> {
         let writers = self.writers.clone();
@@ -231,12 +231,17 @@ impl WriterTask {
 
     /// Gives the answers; what is still to be decided comes back, what another transaction holds
     /// waits.
-    fn answer(&self, items: Vec<Item>, results: Vec<ItemResult>, wait: LockMode) -> Vec<Item> {
+    fn answer(
+        &self,
+        items: Vec<WorkItem>,
+        results: Vec<ItemResult>,
+        wait: LockMode,
+    ) -> Vec<WorkItem> {
         let (mut again, mut locked) = (Vec::new(), Vec::new());
         for (item, results) in items.into_iter().zip(results) {
             match (item, results) {
-                (Item::Unit(_, reply), ItemResult::Wrote(wrote)) => reply.give(wrote),
-                (Item::Leg(_, reply), ItemResult::Answer(answer)) => reply.give(answer),
+                (WorkItem::Unit(_, reply), ItemResult::Wrote(wrote)) => reply.give(wrote),
+                (WorkItem::Leg(_, reply), ItemResult::Answer(answer)) => reply.give(answer),
                 (item, ItemResult::Locked) if wait == LockMode::Skip => locked.push(item),
                 (item, ItemResult::Locked) => item.unknown(&StoreError::Locked),
                 (item, ItemResult::Again) => again.push(item),
@@ -255,10 +260,10 @@ impl WriterTask {
     async fn wait_until_free(
         &mut self,
         account: QueueKey,
-        items: &[Item],
+        items: &[WorkItem],
     ) -> Result<(), StoreError> {
         let writers = self.writers.clone();
-        let keys = || items.iter().filter_map(Item::key).collect();
+        let keys = || items.iter().filter_map(WorkItem::key).collect();
         let waited = match (self.connection().await, account) {
             (Ok(connection), QueueKey::ClientKey(_)) => {
                 connection.wait_for_keys(&writers.flows, &keys()).await
@@ -287,9 +292,9 @@ impl WriterTask {
     /// A group that broke, in parts until the culprit is alone.
     async fn split(
         &mut self,
-        (mut items, mode): (Vec<Item>, BatchMode),
+        (mut items, mode): (Vec<WorkItem>, BatchMode),
         error: &StoreError,
-        waiting: &mut VecDeque<(Vec<Item>, BatchMode, u32)>,
+        waiting: &mut VecDeque<(Vec<WorkItem>, BatchMode, u32)>,
     ) {
         if matches!(error, StoreError::Locked) && mode.wait == LockMode::Wait {
             // they all waited for one account's rows: their callers come again
@@ -322,13 +327,13 @@ impl WriterTask {
 
     /// The database refused an item that was alone. It counts where it is one leg that may be
     /// refused, and it was refused with nothing else in its transaction (`ledgers.md` §1).
-    async fn refused(&mut self, item: Item, mode: BatchMode, why: &Arc<str>) {
+    async fn refused(&mut self, item: WorkItem, mode: BatchMode, why: &Arc<str>) {
         let unknown = StoreError::Refused(why.clone());
         let Some(asked) = refusable(&item) else { return item.unknown(&unknown) };
-        if let Item::Unit(..) = &item {
+        if let WorkItem::Unit(..) = &item {
             let (replies, _answers) = super::work::replies(1);
-            let trial: Vec<Item> =
-                replies.into_iter().map(|reply| Item::Leg(asked.clone(), reply)).collect();
+            let trial: Vec<WorkItem> =
+                replies.into_iter().map(|reply| WorkItem::Leg(asked.clone(), reply)).collect();
             let mode = BatchMode { keep: false, assume: false, ..mode.clone() };
             let Err(StoreError::Refused(_)) = self.try_items(&trial, &mode).await else {
                 return item.unknown(&unknown);
@@ -373,10 +378,10 @@ impl WriterTask {
 const REFUSED: &str = "CHECK_VIOLATION";
 
 /// The one leg of an item that may be refused: alone, or in a unit that may stand for it.
-fn refusable(item: &Item) -> Option<EnlistedOp> {
+fn refusable(item: &WorkItem) -> Option<EnlistedOp> {
     let asked = match item {
-        Item::Leg(asked, _) => asked.clone(),
-        Item::Unit(unit, _) => lone(unit)?,
+        WorkItem::Leg(asked, _) => asked.clone(),
+        WorkItem::Unit(unit, _) => lone(unit)?,
     };
     asked.op.key.leg.refusable().then_some(asked)
 }

@@ -3,7 +3,7 @@
 //! A row is read once for each write and written once: a hot account gets faster. Nothing is kept
 //! beyond the transaction, so an operator's plain SQL works from its commit.
 
-use crate::rules::{Balance, Book};
+use crate::rules::{Book, StoredBalance};
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::write::writer_state::LANE;
 use kernel::ids::{AssetId, UserId};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The books of one write.
 #[derive(Debug, Default)]
 pub(crate) struct BalanceBuffer {
-    rows: HashMap<(UserId, AssetId), Balance>,
+    rows: HashMap<(UserId, AssetId), StoredBalance>,
     books: BTreeMap<Book, i128>,
 }
 
@@ -26,14 +26,14 @@ impl BalanceBuffer {
         db: &Connection,
         user: UserId,
         asset: AssetId,
-    ) -> rusqlite::Result<Option<Balance>> {
+    ) -> rusqlite::Result<Option<StoredBalance>> {
         if let Some(balance) = self.rows.get(&(user, asset)) {
             return Ok(Some(*balance));
         }
         let sql = "SELECT available, frozen, status FROM balances_tb \
                    WHERE user_id = ? AND account_type = 'FUNDING' AND asset_id = ?";
         let read = |row: &rusqlite::Row<'_>| {
-            Ok(Balance {
+            Ok(StoredBalance {
                 available: columns::read_amount(0, row.get_ref(0)?.as_str()?)?,
                 frozen: columns::read_amount(1, row.get_ref(1)?.as_str()?)?,
                 status: columns::read_status(2, row.get_ref(2)?.as_str()?)?,
@@ -45,7 +45,7 @@ impl BalanceBuffer {
         let found = db.prepare_cached(sql)?.query_row(key, read).optional()?;
         let found = match found {
             Some(balance) => Some(balance),
-            None => self.account(db, user)?.map(Balance::empty),
+            None => self.account(db, user)?.map(StoredBalance::empty),
         };
         if let Some(balance) = found {
             self.rows.insert((user, asset), balance);
@@ -72,7 +72,7 @@ impl BalanceBuffer {
     /// Takes over what is decided.
     pub(crate) fn post(
         &mut self,
-        balances: Vec<((UserId, AssetId), Balance)>,
+        balances: Vec<((UserId, AssetId), StoredBalance)>,
         books: Vec<(Book, i128)>,
     ) {
         self.rows.extend(balances);

@@ -55,7 +55,7 @@ pub(crate) fn bound(
 
 /// An entry as it stands in a history; at its end the hash of what was agreed, where something was.
 #[derive(Deserialize)]
-struct Line(
+struct HistoryRow(
     u32,
     u64,
     Option<i16>,
@@ -84,10 +84,10 @@ pub(crate) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Resul
 
 /// The entries of a history's text.
 pub(crate) fn entries(text: &str) -> rusqlite::Result<Vec<Stored>> {
-    let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
+    let lines: Vec<HistoryRow> = serde_json::from_str(&format!("[{text}]"))
         .map_err(|_| columns::damaged(0, "not a history"))?;
-    let entry = |line: Line| {
-        let Line(seq, at, from, to, event, caller, detail, hash, unit, agreed) = line;
+    let entry = |line: HistoryRow| {
+        let HistoryRow(seq, at, from, to, event, caller, detail, hash, unit, agreed) = line;
         let agreed = agreed.map(|agreed| hash_of(&agreed)).transpose()?;
         let entry = Entry { seq, at, from, to, event, caller, detail, agreed };
         Ok(Stored { entry, hash: hash_of(&hash)?, lane: LANE, unit })

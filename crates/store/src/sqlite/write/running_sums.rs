@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 use std::collections::BTreeMap;
 
 /// What is added up together: ledger, asset, leg and result, as they are spelt in a row.
-type Place = (LedgerId, AssetId, &'static str, &'static str);
+type SumKey = (LedgerId, AssetId, &'static str, &'static str);
 
 /// How many rows, and what the DONE ones among them moved.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,10 +20,10 @@ struct Sum {
 
 /// What one write adds.
 #[derive(Debug, Default)]
-pub(crate) struct RunningSums(BTreeMap<Place, Sum>);
+pub(crate) struct RunningSums(BTreeMap<SumKey, Sum>);
 
 impl RunningSums {
-    pub(crate) fn add(&mut self, place: Place, amount: Amount) -> rusqlite::Result<()> {
+    pub(crate) fn add(&mut self, place: SumKey, amount: Amount) -> rusqlite::Result<()> {
         let sum = self.0.entry(place).or_default();
         let more = if place.3 == "DONE" { amount.signed() } else { Some(0) };
         let all = more.and_then(|more| sum.amount.checked_add(more)).ok_or_else(large)?;

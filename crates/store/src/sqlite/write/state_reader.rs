@@ -2,7 +2,7 @@
 //! same write did stands there already, or is gathered in the group.
 
 use super::batch::WriteBatch;
-use crate::rules::{Balance, LockKey, StateReader, StoredAttempt, StoredTransfer, UsageKey};
+use crate::rules::{LockKey, StateReader, StoredAttempt, StoredBalance, StoredTransfer, UsageKey};
 use crate::sqlite::funding::operations;
 use crate::sqlite::read::{named_values, transfers};
 use crate::sqlite::{columns, ledger_owners};
@@ -96,7 +96,10 @@ impl StateReader for WriteBatch<'_> {
         Ok(self.assets.as_ref().is_some_and(|assets| assets.contains(&asset)))
     }
 
-    fn balance(&mut self, (user, asset): (UserId, AssetId)) -> rusqlite::Result<Option<Balance>> {
+    fn balance(
+        &mut self,
+        (user, asset): (UserId, AssetId),
+    ) -> rusqlite::Result<Option<StoredBalance>> {
         self.balances.balance(self.db, user, asset)
     }
 
