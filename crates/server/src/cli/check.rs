@@ -113,10 +113,8 @@ async fn opened(config: &Config) -> Result<Proof, Fault> {
     let mut report = round.map_err(failed)?;
     let status = service.store.service_status().await.map_err(failed)?;
     report.excuse(&status.accepted);
-    let unproven = conservation::Unproven::of(service.ledgers.iter().cloned());
-    let proof = conservation::proof(&report, unproven, &status.assets, status.halted.as_deref());
-    let value = serde_json::to_value(proof).and_then(serde_json::from_value);
-    value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
+    let unproven = conservation::unproven(service.ledgers.iter().cloned());
+    Ok(conservation::proof(&report, unproven, &status.assets, status.halted.as_deref()))
 }
 
 fn told(proof: &Proof, json: bool) -> Result<(), Fault> {

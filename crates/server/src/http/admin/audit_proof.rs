@@ -4,6 +4,7 @@ use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::middleware::query::{QueryParams, limit};
 use crate::http::{App, format, silent, unknown};
+use api::audit::{AuditProof, SealRow, Seals};
 use axum::Json;
 use axum::extract::State;
 use engine::audit::{SealText, parse_seal};
@@ -11,9 +12,9 @@ use kernel::audit::hex;
 use kernel::audit::proof::Findings;
 use kernel::audit::seal::Seal;
 use kernel::code::Code;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// What is held against the audit.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -22,64 +23,6 @@ use utoipa::{IntoParams, ToSchema};
 pub(crate) struct VerifyQuery {
     /// A seal that was kept elsewhere, as the log said it: `NUMBER:ROOT:MAC`.
     seal: Option<String>,
-}
-
-/// A seal over everything that was written before it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct SealRow {
-    /// From 1, without a gap.
-    #[schema(example = 4711)]
-    pub number: u64,
-    /// RFC 3339.
-    pub at: String,
-    /// Up to which unit each writer's lane is covered: `0:17`.
-    #[schema(example = "0:8120")]
-    pub covers: String,
-    /// It as the log says it, to be kept elsewhere: `NUMBER:ROOT:MAC`.
-    #[schema(example = "4711:9f86d081884c7d65…:60303ae22b998861…")]
-    pub seal: String,
-    /// The hash of the seal before it.
-    #[schema(example = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae")]
-    pub previous: String,
-}
-
-/// Seals, the newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Seals {
-    /// The seals.
-    pub seals: Vec<SealRow>,
-    /// There are older ones: ask with `before` set to this.
-    pub next: Option<u64>,
-}
-
-/// The audit, computed again from its rows.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AuditProof {
-    /// Nothing was changed, removed or cut off.
-    pub ok: bool,
-    /// So many transfers.
-    #[schema(example = 1500)]
-    pub transfers: u64,
-    /// So many entries of histories, operators' actions and external movements.
-    #[schema(example = 9042)]
-    pub entries: u64,
-    /// So many units: journal writes with entries.
-    #[schema(example = 8122)]
-    pub units: u64,
-    /// Of them above the last seal.
-    #[schema(example = 2)]
-    pub unsealed: u64,
-    /// So many seals.
-    #[schema(example = 4711)]
-    pub seals: u64,
-    /// The last seal, where there is one.
-    pub last: Option<SealRow>,
-    /// So many things are wrong.
-    #[schema(example = 0)]
-    pub wrong: u64,
-    /// The first 200 of them, each as a sentence.
-    #[schema(example = json!([]))]
-    pub faults: Vec<String>,
 }
 
 fn row(seal: &Seal) -> SealRow {

@@ -5,50 +5,13 @@ use crate::http::App;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::RequireAdmin;
 use crate::http::middleware::error::{Problem, Refusal};
+use api::backup::{BackupMade, NewBackup};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// A backup that is wanted.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewBackup {
-    /// Its name below `backup.dir`: 1 to 64 letters, digits, `.`, `_` and `-`, the first a letter or
-    /// a digit. It leads nowhere else.
-    #[schema(example = "2026-11-21")]
-    pub dir: String,
-}
-
-/// A backup that is durable.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BackupMade {
-    /// Where it is on the server's machine.
-    #[schema(example = "/var/backups/portage/2026-11-21")]
-    pub dir: String,
-    /// RFC 3339.
-    pub at: String,
-    /// The highest number of a transfer in it.
-    #[schema(example = 1500)]
-    pub transfers: u64,
-    /// Spot's highest operation in it; none where Spot is elsewhere.
-    #[schema(example = 3021)]
-    pub spot: Option<u64>,
-    /// To where the database's log belongs to it: `recovery_target_lsn`; none where the journal is in
-    /// it.
-    #[schema(example = "0/16B3748")]
-    pub lsn: Option<String>,
-    /// How many bytes it has.
-    #[schema(example = 2_621_440)]
-    pub bytes: u64,
-    /// How long calls at Spot waited, in microseconds.
-    #[schema(example = 850)]
-    pub stood_still_us: u64,
-}
 
 /// Takes one consistent point of journal and Spot. It answers when all of it is durable, and goes on
 /// when the caller goes away.

@@ -7,6 +7,7 @@ use crate::http::middleware::caller::{RequireOpsAct, user};
 use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors, unknown};
+use api::movements::{Booked, Movement};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,48 +16,7 @@ use kernel::code::Code;
 use kernel::ids::Millis;
 use kernel::money::Amount;
 use kernel::ports::ledger::{Direction, External, Moved};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// External money in or out of a Funding account.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Movement {
-    /// Whose account.
-    #[schema(example = 4001)]
-    pub user_id: u64,
-    /// The asset's symbol.
-    #[schema(example = "USDT")]
-    pub asset: String,
-    /// A plain positive decimal in the asset's unit.
-    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
-    pub amount: String,
-    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind: the key.
-    #[serde(rename = "ref")]
-    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-7")]
-    pub reference: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "wire received")]
-    pub reason: String,
-}
-
-/// What was booked.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Booked {
-    /// The ledger's number of it.
-    pub operation_id: u64,
-    /// Whose account.
-    pub user_id: u64,
-    /// The asset's symbol.
-    pub asset: String,
-    /// In the asset's unit.
-    pub amount: String,
-    /// What the account had available right after it.
-    pub available: String,
-    /// RFC 3339.
-    pub created_at: String,
-}
 
 /// Books money that came from outside; creates the account with its first.
 #[utoipa::path(

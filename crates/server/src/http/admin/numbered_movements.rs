@@ -9,59 +9,15 @@ use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::middleware::path_params::PathParams;
 use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors};
+use api::movements::{BookedNumbered, NumberedMovement};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
 use kernel::ports::ledger::{Direction, External};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// External money in or out of an account of the pipeline.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NumberedMovement {
-    /// The currency of the account: the symbol of its asset.
-    #[schema(example = "USDT")]
-    pub currency: String,
-    /// A plain positive decimal in the asset's unit.
-    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
-    pub amount: String,
-    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind, also among the
-    /// deposits and withdrawals of users: the key.
-    #[serde(rename = "ref")]
-    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-8")]
-    pub reference: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "wire received")]
-    pub reason: String,
-}
-
-/// What was booked on an account of the pipeline.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BookedNumbered {
-    /// The ledger's number of the movement.
-    pub operation_id: u64,
-    /// The number of the account that changed.
-    #[schema(example = "ACC-4001-1")]
-    pub number: String,
-    /// The user who may move its money.
-    #[schema(example = 4001)]
-    pub owner: u64,
-    /// The symbol of the asset that it holds.
-    #[schema(example = "USDT")]
-    pub currency: String,
-    /// What was moved, in the asset's unit.
-    pub amount: String,
-    /// What the account held right after it.
-    #[schema(example = "1000.000000")]
-    pub balance: String,
-    /// When it was booked, RFC 3339.
-    pub created_at: String,
-}
 
 /// The routes of movements, for the description and the server.
 pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {

@@ -10,6 +10,7 @@ use crate::http::middleware::query::{QueryParams, limit};
 use crate::http::transfers::create;
 use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors};
+use api::accounts::{AccountRow, Accounts, SetStatus, Silent, StatusSet};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -19,9 +20,9 @@ use kernel::code::Code;
 use kernel::ids::{LedgerId, UserId};
 use kernel::money::Asset;
 use kernel::ports::ledger::{AccountStatus, Holding, Whose};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Which accounts are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -36,47 +37,6 @@ pub(crate) struct AccountsQuery {
     /// Without `user`: about so many rows of each ledger, at most 1000.
     #[param(minimum = 10, maximum = 1000, default = 100)]
     limit: Option<usize>,
-}
-
-/// A page of accounts, by user.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Accounts {
-    /// One row for each user, account type and asset.
-    pub accounts: Vec<AccountRow>,
-    /// There are more: ask with `after` set to this.
-    pub next: Option<u64>,
-    /// Ledgers that did not answer: nothing of them is in this page.
-    #[schema(example = json!([]))]
-    pub silent: Vec<Silent>,
-}
-
-/// A ledger that did not answer.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Silent {
-    /// The account type.
-    pub account: &'static str,
-    /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that shows no accounts (the
-    /// simple form).
-    #[schema(example = "UNREACHABLE")]
-    pub why: &'static str,
-}
-
-/// One asset of one account, in the asset's unit.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AccountRow {
-    /// Whose.
-    pub user_id: u64,
-    /// The account type.
-    pub account: &'static str,
-    /// The asset's symbol.
-    pub asset: String,
-    /// What may be used.
-    pub available: String,
-    /// What is held.
-    pub frozen: String,
-    /// `ACTIVE`, `FROZEN` or `DISABLED`.
-    #[schema(example = "ACTIVE")]
-    pub status: &'static str,
 }
 
 /// Accounts at every ledger that answers; the others are named.
@@ -102,7 +62,10 @@ pub(crate) async fn list(
     for (ledger, said) in fan_out(app.user_ledgers(), |ledger| ledger.accounts(whose)).await {
         match said {
             Ok(page) => pages.push((ledger, page)),
-            Err(cause) => silent.push(Silent { account: ledger.name(), why: cause.class }),
+            Err(cause) => {
+                let (account, why) = (ledger.name().to_owned(), cause.class.to_owned());
+                silent.push(Silent { account, why });
+            }
         }
     }
     let full = pages.iter().filter(|(_, page)| query.user.is_none() && page.len() >= limit);
@@ -130,36 +93,12 @@ fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
     let (asset, precision) = format::asset(assets, holding.asset);
     AccountRow {
         user_id: holding.user.0,
-        account: ledger.name(),
+        account: ledger.name().to_owned(),
         asset,
         available: holding.available.decimal(precision),
         frozen: holding.frozen.decimal(precision),
-        status: holding.status.name(),
+        status: holding.status.name().to_owned(),
     }
-}
-
-/// What an account becomes.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SetStatus {
-    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
-    #[schema(pattern = "^(ACTIVE|FROZEN|DISABLED)$", example = "FROZEN")]
-    pub status: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "court order 12")]
-    pub reason: String,
-}
-
-/// What an account became.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct StatusSet {
-    /// Whose.
-    pub user_id: u64,
-    /// The account type.
-    pub account: &'static str,
-    /// The status now.
-    #[schema(example = "FROZEN")]
-    pub status: &'static str,
 }
 
 /// Freezes, disables or frees an account. It works from its commit; a repeat is harmless.
@@ -200,7 +139,7 @@ pub(crate) async fn set_status(
     }
     let action = AdminAction::Status { ledger, user: UserId(id), status };
     let did = admin_response::execute(&app, &caller, &headers, &form.reason, action).await?;
-    let (account, status) = (ledger.name(), status.name());
+    let (account, status) = (ledger.name().to_owned(), status.name().to_owned());
     let set = Json(StatusSet { user_id: id, account, status });
     Ok(create::mark_replayed(set.into_response(), did.replayed))
 }

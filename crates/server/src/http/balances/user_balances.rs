@@ -5,6 +5,7 @@ use crate::http::middleware::body;
 use crate::http::middleware::caller::{RequireTransfersRead, own};
 use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::{App, format, silent};
+use api::accounts::Balance;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use kernel::accounts::{AccountsOf, NumberedAccount};
@@ -13,34 +14,8 @@ use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::ports::ledger::{Enlist, Holding, Whose};
 use kernel::record::System;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// One asset of one account. Amounts are in the asset's unit.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Balance {
-    /// The account type; `ACCOUNT` of an account with a number.
-    pub account: &'static str,
-    /// The number of the account, where it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "ACC-4001-1")]
-    pub number: Option<String>,
-    /// The asset's symbol; none where the ledger does not answer.
-    pub asset: Option<String>,
-    /// What may be used.
-    pub available: Option<String>,
-    /// What is held for withdrawals under way.
-    pub frozen: Option<String>,
-    /// What was withdrawn from here and has neither arrived nor come back, without what is still
-    /// in `frozen`.
-    pub in_flight: Option<String>,
-    /// `ACTIVE`, `FROZEN`, `DISABLED` (`CLOSED` of an account with a number); `UNAVAILABLE` where the
-    /// ledger does not answer.
-    #[schema(example = "ACTIVE")]
-    pub status: &'static str,
-}
 
 /// The caller's balances.
 #[utoipa::path(
@@ -72,13 +47,13 @@ pub(crate) async fn balances(
 fn of_number(account: &NumberedAccount, assets: &[Asset]) -> Balance {
     let (symbol, precision) = format::asset(assets, account.asset);
     Balance {
-        account: LedgerId::ACCOUNT.name(),
+        account: LedgerId::ACCOUNT.name().to_owned(),
         number: Some(account.number.to_string()),
         asset: Some(symbol),
         available: Some(account.balance.decimal(precision)),
         frozen: Some(Amount::ZERO.decimal(precision)),
         in_flight: Some(Amount::ZERO.decimal(precision)),
-        status: account.status.name(),
+        status: account.status.name().to_owned(),
     }
 }
 
@@ -89,23 +64,23 @@ fn of_ledger(
     assets: &[Asset],
     flying: &Flying,
 ) -> Vec<Balance> {
-    let account = ledger.name();
+    let account = ledger.name().to_owned();
     let Ok(holdings) = said else {
         let (number, asset, available, frozen, in_flight) = (None, None, None, None, None);
-        let status = "UNAVAILABLE";
+        let status = "UNAVAILABLE".to_owned();
         return vec![Balance { account, number, asset, available, frozen, in_flight, status }];
     };
     let row = |holding: Holding| {
         let (symbol, precision) = format::asset(assets, holding.asset);
         let flying = flying.get(&(ledger, holding.asset)).copied().unwrap_or_default();
         Balance {
-            account,
+            account: account.clone(),
             number: None,
             asset: Some(symbol),
             available: Some(holding.available.decimal(precision)),
             frozen: Some(holding.frozen.decimal(precision)),
             in_flight: Some(Amount(flying).decimal(precision)),
-            status: holding.status.name(),
+            status: holding.status.name().to_owned(),
         }
     };
     holdings.into_iter().map(row).collect()

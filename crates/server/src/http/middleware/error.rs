@@ -58,7 +58,7 @@ pub struct Problem {
     pub approval_id: Option<String>,
     /// With `BREAKS_NOT_ACCEPTED`: what does not add up and was not accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub breaks: Option<Vec<crate::http::admin::conservation::Break>>,
+    pub breaks: Option<Vec<api::proof::Break>>,
 }
 
 impl Refusal {

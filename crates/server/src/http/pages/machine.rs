@@ -5,6 +5,7 @@ use crate::http::fan_out::fan_out;
 use crate::http::middleware::caller::RequirePageAccess;
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, silent};
+use api::health::{Alive, Health, ProviderHealth};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,53 +13,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use engine::ProviderCounts;
 use kernel::ids::ChainId;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-use utoipa::ToSchema;
-
-/// How the whole is, and each part by name.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Health {
-    /// `healthy`, `degraded` or `halted`.
-    #[schema(example = "healthy")]
-    pub status: &'static str,
-    /// The number of the halt that stands last in the journal, which a resume names; only while one
-    /// stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 3)]
-    pub halt: Option<u64>,
-    /// The relay's providers, as this process saw them last; only where it asks any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub providers: Option<ProviderHealth>,
-    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`, for the relay's providers `wrong chain`; by the part's name: `journal`, `keys`, `kafka`, `rpc`, `funding`, `spot`, …
-    #[serde(flatten)]
-    pub parts: BTreeMap<String, &'static str>,
-}
-
-/// How the providers of the relay's chain do.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ProviderHealth {
-    /// So many are named.
-    #[schema(example = 3)]
-    pub configured: usize,
-    /// So many of them show the chain that the store is bound to, and answer.
-    #[schema(example = 2)]
-    pub usable: usize,
-    /// So many of them show another chain: nothing that they say counts.
-    #[schema(example = 1)]
-    pub wrong_chain: usize,
-}
-
-/// Whether the process is up.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Alive {
-    /// `ok`, or why not.
-    #[schema(example = "ok")]
-    pub status: &'static str,
-}
 
 /// The longest that the journal is waited for.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -129,7 +87,12 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
         (None, true) => (StatusCode::OK, "healthy"),
         (None, false) => (StatusCode::OK, "degraded"),
     };
-    (code, Json(Health { status, halt, providers, parts })).into_response()
+    let parts = parts.into_iter().map(|(part, word)| (part, word.to_owned())).collect();
+    (code, Json(Health { status: status.to_owned(), halt, providers, parts })).into_response()
+}
+
+fn alive(status: &str) -> Json<Alive> {
+    Json(Alive { status: status.to_owned() })
 }
 
 /// 200 while the process turns.
@@ -138,7 +101,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     responses((status = 200, body = Alive, description = "It turns"))
 )]
 pub(super) async fn livez() -> Json<Alive> {
-    Json(Alive { status: "ok" })
+    alive("ok")
 }
 
 /// 200 while reads can be served, also under HALT, and this process can write.
@@ -158,10 +121,10 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
         match journal(&app).await.0 {
             NOT_WRITING => NOT_WRITING,
             UNAVAILABLE => "no journal",
-            _ => return Json(Alive { status: "ok" }).into_response(),
+            _ => return alive("ok").into_response(),
         }
     };
-    (StatusCode::SERVICE_UNAVAILABLE, Json(Alive { status })).into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, alive(status)).into_response()
 }
 
 /// Measurements for Prometheus.

@@ -12,8 +12,6 @@ use serde_json::{Value, from_value, json};
 use server::auth::Scope;
 use server::http::account_transfers;
 use server::http::admin;
-use server::http::admin::backup;
-use server::http::balances::accounts;
 use server::http::middleware::error::status;
 use server::http::pages::openapi::description;
 use server::http::relay;
@@ -116,12 +114,12 @@ const FORMS: &[(&str, Read)] = &[
     ("CreateV2", reads::<v2::CreateV2>),
     ("CreateRelayTransfer", reads::<relay::request::CreateRelayTransfer>),
     ("CreateRelayTransfers", reads::<relay::batch::CreateRelayTransfers>),
-    ("Movement", reads::<admin::external_movement::Movement>),
-    ("NumberedMovement", reads::<admin::numbered_movements::NumberedMovement>),
+    ("Movement", reads::<api::movements::Movement>),
+    ("NumberedMovement", reads::<api::movements::NumberedMovement>),
     ("OpenNumberedAccount", reads::<admin::numbered_accounts::OpenNumberedAccount>),
     ("SetNumberedStatus", reads::<admin::numbered_accounts::SetNumberedStatus>),
-    ("NewBackup", reads::<backup::NewBackup>),
-    ("SetStatus", reads::<accounts::SetStatus>),
+    ("NewBackup", reads::<api::backup::NewBackup>),
+    ("SetStatus", reads::<api::accounts::SetStatus>),
     ("ReasonBody", reads::<admin::admin_response::ReasonBody>),
     ("Resolve", reads::<admin::transfer_actions::Resolve>),
     ("NewTransferNote", reads::<admin::transfer_actions::NewTransferNote>),
@@ -267,8 +265,8 @@ fn the_codes_of_an_answer_have_its_status() {
 /// Forms are listed by name alone: of two with one name the description would keep either.
 #[test]
 fn no_two_forms_share_a_name() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http");
-    let mut folders = vec![folder];
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = ["src/http", "../api/src"].map(|folder| own.join(folder)).to_vec();
     let mut names = BTreeSet::new();
     while let Some(folder) = folders.pop() {
         for file in std::fs::read_dir(folder).unwrap() {

@@ -1,0 +1,94 @@
+//! Accounts, for operators, and a user's own balances.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A page of accounts, by user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Accounts {
+    /// One row for each user, account type and asset.
+    pub accounts: Vec<AccountRow>,
+    /// There are more: ask with `after` set to this.
+    pub next: Option<u64>,
+    /// Ledgers that did not answer: nothing of them is in this page.
+    #[serde(default)]
+    #[schema(required, example = json!([]))]
+    pub silent: Vec<Silent>,
+}
+
+/// A ledger that did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct Silent {
+    /// The account type.
+    pub account: String,
+    /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that shows no accounts (the
+    /// simple form).
+    #[schema(example = "UNREACHABLE")]
+    pub why: String,
+}
+
+/// One asset of one account, in the asset's unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AccountRow {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: String,
+    /// The asset's symbol.
+    pub asset: String,
+    /// What may be used.
+    pub available: String,
+    /// What is held.
+    pub frozen: String,
+    /// `ACTIVE`, `FROZEN` or `DISABLED`.
+    #[schema(example = "ACTIVE")]
+    pub status: String,
+}
+
+/// What an account becomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetStatus {
+    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
+    #[schema(pattern = "^(ACTIVE|FROZEN|DISABLED)$", example = "FROZEN")]
+    pub status: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "court order 12")]
+    pub reason: String,
+}
+
+/// What an account became.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusSet {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: String,
+    /// The status now.
+    #[schema(example = "FROZEN")]
+    pub status: String,
+}
+
+/// One asset of one account. Amounts are in the asset's unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Balance {
+    /// The account type; `ACCOUNT` of an account with a number.
+    pub account: String,
+    /// The number of the account, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ACC-4001-1")]
+    pub number: Option<String>,
+    /// The asset's symbol; none where the ledger does not answer.
+    pub asset: Option<String>,
+    /// What may be used.
+    pub available: Option<String>,
+    /// What is held for withdrawals under way.
+    pub frozen: Option<String>,
+    /// What was withdrawn from here and has neither arrived nor come back, without what is still
+    /// in `frozen`.
+    pub in_flight: Option<String>,
+    /// `ACTIVE`, `FROZEN`, `DISABLED` (`CLOSED` of an account with a number); `UNAVAILABLE` where the
+    /// ledger does not answer.
+    #[schema(example = "ACTIVE")]
+    pub status: String,
+}

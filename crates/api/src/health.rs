@@ -1,0 +1,46 @@
+//! How the server is, for machines.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// How the whole is, and each part by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// `healthy`, `degraded` or `halted`.
+    #[schema(example = "healthy")]
+    pub status: String,
+    /// The number of the halt that stands last in the journal, which a resume names; only while one
+    /// stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 3)]
+    pub halt: Option<u64>,
+    /// The relay's providers, as this process saw them last; only where it asks any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub providers: Option<ProviderHealth>,
+    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`, for the relay's providers `wrong chain`; by the part's name: `journal`, `keys`, `kafka`, `rpc`, `funding`, `spot`, …
+    #[serde(flatten)]
+    pub parts: BTreeMap<String, String>,
+}
+
+/// How the providers of the relay's chain do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProviderHealth {
+    /// So many are named.
+    #[schema(example = 3)]
+    pub configured: usize,
+    /// So many of them show the chain that the store is bound to, and answer.
+    #[schema(example = 2)]
+    pub usable: usize,
+    /// So many of them show another chain: nothing that they say counts.
+    #[schema(example = 1)]
+    pub wrong_chain: usize,
+}
+
+/// Whether the process is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Alive {
+    /// `ok`, or why not.
+    #[schema(example = "ok")]
+    pub status: String,
+}

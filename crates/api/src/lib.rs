@@ -1,0 +1,10 @@
+//! The bodies of the HTTP API, once for both sides: the server writes what the client reads, and the API's description is
+//! made of the same types. Fields that a newer server adds are passed over by an older client; a field that an older server
+//! does not send has a default.
+
+pub mod accounts;
+pub mod audit;
+pub mod backup;
+pub mod health;
+pub mod movements;
+pub mod proof;

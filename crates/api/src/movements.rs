@@ -1,0 +1,86 @@
+//! External money in and out of accounts, as operators book it.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// External money in or out of a Funding account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Movement {
+    /// Whose account.
+    #[schema(example = 4001)]
+    pub user_id: u64,
+    /// The asset's symbol.
+    #[schema(example = "USDT")]
+    pub asset: String,
+    /// A plain positive decimal in the asset's unit.
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
+    pub amount: String,
+    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind: the key.
+    #[serde(rename = "ref")]
+    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-7")]
+    pub reference: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "wire received")]
+    pub reason: String,
+}
+
+/// What was booked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Booked {
+    /// The ledger's number of it.
+    pub operation_id: u64,
+    /// Whose account.
+    pub user_id: u64,
+    /// The asset's symbol.
+    pub asset: String,
+    /// In the asset's unit.
+    pub amount: String,
+    /// What the account had available right after it.
+    pub available: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
+/// External money in or out of an account of the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumberedMovement {
+    /// The currency of the account: the symbol of its asset.
+    #[schema(example = "USDT")]
+    pub currency: String,
+    /// A plain positive decimal in the asset's unit.
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
+    pub amount: String,
+    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind, also among the
+    /// deposits and withdrawals of users: the key.
+    #[serde(rename = "ref")]
+    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-8")]
+    pub reference: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "wire received")]
+    pub reason: String,
+}
+
+/// What was booked on an account of the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BookedNumbered {
+    /// The ledger's number of the movement.
+    pub operation_id: u64,
+    /// The number of the account that changed.
+    #[schema(example = "ACC-4001-1")]
+    pub number: String,
+    /// The user who may move its money.
+    #[schema(example = 4001)]
+    pub owner: u64,
+    /// The symbol of the asset that it holds.
+    #[schema(example = "USDT")]
+    pub currency: String,
+    /// What was moved, in the asset's unit.
+    pub amount: String,
+    /// What the account held right after it.
+    #[schema(example = "1000.000000")]
+    pub balance: String,
+    /// When it was booked, RFC 3339.
+    pub created_at: String,
+}
