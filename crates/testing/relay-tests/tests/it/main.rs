@@ -25,6 +25,8 @@ mod seeds;
 #[cfg(test)]
 mod stranger;
 #[cfg(test)]
+mod workers;
+#[cfg(test)]
 mod wrong;
 
 /// A number that a campaign gives: `cargo xtask campaign near`.
