@@ -1,6 +1,6 @@
 //! Campaigns: what takes too long for every change. Drawn bytes at everything that reads bytes, changed
-//! code that some test must notice, faults on PostgreSQL for as long as they last elsewhere, and the local
-//! chain's gas beside NEAR's own virtual machine.
+//! code that some test must notice, faults on PostgreSQL for as long as they last elsewhere, the relay's flow over the
+//! local chain, and that chain's gas beside NEAR's own virtual machine.
 
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -27,6 +27,16 @@ pub(crate) enum Campaign {
     /// The token on the local chain and on NEAR's own virtual machine: results, storage, gas, and what the
     /// relay attaches. Builds the machine first: ten minutes, two gigabytes.
     Gas,
+    /// The relay with its real adapter over the local chain: each case fused and plain with each thing that goes wrong in
+    /// it, each crash, and cases drawn from seeds. A quarter of an hour on two cores.
+    Near {
+        /// So many seeds are drawn.
+        #[arg(long, default_value_t = 400)]
+        seeds: u64,
+        /// This seed alone, which a run before named.
+        #[arg(long, conflicts_with = "seeds")]
+        seed: Option<u64>,
+    },
     /// Changed code that no test notices: `cargo xtask campaign mutants --part check`.
     Mutants {
         /// One of the parts alone; without it all, one after the other.
@@ -97,6 +107,7 @@ pub(crate) fn run(campaign: &Campaign) -> Outcome {
         Campaign::Fuzz { minutes, target, seed } => fuzz(*minutes, target.as_deref(), *seed),
         Campaign::Faults => faults(),
         Campaign::Gas => gas::run(),
+        Campaign::Near { seeds, seed } => near(*seeds, *seed),
         Campaign::Mutants { part, args } => mutants(part.as_deref(), args),
     }
 }
@@ -121,6 +132,18 @@ fn faults() -> Outcome {
     let mut cargo = run::cargo(&["test", "--locked", "--test", "it"]);
     cargo.args(["--package", tree::tests_of("engine")]);
     cargo.args(["postgres::", "--", "--test-threads", "1"]).env("FULL_LENGTHS", "1");
+    run::must(cargo)
+}
+
+fn near(seeds: u64, seed: Option<u64>) -> Outcome {
+    let mut cargo = run::cargo(&["test", "--locked", "--test", "it", "--package", "relay-tests"]);
+    match seed {
+        Some(seed) => {
+            cargo.args(["a_seed_that_is_named", "--", "--nocapture"]);
+            cargo.env("NEAR_SEED", seed.to_string())
+        }
+        None => cargo.env("NEAR_SEEDS", seeds.to_string()),
+    };
     run::must(cargo)
 }
 

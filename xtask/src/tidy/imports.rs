@@ -23,11 +23,12 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 20] = [
+const TABLE: [Row; 21] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
     Row { name: "engine-tests", normal: Only(&[]),                                                               dev: Only(&["engine", "flows", "futures-util", "kernel", "ledgers", "links", "rusqlite", "rustls", "serde_json", "sim", "store", "tempfile", "testbed", "tokio"]) },
+    Row { name: "relay-tests", normal: Only(&[]),                                                                dev: Only(&["devnet", "expect-test", "flows", "kernel", "links", "sim", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["flows", "sim", "tempfile", "testbed", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "links",   normal: Only(&["kernel", "flows", "argon2", "base64", "borsh", "bs58", "chacha20poly1305", "ed25519-dalek", "futures-util", "getrandom", "rdkafka", "reqwest", "rusqlite", "rustls", "rustls-platform-verifier", "serde", "serde_json", "sha2", "tokio", "tracing", "uuid", "zeroize"]), dev: Only(&["devnet", "sim", "tempfile", "testbed", "tokio"]) },
@@ -51,7 +52,8 @@ const TABLE: [Row; 20] = [
 const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
 
 /// Crates that nobody imports: tools, not parts.
-const LEAVES: [&str; 6] = ["attack", "crash", "engine-tests", "gas", "xtask", "bench-"];
+const LEAVES: [&str; 7] =
+    ["attack", "crash", "engine-tests", "relay-tests", "gas", "xtask", "bench-"];
 
 /// Holds all manifests, the workspace's among them, against the table.
 pub(super) fn check(pages: &[Page]) -> Vec<Fault> {

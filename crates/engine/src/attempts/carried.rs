@@ -54,6 +54,11 @@ impl Carried {
         claimed
     }
 
+    /// Another worker may have written it: what is known of it here counts no more.
+    fn is_doubted(&mut self) {
+        (self.taken, self.last) = (false, None);
+    }
+
     /// Whether its newest form is sent now.
     pub(crate) fn sends(&self, now: Millis) -> bool {
         let repeatable = self.attempt.forms.last().is_some_and(|form| form.repeatable);
@@ -76,6 +81,8 @@ struct AttemptHeap {
     heap: BTreeMap<(Millis, u64), Carried>,
     /// Those in hands that are to be looked at again at once.
     poked: BTreeSet<AttemptId>,
+    /// Those in hands that another worker may have moved.
+    doubted: BTreeSet<AttemptId>,
     next: u64,
 }
 
@@ -101,9 +108,12 @@ impl CarriedAttempts {
     }
 
     /// Puts one back that a prover had, to be looked at then.
-    pub(crate) fn keep(&self, carried: Carried, due: Millis) {
+    pub(crate) fn keep(&self, mut carried: Carried, due: Millis) {
         {
             let inner = &mut *self.inner();
+            if inner.doubted.remove(&carried.attempt.id) {
+                carried.is_doubted();
+            }
             let due = if inner.poked.remove(&carried.attempt.id) { 0 } else { due };
             inner.next = inner.next.saturating_add(1);
             inner.heap.insert((due, inner.next), carried);
@@ -116,6 +126,19 @@ impl CarriedAttempts {
         let mut inner = self.inner();
         inner.ids.remove(&id);
         inner.poked.remove(&id);
+        inner.doubted.remove(&id);
+    }
+
+    /// The lease had run out: another worker may have moved any of them, and each is taken up anew at its next look.
+    /// That its forms are not found would else be asked for ever, of an attempt that another form ended.
+    pub(crate) fn doubt_all(&self) {
+        let inner = &mut *self.inner();
+        let mut in_hands = inner.ids.clone();
+        for carried in inner.heap.values_mut() {
+            in_hands.remove(&carried.attempt.id);
+            carried.is_doubted();
+        }
+        inner.doubted.append(&mut in_hands);
     }
 
     /// Has one looked at now. False: it is not carried here.

@@ -78,6 +78,8 @@ impl Engine {
                         tracing::warn!(
                             "the lease had run out: others may have gone on with what was held here"
                         );
+                        let pools = self.attempts.pools();
+                        pools.for_each(|pool| pool.carried.doubt_all());
                         // a HALT that did not wait for this worker is read before its next call
                         self.catch_up().await;
                     }

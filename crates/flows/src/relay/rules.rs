@@ -8,8 +8,8 @@ use kernel::record::Facts;
 /// Flag: the token's contract has a storage balance for the receiver, in a final block; yes is
 /// remembered, since a balance is not taken away by others.
 pub const REGISTERED: &str = "receiver_registered";
-/// Flag: the chain has an account of that name, in a final block. One that does not exist cannot be
-/// registered.
+/// Flag: the chain has an account of that name, in a final block, or the token's contract knows it without one. Who is
+/// neither is not registered.
 pub const RECEIVER_EXISTS: &str = "receiver_exists";
 /// Number: how many registrations were tried for this transfer; the journal counts them.
 pub const ATTEMPTS: &str = "registration_attempts";

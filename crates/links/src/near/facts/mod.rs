@@ -98,20 +98,22 @@ impl NearFacts {
         Ok(registered)
     }
 
-    /// Whether a receiver exists. That it does not ends the transfer: as many providers as are needed say it
-    /// alike. That it does is remembered, since a transfer that waits for another one's registration comes
-    /// back again and again; should it be deleted meanwhile, its registration fails alone.
+    /// Whether a receiver exists: the chain has its account, or the token's contract knows it without one, as it does
+    /// implicit accounts that were never funded. That neither is so ends the transfer: as many providers as are needed
+    /// say both alike, since that it is not registered was one provider's word so far. That it has an account is
+    /// remembered, since a transfer that waits for another one's registration comes back again and again; should it be
+    /// deleted meanwhile, its registration fails alone.
     async fn exists(&self, record: &Record) -> Result<bool, Cause> {
         let (receiver, now) = (named(record)?, self.link.clock.ticks());
         let relay = &self.link.settings.account;
         if self.link.existing.knows(relay, receiver, now) {
             return Ok(true);
         }
-        let exists = self.link.rpc.agreed_absence(&account(receiver)).await?;
-        if exists {
+        if self.link.rpc.agreed_absence(&account(receiver)).await? {
             self.link.existing.learn(relay, receiver, now);
+            return Ok(true);
         }
-        Ok(exists)
+        self.is_registered(record).await
     }
 
     /// Whether receivers may be registered. Nothing is reserved for one that does not exist: a caller that

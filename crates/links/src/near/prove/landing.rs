@@ -6,6 +6,12 @@ use super::super::rpc::{
 use super::super::tx::{ReadTransaction, lane_of};
 use kernel::answer::Cause;
 
+/// The class of a cause: a provider shows a form in a block, and not all that it did is final yet.
+pub(super) const NOT_FINAL: &str = "NOT_FINAL";
+
+/// The stages of a transaction that a block has, before the last one.
+const IN_BLOCK: [&str; 4] = ["INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED"];
+
 /// What the providers say of all forms of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::near) enum Landing {
@@ -32,13 +38,17 @@ pub(in crate::near) fn landing(
     replies: Vec<Vec<Result<StatusReply, RpcFailure>>>,
 ) -> Landing {
     let mut landed: Option<(usize, Box<FinalTransaction>, usize)> = None;
-    let mut open = Cause::of("NOT_FOUND");
+    let (mut open, mut in_block) = (Cause::of("NOT_FOUND"), None);
     for (at, (form, replies)) in forms.iter().zip(replies).enumerate() {
         for reply in replies {
             let found = match reply {
                 Ok(StatusReply::Final(found)) => found,
+                Ok(StatusReply::Pending(stage)) if IN_BLOCK.contains(&&*stage) => {
+                    in_block = Some(Cause::because(NOT_FINAL, stage));
+                    continue;
+                }
                 Ok(StatusReply::Pending(stage)) => {
-                    open = Cause::because("NOT_FINAL", stage);
+                    open = Cause::because("NO_OUTCOME", stage);
                     continue;
                 }
                 Ok(StatusReply::NotFound) => continue,
@@ -71,7 +81,7 @@ pub(in crate::near) fn landing(
             let facts = format!("{count} of {needed} providers show {} as final", found.name());
             Landing::Open(Cause::because("FEW_PROVIDERS", facts))
         }
-        None => Landing::Nowhere(open),
+        None => Landing::Nowhere(in_block.unwrap_or(open)),
     }
 }
 
@@ -141,6 +151,15 @@ mod tests {
         }
         for replies in [vec![missing(), missing()], vec![silent(), missing()]] {
             assert!(matches!(of(replies.clone()), Landing::Nowhere(_)), "{replies:?}");
+        }
+        let pending = |stage: &str| Ok(StatusReply::Pending(stage.to_owned()));
+        for (replies, class) in [
+            (vec![pending("INCLUDED_FINAL"), missing()], NOT_FINAL),
+            (vec![pending("EXECUTED"), silent()], NOT_FINAL),
+            (vec![pending("INVALID_TX_ERROR"), missing()], "NO_OUTCOME"),
+        ] {
+            let Landing::Nowhere(cause) = of(replies.clone()) else { panic!("{replies:?}") };
+            assert_eq!(cause.class, class, "{replies:?}");
         }
         let second = vec![shown(2, ExecutionResult::Success)];
         let two = landing(1, &[form(1), form(2)], vec![vec![done()], second]);

@@ -28,6 +28,7 @@ use flows::relay::Act;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
 use kernel::ports::chain::{EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT, Proof};
+use landing::NOT_FINAL;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -103,6 +104,9 @@ impl NearLink {
                     Ok(proof) => return Ok(proof),
                     Err(cause) => format!("whether it spent it is not proven: {cause}").into(),
                 }
+            } else if cause.class == NOT_FINAL {
+                // its own transaction spent it, some blocks before all that it did is final
+                return Err(cause);
             } else {
                 self.spender(attempt, (&key, lock), &views).await
             };

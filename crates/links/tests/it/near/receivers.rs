@@ -42,6 +42,26 @@ pub(super) fn facts(gathered: &Gathered) -> &Facts {
     }
 }
 
+/// A receiver that the token knows and the chain has no account of: a provider that is behind says that it is not
+/// registered. Turns red where its word ends the transfer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_is_behind_ends_no_transfer() {
+    let world = World::new(2);
+    let port = world.port();
+    let source = port.facts(Allowed::everyone(Reservation::Own));
+    let late = ["late.devnet".parse().unwrap()];
+    world.devnet.register(&world.token, &late).unwrap();
+    let record = [world.record("late.devnet", 1)];
+    let replica = world.devnet.endpoint(1).unwrap();
+    replica.lag(20);
+    let may = source.facts("may register", &record).await;
+    assert!(matches!(may[0], Gathered::Unknown(_)), "{may:?}");
+    replica.lag(0);
+    let may = source.facts("may register", &record).await;
+    assert_eq!(facts(&may[0])[RECEIVER_EXISTS], Fact::Flag(true));
+    assert_eq!(facts(&may[0])[BUDGET], Fact::Flag(true), "a second deposit is given back");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receivers_are_asked_after_and_registered() {
     let world = World::new(2);
@@ -61,11 +81,12 @@ async fn receivers_are_asked_after_and_registered() {
     let exists: Vec<_> = may.iter().map(|one| facts(one)[RECEIVER_EXISTS].clone()).collect();
     assert_eq!(
         exists,
-        [false, true, false].map(Fact::Flag),
+        [true, true, false].map(Fact::Flag),
         "a token's books know r1, the chain does not"
     );
     let asked = limits.asked.lock().unwrap().clone();
-    assert_eq!(asked, [records[1].target().account.clone()], "nothing is reserved for the others");
+    let known: Vec<_> = records[..2].iter().map(|one| one.target().account.clone()).collect();
+    assert_eq!(asked, known, "nothing is reserved for one that does not exist");
     assert_eq!(facts(&may[1])[ATTEMPTS], Fact::Number(2));
     assert_eq!(facts(&may[1])[BUDGET], Fact::Flag(true));
     assert!(matches!(source.facts("another rule", &records).await[0], Gathered::Unknown(_)));

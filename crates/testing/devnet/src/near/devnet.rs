@@ -7,7 +7,7 @@ use super::{
         Chain, ROOT,
         events::TokenEvent,
         state::Account,
-        status::{Observed, reached},
+        status::{Observed, SpentNonce, reached},
     },
     faults::{Rule, Script},
     node::{self, Node},
@@ -214,6 +214,12 @@ impl Devnet {
     pub fn events(&self, contract: &AccountId) -> Vec<TokenEvent> {
         let chain = self.node.chain();
         chain.events(contract, chain.final_height(chain.height()))
+    }
+
+    /// The transactions of an account that final blocks have, in their order: each spent a nonce of a key.
+    pub fn spent_nonces(&self, account: &AccountId) -> Vec<SpentNonce> {
+        let chain = self.node.chain();
+        chain.spent_nonces(account, chain.final_height(chain.height()))
     }
 
     /// Calls a view method at the last final block.

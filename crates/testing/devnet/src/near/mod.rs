@@ -18,7 +18,7 @@ mod setup;
 mod wallet;
 
 pub use chain::events::{EventKind, TokenEvent};
-pub use chain::status::Observed;
+pub use chain::status::{Observed, SpentNonce};
 pub use contract::TOKEN_WASM;
 pub use devnet::{Devnet, Endpoint};
 pub use faults::{Fault, Rule};

@@ -157,6 +157,12 @@ impl Devnet {
         self.run(&self.root, token, vec![action]).map(drop)
     }
 
+    /// From now on every token refuses an account as one with a blocklist does: each transfer to it fails, and each
+    /// registration of it.
+    pub fn block_account(&self, account: &AccountId) {
+        self.node.chain().executor.blocklist.add(account.clone());
+    }
+
     /// The balance at the last final block; 0 for an account that is not registered.
     ///
     /// # Errors

@@ -5,6 +5,8 @@ mod accounts;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]
+mod blocklist;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod fault_sends;

@@ -11,6 +11,7 @@ mod foreign;
 mod keys;
 mod learned;
 mod node;
+mod played;
 mod port;
 mod proof;
 mod service;
@@ -20,6 +21,7 @@ mod transaction;
 pub use facts::{RelayFacts, account_exists};
 pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
 pub use learned::{FactLog, LinkedFacts};
+pub use played::PlayedChain;
 pub use port::SimPort;
 pub use service::{
     ChainFlow, ChainProcess, ChainService, ChainWrap, FactsOf, JournalWrap, LinkedChain,

@@ -2,7 +2,8 @@
 //! after another over it.
 
 use super::learned::LinkedFacts;
-use super::{FactLog, FaultyChain, RelayFacts, SimChain, SimPort};
+use super::played::PlayedChain;
+use super::{FactLog, FaultyChain, RelayFacts, SimChain};
 use crate::service::{self, quiet_settings, refused};
 use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
@@ -29,18 +30,18 @@ pub type FactsOf = Arc<dyn Fn(Arc<dyn Journal>) -> Arc<dyn FactSource> + Send + 
 
 /// A flow that sends, and the world that it is played in.
 #[derive(Clone)]
-pub struct ChainFlow {
+pub struct ChainFlow<C = SimChain> {
     /// Its name, as it is stored.
     pub flow: &'static str,
     /// What it learns for its decisions and questions.
     pub facts: FactsOf,
     /// The chain of every transfer's source.
-    pub chain: SimChain,
+    pub chain: C,
     /// The chains beside that one.
-    pub others: Vec<SimChain>,
+    pub others: Vec<C>,
 }
 
-impl fmt::Debug for ChainFlow {
+impl<C> fmt::Debug for ChainFlow<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainFlow").field("flow", &self.flow).finish_non_exhaustive()
     }
@@ -57,23 +58,22 @@ impl ChainFlow {
 
 /// A chain, and the link that each process reaches it through.
 #[derive(Debug, Clone)]
-pub struct LinkedChain {
+pub struct LinkedChain<C = SimChain> {
     /// The chain, which knows nothing of processes.
-    pub chain: SimChain,
+    pub chain: C,
     /// How a process reaches it, and what goes wrong there.
     pub link: Arc<FaultyChain>,
 }
 
-impl LinkedChain {
-    fn new(sim: &Sim, chain: SimChain, flows: &Arc<Flows>) -> Self {
-        let port = Arc::new(SimPort::new(chain.clone(), flows.clone()));
-        let link = Arc::new(FaultyChain::new(port, sim.crash()));
+impl<C: PlayedChain> LinkedChain<C> {
+    fn new(sim: &Sim, chain: C, flows: &Arc<Flows>) -> Self {
+        let link = Arc::new(FaultyChain::new(chain.adapter(flows), sim.crash()));
         Self { chain, link }
     }
 }
 
 /// What outlives each process of a service that sends.
-pub struct ChainService {
+pub struct ChainService<C = SimChain> {
     /// Time, and the tasks of every process.
     pub sim: Sim,
     /// The tables of every flow that is known.
@@ -87,11 +87,11 @@ pub struct ChainService {
     /// What its processes learnt.
     pub learned: FactLog,
     /// The chain of every transfer's source, which knows nothing of processes.
-    pub chain: SimChain,
+    pub chain: C,
     /// The link that each process reaches it through.
     pub link: Arc<FaultyChain>,
     /// The other chains of the flow.
-    pub others: Vec<LinkedChain>,
+    pub others: Vec<LinkedChain<C>>,
     /// Around the port of each process.
     pub around_chain: ChainWrap,
     /// Around the journal of each process.
@@ -100,7 +100,7 @@ pub struct ChainService {
     lives: u64,
 }
 
-impl fmt::Debug for ChainService {
+impl<C> fmt::Debug for ChainService<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainService").field("sim", &self.sim).finish_non_exhaustive()
     }
@@ -142,9 +142,11 @@ impl ChainService {
     pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, chain: SimChain) -> Self {
         Self::of(sim, flows, site, ChainFlow::relay(chain))
     }
+}
 
+impl<C: PlayedChain> ChainService<C> {
     /// A service of a flow without a process.
-    pub fn of(sim: Sim, flows: Arc<Flows>, site: Site, played: ChainFlow) -> Self {
+    pub fn of(sim: Sim, flows: Arc<Flows>, site: Site, played: ChainFlow<C>) -> Self {
         let ChainFlow { flow, facts, chain, others } = played;
         let settings = quiet_settings(5_000);
         let LinkedChain { chain, link } = LinkedChain::new(&sim, chain, &flows);
@@ -170,7 +172,7 @@ impl ChainService {
     }
 
     /// Every chain with its link, the source's first.
-    pub fn linked(&self) -> Vec<LinkedChain> {
+    pub fn linked(&self) -> Vec<LinkedChain<C>> {
         let first = LinkedChain { chain: self.chain.clone(), link: self.link.clone() };
         std::iter::once(first).chain(self.others.iter().cloned()).collect()
     }
@@ -192,7 +194,7 @@ impl ChainService {
         let mut ports: Vec<Arc<dyn Chain>> = Vec::new();
         for LinkedChain { chain, link } in self.linked() {
             // each process has an adapter of its own
-            link.swap(Arc::new(SimPort::new(chain, self.flows.clone())));
+            link.swap(chain.adapter(&self.flows));
             ports.push(link);
         }
         let parts = self.parts(&self.sim, &opened, ports, self.lives);
@@ -222,7 +224,7 @@ impl ChainService {
     }
 }
 
-impl Drop for ChainService {
+impl<C> Drop for ChainService<C> {
     fn drop(&mut self) {
         // the tasks hold the clock that holds them
         self.sim.revive();

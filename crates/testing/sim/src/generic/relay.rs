@@ -21,7 +21,7 @@ use std::sync::Arc;
 const TRIES: u32 = 3_000;
 
 /// The chain of the relay.
-const NEAR: ChainId = ChainId(20);
+pub const NEAR: ChainId = ChainId(20);
 
 /// Transfers that are opened together. The names of their receivers say what each is: a `new…` one does not hold the
 /// token yet, a `ghost…` does not exist, a `…bad…` one spoils its transaction, a `new…` one that of its registration.
@@ -63,32 +63,18 @@ const RECEIVERS: [&str; 11] = [
 /// A drawn case has at most so many transfers: more than an attempt, and than all lanes together.
 const MOST: u64 = 12;
 
-impl RelayCase {
-    /// Some transfers, now and then several to one receiver.
-    pub(super) fn drawn(draws: &mut SplitMix) -> Self {
-        let many = within(draws, 1, MOST);
-        let receivers = (0..many).filter_map(|_| one_of(draws, &RECEIVERS)).collect();
-        Self { name: "drawn", receivers: Cow::Owned(receivers) }
-    }
-}
-
-fn spoils(receiver: &str) -> bool {
-    receiver.contains("bad")
-}
-
-fn exists(receiver: &str) -> bool {
-    !receiver.starts_with("ghost")
-}
-
 /// The state that a transfer to it ends in.
 fn end(receiver: &str) -> &'static str {
-    if exists(receiver) && !spoils(receiver) { "COMPLETED" } else { "FAILED" }
+    let paid = RelayCase::exists(receiver) && !RelayCase::spoils(receiver);
+    if paid { "COMPLETED" } else { "FAILED" }
 }
 
 /// The relay on one sort of chain.
 pub type RelayTrial = ChainTrial<RelayCase>;
 
 impl ChainCase for RelayCase {
+    type Chain = SimChain;
+
     fn all() -> Vec<Self> {
         CASES.to_vec()
     }
@@ -104,10 +90,10 @@ impl ChainCase for RelayCase {
     fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
         let chain = SimChain::new(ChainRules { id: NEAR, ..rules }, clock, seed);
         for receiver in &*self.receivers {
-            if exists(receiver) && !receiver.starts_with("new") {
+            if Self::holds_token(receiver) {
                 chain.register(receiver);
             }
-            if spoils(receiver) {
+            if Self::spoils(receiver) {
                 chain.spoil(receiver);
             }
         }
@@ -115,18 +101,50 @@ impl ChainCase for RelayCase {
     }
 
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
-        let series = at.series;
-        let asks = (0_u128..).zip(&*self.receivers).map(|(n, receiver)| {
-            let terms = relay_terms(NEAR, receiver, 100 + n, &format!("case-{n}.{series}"));
-            ask(at.clone(), terms)
-        });
-        let all = join(asks.map(Box::pin).collect::<Vec<_>>());
-        Box::pin(async move { all.await.into_iter().collect() })
+        let terms = self.terms(at.series);
+        Box::pin(insist_on(at, terms))
     }
 
     fn faults(&self, chains: &[SimChain], ended: &[Record], _: Harm) -> Vec<String> {
+        self.wrongly_paid(&chains.iter().flat_map(SimChain::paid).collect(), ended)
+    }
+}
+
+impl RelayCase {
+    /// Some transfers, now and then several to one receiver.
+    pub fn drawn(draws: &mut SplitMix) -> Self {
+        let many = within(draws, 1, MOST);
+        let receivers = (0..many).filter_map(|_| one_of(draws, &RECEIVERS)).collect();
+        Self { name: "drawn", receivers: Cow::Owned(receivers) }
+    }
+
+    /// The terms of each transfer, of the case that is the so many-th on its journal.
+    pub fn terms(&self, series: usize) -> Vec<Terms> {
+        let each = (0_u128..).zip(&*self.receivers);
+        let terms = |(n, receiver): (u128, &&str)| {
+            relay_terms(NEAR, receiver, 100 + n, &format!("case-{n}.{series}"))
+        };
+        each.map(terms).collect()
+    }
+
+    /// Whether the chain has an account of that receiver.
+    pub fn exists(receiver: &str) -> bool {
+        !receiver.starts_with("ghost")
+    }
+
+    /// Whether it holds the token before the case begins.
+    pub fn holds_token(receiver: &str) -> bool {
+        Self::exists(receiver) && !receiver.starts_with("new")
+    }
+
+    /// Whether each transaction fails that pays or registers it.
+    pub fn spoils(receiver: &str) -> bool {
+        receiver.contains("bad")
+    }
+
+    /// What is wrong with these payments: each transfer is paid once where it is COMPLETED, and never otherwise.
+    pub fn wrongly_paid(&self, paid: &BTreeMap<Id, Vec<Paid>>, ended: &[Record]) -> Vec<String> {
         let (flows, mut faults) = (flows::registry(), Vec::new());
-        let paid: BTreeMap<Id, Vec<Paid>> = chains.iter().flat_map(SimChain::paid).collect();
         for (record, receiver) in ended.iter().zip(&*self.receivers) {
             let state = flows.table(record.flow).state(record.head.state).name;
             let times = paid.get(&record.id).map_or(0, Vec::len);
@@ -139,6 +157,15 @@ impl ChainCase for RelayCase {
         faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
         faults
     }
+}
+
+/// Creates these transfers, each with its key, and asks until all ended.
+///
+/// # Errors
+/// Why one of them does not.
+pub async fn insist_on(at: ChainClient, all: Vec<Terms>) -> Result<Vec<Record>, String> {
+    let asks = all.into_iter().map(|terms| Box::pin(ask(at.clone(), terms)));
+    join(asks.collect()).await.into_iter().collect()
 }
 
 /// Creates a transfer with its key and asks until it ended.

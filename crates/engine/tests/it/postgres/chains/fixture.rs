@@ -153,7 +153,7 @@ impl ChainWorkers {
     }
 
     /// What the clients at a worker see, until every transfer of the case ended.
-    async fn insists<C: ChainCase>(
+    async fn insists<C: ChainCase<Chain = SimChain>>(
         &self,
         case: &C,
         worker: &Worker,
@@ -166,7 +166,7 @@ impl ChainWorkers {
     }
 
     /// Plays a case with two workers. The first worker to reach the point dies.
-    pub(super) async fn play<C: ChainCase>(
+    pub(super) async fn play<C: ChainCase<Chain = SimChain>>(
         &mut self,
         case: &C,
         point: &ChainDeathPoint,
@@ -193,7 +193,7 @@ impl ChainWorkers {
     }
 
     /// Clients insist at both workers until one of these dies or every transfer ended. True where one died.
-    async fn dies_at<C: ChainCase>(&self, case: &C, point: &ChainDeathPoint) -> bool {
+    async fn dies_at<C: ChainCase<Chain = SimChain>>(&self, case: &C, point: &ChainDeathPoint) -> bool {
         let (fell, next) = (&self.site.fell, &self.next);
         let [one, other] = self.workers.as_slice() else { panic!("two workers") };
         // the death of the case before may have been seen without its ring
@@ -213,7 +213,7 @@ impl ChainWorkers {
     }
 
     /// Everything that is wrong with how the transfers ended, and with what the database has of all cases.
-    async fn faults<C: ChainCase>(
+    async fn faults<C: ChainCase<Chain = SimChain>>(
         &self,
         case: &C,
         chains: &[SimChain],

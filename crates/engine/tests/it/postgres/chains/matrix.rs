@@ -4,7 +4,7 @@ use super::fixture::{ChainPlayed, ChainWorkers, ChainWraps};
 use crate::postgres::fixture::quick;
 use engine::Settings;
 use futures_util::stream::{self, StreamExt as _};
-use sim::chain::ChainRules;
+use sim::chain::{ChainRules, SimChain};
 use sim::generic::chain::{ChainCase, ChainDeathPoint, ChainTrial, cases_of_rows, unplayed_rows};
 use sim::wrong;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ fn settings(fuse: bool) -> Settings {
     Settings { lease_ms: 400, scan_interval_ms: 150, ..quick(fuse) }
 }
 
-impl<C: ChainCase> ChainPage<C> {
+impl<C: ChainCase<Chain = SimChain>> ChainPage<C> {
     /// Computed by the same matrix on the simulated journal, the page has every row of its table.
     pub(super) const fn new(flow: &'static str, page: &'static str, rules: ChainRules) -> Self {
         Self { flow, page, rules, cases: PhantomData }

@@ -4,9 +4,11 @@ use super::{
     Chain,
     receipt::{Executed, ReceiptRecord},
 };
+use near_crypto::PublicKey;
 use near_primitives::{
     hash::CryptoHash,
     transaction::SignedTransaction,
+    types::AccountId,
     views::{
         ExecutionOutcomeWithIdView, ExecutionStatusView, FinalExecutionOutcomeView,
         FinalExecutionOutcomeViewEnum, FinalExecutionOutcomeWithReceiptView, FinalExecutionStatus,
@@ -26,6 +28,15 @@ pub(crate) struct TransactionRecord {
 pub struct Observed {
     pub status: TxExecutionStatus,
     pub outcome: FinalExecutionOutcomeView,
+}
+
+/// A nonce that a final block spent, and the transaction that did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpentNonce {
+    pub key: PublicKey,
+    pub nonce: u64,
+    pub hash: CryptoHash,
+    pub height: u64,
 }
 
 /// All receipts of a transaction that exist at a height, with what is known of each.
@@ -59,6 +70,21 @@ fn executed_by(record: &ReceiptRecord, seen: u64) -> Option<&Executed> {
 impl Chain {
     pub(crate) fn transaction(&self, hash: &CryptoHash, seen: u64) -> Option<&TransactionRecord> {
         self.transactions.get(hash).filter(|record| record.executed.height <= seen)
+    }
+
+    /// The transactions of an account in blocks up to a height, in their order.
+    pub(crate) fn spent_nonces(&self, account: &AccountId, up_to: u64) -> Vec<SpentNonce> {
+        let blocks = self.blocks.iter().take_while(|block| block.height <= up_to);
+        let records = blocks.flat_map(|block| &block.transactions);
+        let records = records.filter_map(|hash| self.transactions.get(hash));
+        let own = records.filter(|record| record.signed.transaction.signer_id() == account);
+        own.map(|record| SpentNonce {
+            key: record.signed.transaction.public_key().clone(),
+            nonce: record.signed.transaction.nonce().nonce(),
+            hash: record.signed.get_hash(),
+            height: record.executed.height,
+        })
+        .collect()
     }
 
     /// What a node with this head answers, or nothing if no block that it has holds the transaction.

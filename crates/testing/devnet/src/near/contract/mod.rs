@@ -3,11 +3,13 @@
 //! Both work on one [`session::Session`], so that a call sees the same storage, the same prices and the
 //! same rules whichever of them runs.
 
+mod blocklist;
 mod native;
 pub(crate) mod session;
 mod wasm;
 
 use super::{chain::state::Code, options::Execution};
+use blocklist::Blocklist;
 use near_primitives::{
     errors::{CompilationError, FunctionCallError},
     hash::CryptoHash,
@@ -22,12 +24,15 @@ pub(crate) struct Executor {
     execution: Execution,
     token: CryptoHash,
     interpreter: wasm::Interpreter,
+    /// Stands before the contract, whichever of both executes it.
+    pub(crate) blocklist: Blocklist,
 }
 
 impl Executor {
     pub(crate) fn new(execution: Execution) -> Self {
         let token = CryptoHash::hash_bytes(TOKEN_WASM);
-        Self { execution, token, interpreter: wasm::Interpreter::new() }
+        let interpreter = wasm::Interpreter::new();
+        Self { execution, token, interpreter, blocklist: Blocklist::default() }
     }
 
     /// Runs the method; what the session holds afterwards counts only if this succeeds.
@@ -40,7 +45,8 @@ impl Executor {
         let mut session = session;
         let prepaid = session.gas;
         let loaded = session.load(code.bytes.len());
-        if let Err(stop) = loaded {
+        let admitted = loaded.and_then(|()| self.blocklist.admits(method, &session));
+        if let Err(stop) = admitted {
             return (session, Err(stop.into()));
         }
         let (mut session, done) = match self.execution {

@@ -145,11 +145,13 @@ impl EndpointState {
             return Some(if matches!(lie, Some(Fault::Silent)) { silenced(view) } else { view });
         };
         let real = chain.observe(&request.hash, chain.height(), false);
+        let last = chain.block(chain.final_height(seen)).map(|block| block.hash);
         drop(chain);
         let real = real.and_then(TxStatusView::into_outcome);
         let outcome = real.or_else(|| {
             let bytes = request.signed.as_deref().cloned();
-            self.node.withheld_transaction(&request.hash).or(bytes).map(invented)
+            let known = self.node.withheld_transaction(&request.hash).or(bytes)?;
+            Some(invented(known, last.unwrap_or_default()))
         })?;
         let mut outcome = FinalExecutionOutcomeView { status: status.clone(), ..outcome };
         // the receipt that has the actions says the same: a lie that contradicts itself is seen through at once
@@ -180,28 +182,29 @@ fn silenced(mut view: TxStatusView) -> TxStatusView {
     view
 }
 
-/// The outcome of a transaction that no block holds, for a lie about it.
-fn invented(signed: SignedTransaction) -> FinalExecutionOutcomeView {
+/// The outcome of a transaction that no block holds, for a lie about it: as if this block had executed its receipt.
+fn invented(signed: SignedTransaction, block_hash: CryptoHash) -> FinalExecutionOutcomeView {
     let hash = signed.get_hash();
-    let outcome = ExecutionOutcomeView {
+    let outcome = |status| ExecutionOutcomeView {
         logs: Vec::new(),
         receipt_ids: vec![hash],
         gas_burnt: near_primitives::types::Gas::ZERO,
         tokens_burnt: near_primitives::types::Balance::ZERO,
         executor_id: signed.transaction.signer_id().clone(),
-        status: ExecutionStatusView::SuccessReceiptId(hash),
+        status,
         metadata: ExecutionMetadataView { version: 1, gas_profile: None },
+    };
+    let shown = |status| ExecutionOutcomeWithIdView {
+        proof: Vec::new(),
+        block_hash,
+        id: hash,
+        outcome: outcome(status),
     };
     FinalExecutionOutcomeView {
         status: FinalExecutionStatus::NotStarted,
-        transaction: signed.into(),
-        transaction_outcome: ExecutionOutcomeWithIdView {
-            proof: Vec::new(),
-            block_hash: hash,
-            id: hash,
-            outcome,
-        },
-        receipts_outcome: Vec::new(),
+        transaction_outcome: shown(ExecutionStatusView::SuccessReceiptId(hash)),
+        receipts_outcome: vec![shown(ExecutionStatusView::SuccessValue(Vec::new()))],
+        transaction: signed.clone().into(),
     }
 }
 

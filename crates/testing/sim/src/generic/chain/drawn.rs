@@ -37,9 +37,12 @@ pub(crate) enum DrawnCase {
 
 /// How a drawn case is played.
 #[derive(Debug, Clone)]
-pub(crate) enum ChainPlay {
+pub enum ChainPlay {
+    /// By one process after another.
     Processes {
+        /// Whether it is played fused.
         fuse: bool,
+        /// What may go wrong with writes.
         faults: Vec<Fault>,
         /// What may go wrong with calls of chains, and with what is learnt.
         troubles: Vec<ChainTrouble>,
@@ -90,16 +93,7 @@ impl ChainRun {
             DrawnCase::Swaps(SwapCase::drawn(&mut draws))
         };
         let rules = rules(&mut draws);
-        let play = if draws.once_in(1, 4) {
-            ChainPlay::Workers(workers(&mut draws))
-        } else {
-            ChainPlay::Processes {
-                fuse: draws.once_in(2, 3),
-                faults: swarm(&mut draws, &Fault::ALL),
-                troubles: swarm(&mut draws, &TROUBLES),
-                disturbances: within(&mut draws, 0, DISTURBANCES),
-            }
-        };
+        let play = ChainPlay::drawn(&mut draws);
         Self { seed, case, rules, play }
     }
 
@@ -139,16 +133,39 @@ impl ChainRun {
     fn play_case<C: ChainCase>(&self, case: &C, wraps: &ChainWraps) -> Played {
         let (around_chain, around_journal) = (wraps.chain.clone(), wraps.journal.clone());
         let trial = ChainTrial { around_chain, around_journal, ..ChainTrial::new(self.rules) };
-        match &self.play {
-            ChainPlay::Workers(workers) => {
-                let log = two_workers(&trial, case, self.seed, workers);
+        self.play.of_case(&trial, case, self.seed)
+    }
+}
+
+impl ChainPlay {
+    /// One process after another, or two workers, and what goes wrong.
+    pub fn drawn(draws: &mut SplitMix) -> Self {
+        if draws.once_in(1, 4) {
+            return Self::Workers(workers(draws));
+        }
+        Self::Processes {
+            fuse: draws.once_in(2, 3),
+            faults: swarm(draws, &Fault::ALL),
+            troubles: swarm(draws, &TROUBLES),
+            disturbances: within(draws, 0, DISTURBANCES),
+        }
+    }
+
+    /// Plays a case of this trial so.
+    ///
+    /// # Panics
+    /// Where something is wrong, with what the oracles say.
+    pub fn of_case<C: ChainCase>(&self, trial: &ChainTrial<C>, case: &C, seed: u64) -> Played {
+        match self {
+            Self::Workers(workers) => {
+                let log = two_workers(trial, case, seed, workers);
                 let kinds =
                     workers.troubles.iter().map(|(_, trouble)| format!("chain {trouble:?}"));
                 Played { kinds: kinds.collect(), planned: format!("{:?}", workers.troubles), log }
             }
-            ChainPlay::Processes { fuse, faults, troubles, disturbances } => {
-                let played = (*fuse, self.seed);
-                let calm = play(&trial, case, played, &[]);
+            Self::Processes { fuse, faults, troubles, disturbances } => {
+                let played = (*fuse, seed);
+                let calm = play(trial, case, played, &[]);
                 let once = troubles.iter().filter(|trouble| **trouble != ChainTrouble::Twice);
                 let once: Vec<ChainTrouble> = once.copied().collect();
                 let mut all = spots(&calm, faults, &once);
@@ -162,10 +179,10 @@ impl ChainRun {
                     let safe = |spot: &Spot| !matches!(spot, Spot::Call(at, ..) if node_signs(*at));
                     all.extend(twice(&calm).into_iter().filter(safe));
                 }
-                let mut draws = SplitMix(self.seed ^ 0xC4A1_0717_5EED_0002);
+                let mut draws = SplitMix(seed ^ 0xC4A1_0717_5EED_0002);
                 let picks = (0..*disturbances).filter_map(|_| one_of(&mut draws, &all));
                 let picks: Vec<Spot> = picks.collect();
-                let log = play(&trial, case, played, &picks).log;
+                let log = play(trial, case, played, &picks).log;
                 let kinds = picks.iter().map(|spot| kind(*spot)).collect();
                 Played { kinds, planned: format!("{picks:?}"), log }
             }

@@ -14,17 +14,17 @@ mod rows;
 mod workers;
 
 pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
-pub(crate) use drawn::{ChainPlay, DrawnCase};
-pub use drawn::{ChainRun, ChainWraps};
+pub(crate) use drawn::DrawnCase;
+pub use drawn::{ChainPlay, ChainRun, ChainWraps};
 pub use matrix::ChainMatrix;
 pub use oracle::chain_faults;
 pub use rows::{UNREACHED, Unreached, cases_of_rows, crash_at_every_row, unplayed_rows};
-pub use workers::{ChainWorker, joined};
+pub use workers::{ChainWorker, ChainWorkers, joined};
 
 use super::FreshSite;
 use crate::chain::{
     ChainCall, ChainFlow, ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap,
-    JournalWrap, LinkedChain, Locking, Moment, SimChain,
+    JournalWrap, LinkedChain, Locking, Moment, PlayedChain,
 };
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
@@ -72,6 +72,8 @@ pub enum Harm {
 
 /// A case of a flow that sends.
 pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
+    /// What it is played over.
+    type Chain: PlayedChain;
     /// Every case of the flow.
     fn all() -> Vec<Self>;
     /// The stored name of its flow.
@@ -79,14 +81,14 @@ pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
     /// What it shows, in a few words.
     fn words(&self) -> &'static str;
     /// Its flow over chains that are as the case finds them, by this clock.
-    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow;
+    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow<Self::Chain>;
     /// What its clients do at one process, until every transfer ended.
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>>;
     /// What is wrong with how its transfers ended on these chains, beside what those say of themselves.
-    fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String>;
+    fn faults(&self, chains: &[Self::Chain], ended: &[Record], harm: Harm) -> Vec<String>;
 
     /// The service without a process.
-    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService<Self::Chain> {
         let CaseEnv { sim, flows, site, seed } = env;
         let played = self.over(rules, Arc::new(sim.clone()), seed);
         ChainService::of(sim, flows, site, played)
@@ -114,7 +116,7 @@ impl fmt::Debug for ChainClient {
 
 impl ChainClient {
     /// At this process of a service.
-    pub fn at(service: &ChainService, process: &ChainProcess) -> Self {
+    pub fn at<C>(service: &ChainService<C>, process: &ChainProcess) -> Self {
         let (engine, journal) = (process.engine.clone(), process.opened.journal.clone());
         Self { engine, journal, clock: Arc::new(service.sim.clone()), series: 0 }
     }
@@ -294,8 +296,8 @@ fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<
 }
 
 /// A case being played; its words begin every complaint, and repeat the run.
-struct Run<'a, C> {
-    service: ChainService,
+struct Run<'a, C: ChainCase> {
+    service: ChainService<C::Chain>,
     place: Place,
     case: &'a C,
     line: String,
@@ -348,7 +350,7 @@ fn play<C: ChainCase>(
         }
     }
     let (process, ended) = run.perform(process);
-    let since = |(at, before): (&LinkedChain, &u64)| {
+    let since = |(at, before): (&LinkedChain<C::Chain>, &u64)| {
         let calls = at.link.log_of_calls().split_off(usize::try_from(*before).unwrap_or(0));
         (at.chain.rules().locking, calls)
     };
@@ -374,7 +376,7 @@ fn counted(log: Vec<LoggedEvent>, before: u64) -> Vec<LoggedEvent> {
 }
 
 /// How many calls of each chain were begun.
-fn begun(linked: &[LinkedChain]) -> Vec<u64> {
+fn begun<C>(linked: &[LinkedChain<C>]) -> Vec<u64> {
     linked.iter().map(|at| at.link.calls()).collect()
 }
 
@@ -408,7 +410,7 @@ impl<C: ChainCase> Run<'_, C> {
     }
 
     fn judge(&self, process: &ChainProcess, ended: &[Record]) {
-        let chains: Vec<SimChain> =
+        let chains: Vec<C::Chain> =
             self.service.linked().into_iter().map(|linked| linked.chain).collect();
         let mut faults = self.case.faults(&chains, ended, self.harm);
         faults.extend(self.left(process, chains, ended.to_vec()));
@@ -422,7 +424,7 @@ impl<C: ChainCase> Run<'_, C> {
     fn left(
         &self,
         process: &ChainProcess,
-        chains: Vec<SimChain>,
+        chains: Vec<C::Chain>,
         ended: Vec<Record>,
     ) -> Vec<String> {
         let service = &self.service;

@@ -1,7 +1,7 @@
 //! What must hold of every service that sends, once its transfers ended: nothing is left open, nothing stands
 //! still, and each decision keeps what it was made from.
 
-use crate::chain::{FactLog, SimChain};
+use crate::chain::{FactLog, PlayedChain};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::ChainId;
@@ -12,7 +12,7 @@ use kernel::record::Record;
 pub async fn chain_faults(
     journal: &dyn Journal,
     flows: &Flows,
-    chains: &[SimChain],
+    chains: &[impl PlayedChain],
     learned: &FactLog,
     ended: &[Record],
 ) -> Vec<String> {

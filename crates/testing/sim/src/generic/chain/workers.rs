@@ -2,7 +2,9 @@
 //! other one goes on with everything.
 
 use super::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm, Run, ended_and_final};
-use crate::chain::{ChainProcess, ChainService, ChainTrouble, FaultyChain, LinkedChain, SimPort};
+use crate::chain::{
+    ChainProcess, ChainService, ChainTrouble, FaultyChain, LinkedChain, PlayedChain,
+};
 use crate::event_log::LoggedEvent;
 use crate::generic::WorkerEnd;
 use crate::journal::Place;
@@ -27,7 +29,8 @@ pub struct ChainWorker {
 
 /// What happens to two workers.
 #[derive(Debug, Clone)]
-pub(crate) struct ChainWorkers {
+pub struct ChainWorkers {
+    /// What befalls the first one.
     pub end: WorkerEnd,
     /// When that happens, in milliseconds after its clients began.
     pub after: Millis,
@@ -40,16 +43,19 @@ pub(crate) struct ChainWorkers {
 ///
 /// # Panics
 /// Where it does not start.
-pub fn joined(service: &ChainService, place: &Place, number: u64) -> ChainWorker {
+pub fn joined<C: PlayedChain>(
+    service: &ChainService<C>,
+    place: &Place,
+    number: u64,
+) -> ChainWorker {
     let sim = service.sim.process(number);
     let journal = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number));
     let funding = journal.funding();
     let (accounts, outbox) = (journal.accounts(), journal.clone());
     let (inbox, world) = (journal.clone(), funding.clone());
     let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-    let link = |linked: LinkedChain| {
-        let port = Arc::new(SimPort::new(linked.chain, service.flows.clone()));
-        Arc::new(FaultyChain::new(port, sim.crash()))
+    let link = |linked: LinkedChain<C>| {
+        Arc::new(FaultyChain::new(linked.chain.adapter(&service.flows), sim.crash()))
     };
     let links: Vec<Arc<FaultyChain>> = service.linked().into_iter().map(link).collect();
     let port = |link: &Arc<FaultyChain>| -> Arc<dyn Chain> { link.clone() };

@@ -111,6 +111,8 @@ impl SwapCase {
 }
 
 impl ChainCase for SwapCase {
+    type Chain = SimChain;
+
     fn all() -> Vec<Self> {
         SWAP_CASES.to_vec()
     }

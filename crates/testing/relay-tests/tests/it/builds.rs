@@ -1,0 +1,90 @@
+//! Wrong builds of the relay, each a wrapper around the adapter that does what such a build would do.
+
+use super::local_chain::LastChain;
+use kernel::answer::{Answer, Evidence, Receipt};
+use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, Proof};
+use sim::chain::ChainWrap;
+use sim::wrapper::{ChainWrapper, Wrapper};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Each member of an attempt is answered so.
+fn all(attempt: &Attempt, answer: &Answer) -> Proof {
+    let verdict = Verdict { answer: answer.clone(), alone: false };
+    Proof::Closed(vec![verdict; attempt.members.len()])
+}
+
+/// What such a build makes of a look at an attempt.
+type Mutation = Box<dyn Fn(&Attempt, Proof) -> Proof + Send + Sync>;
+
+struct Mutated(Arc<dyn Chain>, Mutation);
+
+impl ChainWrapper for Mutated {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(async move {
+            let proofs = self.0.prove(attempts).await;
+            attempts.iter().zip(proofs).map(|(attempt, proof)| self.1(attempt, proof)).collect()
+        })
+    }
+}
+
+fn around(mutation: impl Fn() -> Mutation + Send + Sync + 'static) -> ChainWrap {
+    Arc::new(move |inner| Arc::new(Wrapper(Mutated(inner, mutation()))))
+}
+
+/// What expired by the adapter's count is given up, so that its members are sent again under the next nonce, as
+/// the source's relay does.
+pub(crate) fn new_nonce_on_retry() -> ChainWrap {
+    around(|| {
+        Box::new(|attempt, proof| match proof {
+            Proof::Form(Purpose::Pay) => all(attempt, &Answer::Dead(Evidence::code("EXPIRED"))),
+            proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(Purpose::Void)) => proof,
+        })
+    })
+}
+
+/// So many looks without a proof are a failure, as in the source: it looks twenty times.
+const LOOKS: u32 = 5;
+
+/// A transfer whose attempt was looked at so often has failed.
+pub(crate) fn poll_count_fails() -> ChainWrap {
+    around(|| {
+        let looks: Mutex<BTreeMap<AttemptId, u32>> = Mutex::default();
+        Box::new(move |attempt, proof| match proof {
+            Proof::NotYet(_) => {
+                let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+                let many = looks.entry(attempt.id).or_default();
+                *many += 1;
+                if *many <= LOOKS {
+                    return proof;
+                }
+                let why = Evidence::code("NOT_CONFIRMED");
+                all(attempt, &Answer::Rejected(why, Receipt::default()))
+            }
+            proof @ (Proof::Closed(_) | Proof::Form(_)) => proof,
+        })
+    })
+}
+
+/// A transfer of the token that has a transfer's memo is taken for its payment, as by an indexer.
+pub(crate) fn memo_trusted(last: &LastChain) -> ChainWrap {
+    let last = last.clone();
+    around(move || {
+        let last = last.clone();
+        Box::new(move |attempt, proof| {
+            let chain = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let has_memo = |id| chain.as_ref().is_some_and(|chain| chain.has_memo(id));
+            let paid = attempt.members.iter().all(|member| has_memo(member.id));
+            match proof {
+                Proof::NotYet(_) if paid => all(attempt, &Answer::Done(Receipt::default())),
+                proof => proof,
+            }
+        })
+    })
+}

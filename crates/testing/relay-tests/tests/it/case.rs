@@ -1,0 +1,96 @@
+//! The cases of the relay, over a local chain that is as each finds it.
+
+use super::local_chain::{LocalChain, RELAY, Setup, named};
+use kernel::ids::Id;
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::record::{Account, Record};
+use sim::chain::{ChainFlow, ChainRules, ChainService, Paid, PlayedChain};
+use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm};
+use sim::generic::relay::{CASES, RelayCase, insist_on};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+/// A case of the relay with its real adapter.
+#[derive(Debug, Clone)]
+pub(crate) struct NearCase {
+    /// Whom it pays, and how that ends.
+    pub(crate) relay: RelayCase,
+    /// What its chain is started with.
+    pub(crate) setup: Setup,
+}
+
+/// The relay over the local chain.
+pub(crate) type NearTrial = ChainTrial<NearCase>;
+
+impl NearCase {
+    pub(crate) fn of(relay: RelayCase) -> Self {
+        Self { relay, setup: Setup::default() }
+    }
+}
+
+impl ChainCase for NearCase {
+    type Chain = LocalChain;
+
+    fn all() -> Vec<Self> {
+        CASES.into_iter().map(Self::of).collect()
+    }
+
+    fn flow(&self) -> &'static str {
+        "relay"
+    }
+
+    fn words(&self) -> &'static str {
+        self.relay.name
+    }
+
+    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow<LocalChain> {
+        let chain = LocalChain::start(rules, (clock, seed), &self.setup, &self.relay.receivers);
+        let mut last = self.setup.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(chain.clone());
+        let facts = chain.clone();
+        ChainFlow {
+            flow: "relay",
+            facts: Arc::new(move |journal| facts.facts(journal)),
+            chain,
+            others: Vec::new(),
+        }
+    }
+
+    /// As for every flow that sends; between its looks at the chain about a block passes.
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService<LocalChain> {
+        let CaseEnv { sim, flows, site, seed } = env;
+        let played = self.over(rules, Arc::new(sim.clone()), seed);
+        let mut service = ChainService::of(sim, flows, site, played);
+        service.settings.backoff.base = 1_000;
+        service
+    }
+
+    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
+        let mut all = self.relay.terms(at.series);
+        for terms in &mut all {
+            terms.source.account = Account::Named(RELAY.into());
+            if let Account::Named(receiver) = &terms.target.account {
+                terms.target.account = Account::Named(named(receiver).into());
+            }
+        }
+        Box::pin(insist_on(at, all))
+    }
+
+    fn faults(&self, chains: &[LocalChain], ended: &[Record], _: Harm) -> Vec<String> {
+        let paid: BTreeMap<Id, Vec<Paid>> = chains.iter().flat_map(LocalChain::paid).collect();
+        let mut faults = self.relay.wrongly_paid(&paid, ended);
+        for record in ended {
+            let target = record.target();
+            let right = |paid: &Paid| {
+                Account::Named(paid.account.clone()) == target.account
+                    && paid.amount == target.amount
+            };
+            let all = paid.get(&record.id).into_iter().flatten();
+            let other = all.filter(|paid| !right(paid));
+            faults.extend(other.map(|paid| format!("{} was paid {paid:?}", record.id)));
+        }
+        faults.extend(chains.iter().flat_map(|chain| chain.unbalanced(ended)));
+        faults
+    }
+}

@@ -1,0 +1,40 @@
+//! A chain that flows are played over, whatever it is made of: the simulated one, or a local one behind a real adapter.
+
+use super::{ChainRules, Paid, SimChain, SimPort};
+use kernel::flow::table::Flows;
+use kernel::ids::Id;
+use kernel::ports::chain::Chain;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A chain that outlives every process of a service. A handle: clones are the same one.
+pub trait PlayedChain: Clone + fmt::Debug + Send + Sync + 'static {
+    /// How it behaves now.
+    fn rules(&self) -> ChainRules;
+    /// The adapter of a process that begins. It waits only for the clock of the run: no call of it is still under
+    /// way when a poll of it is over.
+    fn adapter(&self, flows: &Arc<Flows>) -> Arc<dyn Chain>;
+    /// How often each transfer was paid in final blocks, by the chain itself and not by an adapter.
+    fn paid(&self) -> BTreeMap<Id, Vec<Paid>>;
+    /// What is wrong with its own history.
+    fn faults(&self) -> Vec<String>;
+}
+
+impl PlayedChain for SimChain {
+    fn rules(&self) -> ChainRules {
+        Self::rules(self)
+    }
+
+    fn adapter(&self, flows: &Arc<Flows>) -> Arc<dyn Chain> {
+        Arc::new(SimPort::new(self.clone(), flows.clone()))
+    }
+
+    fn paid(&self) -> BTreeMap<Id, Vec<Paid>> {
+        Self::paid(self)
+    }
+
+    fn faults(&self) -> Vec<String> {
+        Self::faults(self)
+    }
+}
