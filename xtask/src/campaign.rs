@@ -31,7 +31,7 @@ pub(crate) enum Campaign {
     /// it, each crash, and cases drawn from seeds. A quarter of an hour on two cores.
     Near {
         /// So many seeds are drawn.
-        #[arg(long, default_value_t = 400)]
+        #[arg(long, default_value_t = 200)]
         seeds: u64,
         /// This seed alone, which a run before named.
         #[arg(long, conflicts_with = "seeds")]

@@ -55,7 +55,7 @@ impl Carried {
     }
 
     /// Another worker may have written it: what is known of it here counts no more.
-    fn is_doubted(&mut self) {
+    fn is_invalidated(&mut self) {
         (self.taken, self.last) = (false, None);
     }
 
@@ -81,8 +81,8 @@ struct AttemptHeap {
     heap: BTreeMap<(Millis, u64), Carried>,
     /// Those in hands that are to be looked at again at once.
     poked: BTreeSet<AttemptId>,
-    /// Those in hands that another worker may have moved.
-    doubted: BTreeSet<AttemptId>,
+    /// Those at a prover that another worker may have moved.
+    invalidated: BTreeSet<AttemptId>,
     next: u64,
 }
 
@@ -111,8 +111,8 @@ impl CarriedAttempts {
     pub(crate) fn keep(&self, mut carried: Carried, due: Millis) {
         {
             let inner = &mut *self.inner();
-            if inner.doubted.remove(&carried.attempt.id) {
-                carried.is_doubted();
+            if inner.invalidated.remove(&carried.attempt.id) {
+                carried.is_invalidated();
             }
             let due = if inner.poked.remove(&carried.attempt.id) { 0 } else { due };
             inner.next = inner.next.saturating_add(1);
@@ -126,19 +126,19 @@ impl CarriedAttempts {
         let mut inner = self.inner();
         inner.ids.remove(&id);
         inner.poked.remove(&id);
-        inner.doubted.remove(&id);
+        inner.invalidated.remove(&id);
     }
 
     /// The lease had run out: another worker may have moved any of them, and each is taken up anew at its next look.
     /// That its forms are not found would else be asked for ever, of an attempt that another form ended.
-    pub(crate) fn doubt_all(&self) {
+    pub(crate) fn invalidate_all(&self) {
         let inner = &mut *self.inner();
-        let mut in_hands = inner.ids.clone();
+        let mut at_prover = inner.ids.clone();
         for carried in inner.heap.values_mut() {
-            in_hands.remove(&carried.attempt.id);
-            carried.is_doubted();
+            at_prover.remove(&carried.attempt.id);
+            carried.is_invalidated();
         }
-        inner.doubted.append(&mut in_hands);
+        inner.invalidated.append(&mut at_prover);
     }
 
     /// Has one looked at now. False: it is not carried here.

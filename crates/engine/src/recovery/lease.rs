@@ -79,7 +79,7 @@ impl Engine {
                             "the lease had run out: others may have gone on with what was held here"
                         );
                         let pools = self.attempts.pools();
-                        pools.for_each(|pool| pool.carried.doubt_all());
+                        pools.for_each(|pool| pool.carried.invalidate_all());
                         // a HALT that did not wait for this worker is read before its next call
                         self.catch_up().await;
                     }

@@ -152,7 +152,7 @@ impl LocalChain {
         let mut keys = vec![relay.clone()];
         keys.extend(devnet.add_keys(&relay, rules.lanes - 1).unwrap());
         devnet.mint(&token, &[(relay.account.clone(), SUPPLY)]).unwrap();
-        peoples(&devnet, &token, receivers);
+        creates_receivers(&devnet, &token, receivers);
         let stranger = Stranger::new(&devnet, &token);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let state = State {
@@ -243,7 +243,7 @@ impl LocalChain {
         }
     }
 
-    /// Whether a final event of the token has the memo of this transfer, whoever it is of.
+    /// Whether a final event of the token has the memo of this transfer, by any sender.
     pub(crate) fn has_memo(&self, id: Id) -> bool {
         let (memo, events) = (id.to_string(), self.0.devnet.events(&self.0.token));
         events.iter().any(|event| event.memo.as_deref() == Some(&memo))
@@ -303,7 +303,7 @@ impl LocalChain {
 }
 
 /// Creates the receivers that exist, and registers those that hold the token.
-fn peoples(devnet: &Devnet, token: &AccountId, receivers: &[&str]) {
+fn creates_receivers(devnet: &Devnet, token: &AccountId, receivers: &[&str]) {
     let account = |receiver: &&str| -> AccountId { named(receiver).parse().unwrap() };
     let mut all = receivers.to_vec();
     all.sort_unstable();

@@ -49,7 +49,8 @@ fn relay_crash_after_every_write() {
     trials().for_each(|trial| crash_after_every_write(&trial));
 }
 
-const RELAY: &str = "Wrong build, seen red on PostgreSQL: `not-found-is-dead` (what a dead worker sent is not found, and \
+const RELAY: &str = "With the product's own adapter over the local chain a process dies at each of these rows once \
+    ([there](local-chain.md)).\n\nWrong build, seen red on PostgreSQL: `not-found-is-dead` (what a dead worker sent is not found, and \
     is paid again).\n\n";
 
 #[test]
