@@ -47,7 +47,7 @@ use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
-use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, send};
+use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, answered, send};
 use std::fmt;
 use std::sync::Arc;
 use token_check::LastTokenCheck;
@@ -219,7 +219,7 @@ impl NearLink {
             Some(_) => self.key_lists().await?.iter().map(|list| list.view(lane)).collect(),
             None => {
                 let call = access_key(&self.settings.account, &key, BlockAt::Final);
-                lane::answered(needed, self.rpc.each(&call).await)?
+                answered(needed, self.rpc.each(&call).await)?
             }
         };
         lane::next(needed, stored, &views).map(|nonce| Lock(nonce.to_string().into()))
@@ -232,7 +232,7 @@ impl NearLink {
     async fn key_lists(&self) -> Result<Arc<Vec<KeyList>>, Cause> {
         let ask = async {
             let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-            lane::answered(self.rpc.needed(), replies).map(Arc::new)
+            answered(self.rpc.needed(), replies).map(Arc::new)
         };
         // never an older one: a nonce that another program took meanwhile would be signed once more
         self.keys.get(&*self.clock, 0, ask).await

@@ -11,11 +11,10 @@ pub(super) use transaction::stored_transaction;
 
 use super::NearLink;
 use super::forms::nonce_of;
-use super::lane::answered;
 use super::prove::{Landing, landing};
 use super::rpc::{
     BlockAt, ChunkTransaction, ExecutionResult, KeyView, PROVIDERS_DISAGREE, access_key,
-    access_keys, chunk, chunks, transaction,
+    access_keys, answered, chunk, chunks, transaction,
 };
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;

@@ -3,7 +3,7 @@
 use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::identity::{ExpectedChain, SHOWN_FOR};
-use super::reply::RpcFailure;
+use super::reply::{RpcFailure, answered};
 use super::shared::SharedAnswer;
 use crate::near::settings::NearSettings;
 use futures_util::future::join_all;
@@ -291,17 +291,11 @@ impl RpcPool {
     }
 
     async fn lowest_final(&self) -> Result<BlockHead, Cause> {
-        let replies = Box::pin(self.final_blocks()).await;
-        let mut heads = Vec::new();
-        let mut last = Cause::of("NO_PROVIDER");
-        for reply in replies {
-            match reply {
-                Ok(head) => heads.push(head),
-                Err(failure) => last = failure.into(),
-            }
-        }
+        let mut heads = answered(1, Box::pin(self.final_blocks()).await)?;
         heads.sort_by_key(|head| head.height);
-        let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else { return Err(last) };
+        let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else {
+            return Err(Cause::of("NO_PROVIDER"));
+        };
         if highest.height.saturating_sub(lowest.height) > self.validity().await / 2 {
             let apart = format!("final heights {} and {}", lowest.height, highest.height);
             return Err(Cause::because(PROVIDERS_DISAGREE, apart));
