@@ -5,7 +5,7 @@
 //!
 //! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
 //! nonce, `sign` makes forms, `prove` reads what became of them, `foreign` what other programs did with our keys,
-//! `presence` which keys the account has, `facts` what the flow asks of receivers.
+//! `presence` which keys the account has, `returned` which of them it has again, `facts` what the flow asks of receivers.
 
 mod concerns;
 mod facts;
@@ -17,6 +17,7 @@ mod lane;
 mod presence;
 mod prove;
 mod rest;
+mod returned;
 mod rpc;
 mod settings;
 mod shortage;
@@ -40,8 +41,9 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Proof, ProviderReport, SignRequest, Signed, Unsigned, WRONG_CHAIN,
+    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
+    WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
@@ -323,6 +325,10 @@ impl Chain for NearChain {
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
         Box::pin(self.link.lane_presence(lane, since))
+    }
+
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.returned(gone).await) })
     }
 
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {

@@ -7,6 +7,7 @@ mod identity;
 mod lanes;
 mod providers;
 mod receivers;
+mod returned;
 mod rounds;
 mod sends;
 mod suite;

@@ -6,6 +6,7 @@ mod operators;
 mod page;
 mod relay;
 mod rests;
+mod returned;
 mod seeds;
 mod suite;
 mod swaps;
