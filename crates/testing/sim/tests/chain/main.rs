@@ -5,6 +5,7 @@ mod identity;
 mod operators;
 mod page;
 mod relay;
+mod replayed_keys;
 mod rests;
 mod returned;
 mod seeds;
