@@ -23,6 +23,7 @@ mod settings;
 mod shortage;
 mod sign;
 mod token_check;
+mod token_doubt;
 mod tokens;
 mod tx;
 
@@ -53,6 +54,7 @@ use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, answ
 use std::fmt;
 use std::sync::Arc;
 use token_check::LastTokenCheck;
+use token_doubt::TokenDoubt;
 use tokens::TokenStates;
 
 /// What one provider's word decides, and what waits for a second one.
@@ -94,6 +96,8 @@ struct NearLink {
     concerns: Concerns,
     /// Whether the tokens' contracts fit.
     token_check: LastTokenCheck,
+    /// Whether one may be gone since.
+    token_doubt: TokenDoubt,
 }
 
 /// The adapter to NEAR: the engine's chain.
@@ -152,6 +156,7 @@ impl NearChain {
             shown: SharedAnswer::default(),
             concerns: Concerns::default(),
             token_check: LastTokenCheck::default(),
+            token_doubt: TokenDoubt::default(),
         };
         Ok(Self { link: Arc::new(link) })
     }
@@ -170,7 +175,12 @@ impl NearChain {
 impl NearLink {
     /// Passes a result on, and notes what its failure says of the chain as a whole.
     fn noted<T>(&self, result: Result<T, Cause>) -> Result<T, Cause> {
-        result.inspect_err(|cause| self.concerns.note_cause(cause, &*self.clock))
+        result.inspect_err(|cause| self.note_failure(cause))
+    }
+
+    fn note_failure(&self, cause: &Cause) {
+        self.concerns.note_cause(cause, &*self.clock);
+        self.token_doubt.note(&cause.to_string());
     }
 
     /// What a person should know now.
@@ -343,7 +353,7 @@ impl Chain for NearChain {
         Box::pin(async move {
             let signed = self.link.sign(request).await;
             if let Err(unsigned) = &signed {
-                self.link.concerns.note_cause(&unsigned.cause, &*self.link.clock);
+                self.link.note_failure(&unsigned.cause);
             }
             signed
         })

@@ -92,7 +92,8 @@ impl NearFacts {
         if link.unregistered.knows(contract, receiver, now) {
             return Ok(false);
         }
-        let registered = !link.rpc.first(&balance_of(contract, receiver)).await?.is_null();
+        let balance = link.noted(link.rpc.first(&balance_of(contract, receiver)).await)?;
+        let registered = !balance.is_null();
         let seen = if registered { &link.receivers } else { &link.unregistered };
         seen.learn(contract, receiver, now);
         Ok(registered)
@@ -180,7 +181,8 @@ impl NearFacts {
         if self.link.receivers.knows(contract, receiver, now) {
             return Ok(true);
         }
-        let registered = !self.link.rpc.agreed(&balance_of(contract, receiver)).await?.is_null();
+        let balance = self.link.rpc.agreed(&balance_of(contract, receiver)).await;
+        let registered = !self.link.noted(balance)?.is_null();
         if registered {
             self.link.receivers.learn(contract, receiver, now);
         }
