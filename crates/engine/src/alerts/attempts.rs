@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
 /// An open attempt's key is not among those of the process that holds it, or the account on the chain has not a key.
 pub(crate) const KEY_MISSING: &str = "KEY_MISSING";
+/// The account on the chain has a key again that was retired and proven gone.
+pub(crate) const KEY_RETURNED: &str = "KEY_RETURNED";
 /// Transfers wait long for an attempt on a chain.
 pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
 
@@ -75,6 +77,12 @@ impl Engine {
                 let (count, oldest) = facts.waiting.entry(chain).or_default();
                 *count = count.saturating_add(1);
                 *oldest = if age > *oldest { age } else { *oldest };
+            }
+        }
+        if open.iter().any(|case| &*case.kind == KEY_RETURNED) {
+            // whichever process took it back or had it proven: the rows say it
+            for pool in self.attempts.pools() {
+                self.read_lanes(pool).await?;
             }
         }
         if open.iter().any(|case| matches!(case.subject, Subject::Attempt(_))) {
@@ -179,6 +187,11 @@ impl Engine {
                 let over = pool.is_some_and(|pool| self.no_key_is_missing(pool));
                 let fact = "the process has the key of each open attempt, and the account each key";
                 (over && self.may_say(case)).then(|| fact.to_owned())
+            }
+            (KEY_RETURNED, Subject::Chain(chain)) => {
+                let pool = self.attempts.pool(chain)?;
+                let fact = "each retired key that was back is proven gone again";
+                (!pool.has_returned_lanes()).then(|| fact.to_owned())
             }
             (CHAIN_BACKLOG, Subject::Chain(chain)) => (!facts.waiting.contains_key(&chain))
                 .then(|| "none of them waits that long any more".to_owned()),

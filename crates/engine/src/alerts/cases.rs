@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::alerts::attempts::{
-    ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, NEAR_LOW, ONE_PROVIDER,
+    ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, KEY_RETURNED, NEAR_LOW, ONE_PROVIDER,
     PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_CONTRACT_INVALID, TOKEN_PAUSED, TREASURY_SHORT,
     WRONG_CHAIN, WRONG_PROVIDER,
 };
@@ -29,7 +29,7 @@ pub(crate) const LANES: &str = "engine:lanes";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 40] = [
+pub(crate) const KINDS: [(&str, Severity); 41] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -53,6 +53,7 @@ pub(crate) const KINDS: [(&str, Severity); 40] = [
     (CHAIN_BACKLOG, Severity::Warning),
     (LOCK_SPENT, Severity::Critical),
     (KEY_MISSING, Severity::Warning),
+    (KEY_RETURNED, Severity::Critical),
     (EVENTS_MISMATCH, Severity::Critical),
     (NEAR_LOW, Severity::Critical),
     (PROVIDERS_DISAGREE, Severity::Critical),

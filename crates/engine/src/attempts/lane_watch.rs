@@ -139,10 +139,17 @@ impl Engine {
         }
     }
 
-    /// Every lane that this process may take locks from, and those that are retired and may still sign.
+    /// Every lane that this process may take locks from, and those that are retired and may still sign. One that is
+    /// proven gone signs nothing.
     fn watched_lanes(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
         let mut names = self.lane_names(pool);
-        names.extend(pool.retired_lanes());
+        for (lane, gone_at) in pool.retired_lanes() {
+            if gone_at.is_some() {
+                names.remove(&lane);
+            } else {
+                names.insert(lane);
+            }
+        }
         names
     }
 
@@ -196,12 +203,15 @@ impl Engine {
     /// read is not: its attempts are stored before they are sent.
     pub(crate) async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
         self.read_lanes(pool).await?;
+        if self.take_back_gone(pool).await? {
+            self.read_lanes(pool).await?;
+        }
         let names = self.watched_lanes(pool);
         let mut lanes = Vec::with_capacity(names.len());
         for name in names {
             let Some(state) = pool.lane(&name) else { continue };
-            let Some(lock) = state.lock.clone() else { continue };
-            lanes.push((state, LaneMark { lane: name, lock, anchor: None }));
+            let Some((lock, anchor)) = state.last() else { continue };
+            lanes.push((state, LaneMark { lane: name, lock, anchor }));
         }
         let marks: Vec<LaneMark> = lanes.iter().map(|(_, mark)| mark.clone()).collect();
         if marks.is_empty() {
@@ -221,13 +231,21 @@ impl Engine {
                 pool.lane_check.look();
                 continue;
             }
-            let last = self.parts.journal.attempts_of_lane(pool.id(), name.clone(), 1).await?;
-            let forms = last.iter().flat_map(|attempt| &attempt.forms);
-            let anchor = forms.filter_map(|form| form.anchor).min();
+            let anchor = match mark.anchor {
+                Some(anchor) => Some(anchor),
+                None => self.first_anchor(pool.id(), &name).await?,
+            };
             let mark = LaneMark { anchor, ..mark.clone() };
             ahead.push(AheadLane { name, state: state.clone(), mark, spent });
         }
         Ok(ahead)
+    }
+
+    /// The lowest height at which a form of a lane's last attempt was signed.
+    async fn first_anchor(&self, chain: ChainId, lane: &Arc<str>) -> Result<Option<u64>, Cause> {
+        let last = self.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
+        let forms = last.iter().flat_map(|attempt| &attempt.forms);
+        Ok(forms.filter_map(|form| form.anchor).min())
     }
 
     /// Every act that the flows carried here send.

@@ -8,6 +8,7 @@ use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::attempt::{AttemptId, Lock};
 use kernel::ids::{ChainId, Id, Millis};
+use kernel::ports::chain::LaneStart;
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Resource;
 use kernel::ports::meter::Seen;
@@ -32,24 +33,38 @@ pub struct LaneRetirement {
     pub by: Arc<str>,
     /// When, by the journal's time.
     pub at: Millis,
-    /// The final block at which providers agreed that the chain has it no more; `None`: not proven yet.
+    /// The final block at which providers agreed that the chain has it no more; `None`: not proven yet, or not since
+    /// it is back.
     pub gone_at: Option<u64>,
+    /// The final block at which providers agreed that the chain has it again, after it was proven gone.
+    pub returned_at: Option<u64>,
 }
 
 impl LaneRetirement {
     fn value(&self) -> Value {
-        json!({ "by": &*self.by, "at": self.at, "gone_at": self.gone_at })
+        let Self { by, at, gone_at, returned_at } = self;
+        json!({ "by": &**by, "at": at, "gone_at": gone_at, "returned_at": returned_at })
     }
 
     fn read(value: &Value) -> Option<Self> {
-        let gone_at = value.get("gone_at")?;
-        let gone_at = if gone_at.is_null() { None } else { Some(gone_at.as_u64()?) };
+        let height = |value: &Value| match value {
+            Value::Null => Some(None),
+            other => other.as_u64().map(Some),
+        };
         Some(Self {
             by: value.get("by")?.as_str()?.into(),
             at: value.get("at")?.as_u64()?,
-            gone_at,
+            gone_at: height(value.get("gone_at")?)?,
+            // a row without the field is of a release before
+            returned_at: height(value.get("returned_at").unwrap_or(&Value::Null))?,
         })
     }
+}
+
+/// What a lane began with when the chain had it again, of a row.
+fn read_start(value: &Value) -> Option<LaneStart> {
+    let lock = Lock::from(value.get("lock")?.as_str()?);
+    Some(LaneStart { lock, height: value.get("height")?.as_u64()? })
 }
 
 /// How a lane stands in the journal.
@@ -61,6 +76,8 @@ pub(crate) struct LaneState {
     pub open: Option<AttemptId>,
     /// The lock of its last attempt.
     pub lock: Option<Lock>,
+    /// What the chain began it with when it had it again, and no attempt has been stored since.
+    pub start: Option<LaneStart>,
     /// No attempt takes it any more. Every later state keeps that.
     pub retired: Option<LaneRetirement>,
 }
@@ -72,6 +89,12 @@ impl LaneState {
         let mut value = json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open });
         if let (Some(fields), Some(retired)) = (value.as_object_mut(), &self.retired) {
             fields.insert("retired".to_owned(), retired.value());
+        }
+        if let (Some(fields), Some(LaneStart { lock, height })) =
+            (value.as_object_mut(), &self.start)
+        {
+            let start = json!({ "lock": &*lock.0, "height": height });
+            fields.insert("start".to_owned(), start);
         }
         value.to_string().into()
     }
@@ -93,19 +116,53 @@ impl LaneState {
             // one that cannot be read is no free lane
             Some(retired) => Some(LaneRetirement::read(retired)?),
         };
-        Some(Self { version: row.version, open, lock: text("lock")?.map(Lock::from), retired })
+        let start = match value.get("start") {
+            None | Some(Value::Null) => None,
+            Some(start) => Some(read_start(start)?),
+        };
+        let lock = text("lock")?.map(Lock::from);
+        Some(Self { version: row.version, open, lock, start, retired })
     }
 
     /// It with one more write, of this attempt or of none.
     pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
         let retired = self.retired.clone();
-        Self { version: self.version.saturating_add(1), open, lock: Some(lock), retired }
+        let version = self.version.saturating_add(1);
+        Self { version, open, lock: Some(lock), start: None, retired }
     }
 
     /// It with one more write, which says how it is retired. Its attempt, where one is open, goes on.
     pub(crate) fn retired(&self, retired: LaneRetirement) -> Self {
         let version = self.version.saturating_add(1);
         Self { version, retired: Some(retired), ..self.clone() }
+    }
+
+    /// It with one more write: it is proven gone, and may sign nothing any more.
+    pub(crate) fn gone(&self, height: u64) -> Option<Self> {
+        let retired = self.retired.clone()?;
+        let retired = LaneRetirement { gone_at: Some(height), returned_at: None, ..retired };
+        Some(Self { start: None, ..self.retired(retired) })
+    }
+
+    /// It with one more write: it was proven gone, and the chain has it again. It stays retired.
+    pub(crate) fn returned(&self, height: u64, start: Option<LaneStart>) -> Option<Self> {
+        let retired = self.retired.clone()?;
+        let retired = LaneRetirement { gone_at: None, returned_at: Some(height), ..retired };
+        Some(Self { start, ..self.retired(retired) })
+    }
+
+    /// The block at which it was proven gone, where that stands.
+    pub(crate) fn gone_at(&self) -> Option<u64> {
+        self.retired.as_ref()?.gone_at
+    }
+
+    /// The last lock of it that is known, and a height at which nothing beyond was spent, where the chain
+    /// said one.
+    pub(crate) fn last(&self) -> Option<(Lock, Option<u64>)> {
+        match &self.start {
+            Some(start) => Some((start.lock.clone(), Some(start.height))),
+            None => Some((self.lock.clone()?, None)),
+        }
     }
 
     /// An attempt may take its next lock.
@@ -182,14 +239,19 @@ impl ChainPool {
         self.lanes().known.get(lane).cloned()
     }
 
-    /// The lanes that are retired and may still sign, as far as this process knows.
-    pub(crate) fn retired_lanes(&self) -> Vec<Arc<str>> {
-        let may_sign = |state: &LaneState| {
-            state.retired.as_ref().is_some_and(|retired| retired.gone_at.is_none())
-        };
+    /// The lanes that are retired, as far as this process knows, with the block at which each was proven gone.
+    pub(crate) fn retired_lanes(&self) -> Vec<(Arc<str>, Option<u64>)> {
         let table = self.lanes();
-        let retired = table.known.iter().filter(|(_, state)| may_sign(state));
-        retired.map(|(name, _)| name.clone()).collect()
+        let retired = table.known.iter().filter(|(_, state)| state.retired.is_some());
+        retired.map(|(name, state)| (name.clone(), state.gone_at())).collect()
+    }
+
+    /// A lane that was proven gone is on the chain again, as far as this process knows.
+    pub(crate) fn has_returned_lanes(&self) -> bool {
+        let back = |state: &LaneState| {
+            state.retired.as_ref().is_some_and(|retired| retired.returned_at.is_some())
+        };
+        self.lanes().known.values().any(back)
     }
 
     /// The lanes with an open attempt whose key this process has not.
@@ -316,7 +378,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::{LaneRetirement, LaneState, LaneTable, Resource, resource_name};
+    use super::{LaneRetirement, LaneStart, LaneState, LaneTable, Resource, resource_name};
     use kernel::attempt::AttemptId;
     use kernel::ids::ChainId;
     use std::sync::Arc;
@@ -332,13 +394,18 @@ mod tests {
             version: 7,
             open: Some(AttemptId(1 << 90)),
             lock: Some("18446744073709551616".into()),
+            start: None,
             retired: None,
         };
         let free = LaneState { version: 7, open: None, ..busy.clone() };
         let retired = LaneState { version: 7, ..busy.retired(retirement(None)) };
         let gone = LaneState { version: 7, ..free.retired(retirement(Some(u64::MAX))) };
+        let start = LaneStart { lock: "47000000".into(), height: 48 };
+        let back = gone.returned(50, Some(start)).map(|back| LaneState { version: 7, ..back });
+        let unknown = gone.returned(50, None).map(|back| LaneState { version: 7, ..back });
+        let [back, unknown] = [back, unknown].map(Option::unwrap);
         let fresh = LaneState { version: 7, ..LaneState::default() };
-        for state in [busy, free, retired, gone, fresh] {
+        for state in [busy, free, retired, gone, back, unknown, fresh] {
             assert_eq!(LaneState::read(&row(&state.value())), Some(state));
         }
     }
@@ -358,19 +425,45 @@ mod tests {
         // a row without the field is of a release before
         let old = LaneState::read(&row(r#"{"open":null,"lock":"7"}"#));
         assert_eq!(old.and_then(|state| state.retired), None);
+        let old = r#"{"open":null,"lock":"7","retired":{"by":"portage|ada","at":5,"gone_at":9}}"#;
+        let old = LaneState::read(&row(old)).and_then(|state| state.retired);
+        assert_eq!(old, Some(retirement(Some(9))));
+    }
+
+    /// Turns red where what spent a lock since the chain has a key again is held against what was spent before it was
+    /// deleted, and where the key's beginning outlives an attempt that is stored after it.
+    #[test]
+    fn a_lane_that_is_back_is_held_against_its_beginning() {
+        let used = LaneState { lock: Some("7".into()), ..LaneState::default() };
+        assert_eq!(used.last(), Some(("7".into(), None)));
+        let start = LaneStart { lock: "47000000".into(), height: 48 };
+        let gone = used.retired(retirement(None)).gone(40).unwrap();
+        assert_eq!((gone.gone_at(), gone.last()), (Some(40), used.last()));
+        let back = gone.returned(50, Some(start)).unwrap();
+        assert_eq!((back.gone_at(), back.last()), (None, Some(("47000000".into(), Some(48)))));
+        assert_eq!(back.lock, used.lock, "the lock of its last attempt");
+        assert_eq!(back.next(None, "47000001".into()).last(), Some(("47000001".into(), None)));
+        let again = back.gone(60).unwrap();
+        assert_eq!((again.gone_at(), again.start.is_none()), (Some(60), true));
+        assert_eq!(again.retired.and_then(|retired| retired.returned_at), None);
     }
 
     fn retirement(gone_at: Option<u64>) -> LaneRetirement {
-        LaneRetirement { by: "portage|ada".into(), at: 5, gone_at }
+        LaneRetirement { by: "portage|ada".into(), at: 5, gone_at, returned_at: None }
     }
 
     /// Turns red where a row that cannot be read counts as a free lane.
     #[test]
     fn what_is_no_lane_is_none() {
-        let retired = r#"{"open":null,"lock":null,"retired":true}"#;
-        for value in
-            ["", "{}", "[]", r#"{"open":7,"lock":null}"#, r#"{"open":"x","lock":null}"#, retired]
-        {
+        for value in [
+            "",
+            "{}",
+            "[]",
+            r#"{"open":7,"lock":null}"#,
+            r#"{"open":"x","lock":null}"#,
+            r#"{"open":null,"lock":null,"retired":true}"#,
+            r#"{"open":null,"lock":null,"start":{"lock":7}}"#,
+        ] {
             assert_eq!(LaneState::read(&row(value)), None, "{value}");
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! `claim` and `close` are pure plans. `gather` takes what waits before a claim, `prove` looks after every
 //! attempt that this process holds, `recover` takes up those of others. `lane_watch` finds keys that are used
-//! elsewhere, `foreign` stores what they signed, and `missing_keys` tells of keys that cannot sign. A lane is a key or account whose
+//! elsewhere, `foreign` stores what they signed, `missing_keys` tells of keys that cannot sign, and `returned_keys` of those that can again. A lane is a key or account whose
 //! locks are spent one after the other; whether it is free the journal says. `identity` holds the journal to one chain:
 //! before it is bound nothing is claimed.
 
@@ -21,6 +21,7 @@ pub(crate) mod proof_delay;
 pub(crate) mod prove;
 pub(crate) mod recover;
 pub(crate) mod report;
+mod returned_keys;
 pub(crate) mod routes;
 pub(crate) mod stops;
 mod suspects;

@@ -46,7 +46,8 @@ impl Engine {
             }
             let by = context.actor.caller.clone();
             let at = self.parts.journal.now();
-            let retired = state.retired(LaneRetirement { by, at, gone_at: None });
+            let retirement = LaneRetirement { by, at, gone_at: None, returned_at: None };
+            let retired = state.retired(retirement);
             let outcome = ActionResult::LaneRetired { attempt: state.open.map(|id| Id(id.0)) };
             let change = LaneChange { lane: &of.lane, before: state.version, after: retired };
             if let Some(at) = self.write_lane(context, &pool, change, &outcome).await? {
@@ -79,7 +80,9 @@ impl Engine {
             return Err(not(why));
         }
         let last = self.parts.journal.attempts_of_lane(of.chain, of.lane.clone(), 1).await?;
-        let since = last.iter().flat_map(|last| &last.forms).filter_map(|form| form.anchor).max();
+        let anchors = last.iter().flat_map(|last| &last.forms).filter_map(|form| form.anchor);
+        // a block from before it was back says nothing
+        let since = anchors.chain(retirement.returned_at).max();
         let found = caught(async { pool.port.lane_presence(&of.lane, since).await }).await;
         match found.unwrap_or_else(|| Err(Cause::of("PANIC"))) {
             Err(cause) if cause.class == WRONG_CHAIN => {
@@ -90,9 +93,9 @@ impl Engine {
                 "the chain has the key at block {height}, as {shown_by} of {of} providers show"
             ))),
             Ok(LanePresence::Absent { height, providers }) => {
-                let retirement = LaneRetirement { gone_at: Some(height), ..retirement };
                 let outcome = ActionResult::LaneGone { height, providers };
-                let (before, after) = (state.version, state.retired(retirement));
+                let before = state.version;
+                let Some(after) = state.gone(height) else { return Err(Cause::of("MOVES").into()) };
                 let change = LaneChange { lane: &of.lane, before, after };
                 // whatever changed it meanwhile is looked at first, by the next question
                 let written = self.write_lane(context, &pool, change, &outcome).await?;

@@ -15,6 +15,7 @@ mod proof;
 mod publishing;
 mod relayed;
 mod remote_ledger;
+mod replayed;
 mod retired;
 mod roles;
 mod screened;

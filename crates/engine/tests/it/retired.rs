@@ -2,7 +2,8 @@
 //!
 //! Wrong builds that turn it red: a lane that is reserved though it is retired; a next state of a lane that forgets it;
 //! a retirement that is written without a look at the row's version; a key that is called gone because one node does not
-//! show it.
+//! show it; one that is back and stays gone in the journal; one that stops the chain though it did nothing since it is
+//! back; what it does since that is not held against it; a key that is called gone at a block from before it was back.
 
 use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, Worker, quick};
@@ -28,6 +29,8 @@ const GONE: &str = "key-1";
 /// How many attempts the key ever had.
 const ATTEMPTS: &str = "SELECT count(*) FROM attempts WHERE lane = 'key-1'";
 const BUSY: &str = "SELECT count(*) FROM attempts WHERE lane = 'key-1' AND closed_at IS NULL";
+/// The kinds of the cases that are open.
+const CASES: &str = "SELECT string_agg(kind, ' ') FROM cases WHERE status = 'OPEN'";
 const OPEN: &str = "SELECT count(*) FROM transfers WHERE flow = 'relay' AND state NOT IN (60, -10)";
 
 fn name(lane: &str) -> LaneName {
@@ -140,6 +143,37 @@ async fn no_worker_claims_a_key_that_is_retired() {
     assert!(why.contains("retire it first"), "{why}");
     let none = does(&third, "5", AdminAction::RetireLane(name("key-9"))).await;
     assert_eq!(none, Err(Objection::NotFound("key")));
+    // it is added again, and a worker that begins looks before it claims: the key is retired as before, and may sign
+    chain.add_key(GONE);
     third.kill().await;
+    let fourth = fixture.worker().await;
+    fixture.until(CASES, "KEY_RETURNED").await;
+    let row = row_of(&other).await;
+    assert!(row.contains(r#""gone_at":null,"returned_at":"#), "{row}");
+    assert!(row.contains(r#""by":"test|ada""#), "{row}");
+    ids.extend(load(&other, "g").await);
+    ids.extend(load(&fourth, "h").await);
+    fixture.until(OPEN, "0").await;
+    assert_eq!(fixture.sql(ATTEMPTS), before, "a retired key was claimed");
+    assert_eq!(fixture.sql(CASES), "KEY_RETURNED");
+    // what another program does with it now is seen, and stored
+    drop(chain.spends_elsewhere(GONE, Vec::new()));
     other.kill().await;
+    let fifth = fixture.worker().await;
+    fixture.until(ATTEMPTS, &(before.parse::<u32>().expect("a count") + 1).to_string()).await;
+    fixture.until(CASES, "KEY_RETURNED").await;
+    ids.extend(load(&fourth, "i").await);
+    fixture.until(OPEN, "0").await;
+    // it is deleted again, and proven so: the case is over
+    chain.delete_key(GONE);
+    let later = proven_gone(&fifth).await;
+    assert!(later > height, "{later}");
+    fixture.until(CASES, "").await;
+    ids.extend(load(&fifth, "j").await);
+    fixture.until(OPEN, "0").await;
+    let paid = chain.paid();
+    assert!(ids.iter().all(|id| paid.get(id).map(Vec::len) == Some(1)), "{paid:?}");
+    assert_eq!(chain.faults(), [""; 0]);
+    fourth.kill().await;
+    fifth.kill().await;
 }

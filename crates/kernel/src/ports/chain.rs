@@ -187,6 +187,36 @@ pub struct LanesOnChain {
     pub providers: usize,
 }
 
+/// A lane that the chain was proven not to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoneLane {
+    /// The key or account that it is.
+    pub lane: Arc<str>,
+    /// The final block without it, as the proof has it.
+    pub height: u64,
+}
+
+/// What a lane begins with that the chain did not have before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneStart {
+    /// The lock that counts as its last one: the chain set it, and no transaction spent it.
+    pub lock: Lock,
+    /// The final block that added the lane.
+    pub height: u64,
+}
+
+/// A lane that was proven gone and that the chain has again, as many providers as are needed show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReturnedLane {
+    /// The key or account that it is.
+    pub lane: Arc<str>,
+    /// The lowest of the final blocks that show it.
+    pub height: u64,
+    /// What it began with; `None`: that is proven by nothing that can still be asked, so that whether it was used
+    /// since is not known.
+    pub start: Option<LaneStart>,
+}
+
 /// What the account that pays has for the chain's fees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeBalance {
@@ -319,6 +349,11 @@ pub trait Chain: Send + Sync {
         lane: &'a str,
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>>;
+    /// Those of these lanes that the chain has again.
+    ///
+    /// # Errors
+    /// Why that is not known now: too few providers answer, or they do not agree.
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>>;
     /// What the account has for fees, as one provider says; `None`: the chain has no such balance.
     ///
     /// # Errors

@@ -11,6 +11,19 @@ const STEPS: usize = 64;
 /// So many heights in a row without a block are taken for skipped; more are blocks that a provider dropped.
 const SKIPPED: u64 = 16;
 
+/// The class of a cause that stays: what is asked after was in blocks that no provider keeps.
+const BLOCKS_NOT_KEPT: &str = "BLOCKS_NOT_KEPT";
+
+/// A provider has no such block: it was skipped, or is kept no more.
+fn is_unknown_block(cause: &Cause) -> bool {
+    cause.to_string().contains("UNKNOWN_BLOCK")
+}
+
+/// What is asked after was in blocks that are kept no more: asking again does not help.
+pub(super) fn is_not_kept(cause: &Cause) -> bool {
+    cause.class == BLOCKS_NOT_KEPT || is_unknown_block(cause)
+}
+
 impl NearLink {
     /// The first block of a range behind which a change of the key's nonce shows; `None` is a key that is not
     /// there. It does not show at the range's start, and does at its end.
@@ -36,6 +49,35 @@ impl NearLink {
         Ok(behind)
     }
 
+    /// The block that added a key, which shows at the range's end and not at its start. It is searched for from the end,
+    /// in steps that double: the older blocks of a long range are kept by few providers.
+    ///
+    /// # Errors
+    /// As [`Self::first_block`].
+    pub(super) async fn added_in(
+        &self,
+        key: &[u8; 32],
+        Range { start, mut end }: Range<u64>,
+    ) -> Result<u64, Cause> {
+        let (mut before, mut step) = (start, 1_u64);
+        for _ in 0..STEPS {
+            let at = end.saturating_sub(step);
+            if at <= start {
+                break;
+            }
+            match self.nonce_below(key, start..at).await? {
+                Some((height, Some(_))) => end = height,
+                Some((height, None)) => {
+                    before = height;
+                    break;
+                }
+                None => break,
+            }
+            step = step.saturating_mul(2);
+        }
+        self.first_block(key, before..end, |nonce| nonce.is_some()).await
+    }
+
     /// The highest block up to the range's end, and the key's nonce there; `None`: there is no block above its
     /// start.
     async fn nonce_below(
@@ -51,10 +93,10 @@ impl NearLink {
             let call = access_key(&self.settings.account, key, BlockAt::Height(at));
             match self.rpc.first(&call).await {
                 Ok(view) => return Ok(Some((at, view.nonce))),
-                Err(cause) if cause.to_string().contains("UNKNOWN_BLOCK") => {}
+                Err(cause) if is_unknown_block(&cause) => {}
                 Err(cause) => return Err(cause),
             }
         }
-        Err(Cause::because("BLOCKS_NOT_KEPT", format!("no provider has block {end}")))
+        Err(Cause::because(BLOCKS_NOT_KEPT, format!("no provider has block {end}")))
     }
 }

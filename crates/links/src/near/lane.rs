@@ -1,29 +1,11 @@
 //! What the providers say of a key, and which nonce its next attempt takes. Pure.
 
-use super::rpc::{KeyView, RpcFailure};
+use super::rpc::KeyView;
 use kernel::answer::Cause;
 use kernel::ports::chain::{KEY_ABSENT, LANE_AHEAD};
 
 /// A nonce is below the block height times this.
 pub(super) const NONCE_RANGE: u64 = 1_000_000;
-
-/// The views of those that answered, as many as are needed.
-///
-/// # Errors
-/// Too few answered: why the last one did not.
-pub(super) fn answered<V>(
-    needed: usize,
-    replies: Vec<Result<V, RpcFailure>>,
-) -> Result<Vec<V>, Cause> {
-    let (mut views, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
-    for reply in replies {
-        match reply {
-            Ok(view) => views.push(view),
-            Err(failure) => last = failure.into(),
-        }
-    }
-    if views.len() >= needed { Ok(views) } else { Err(last) }
-}
 
 /// The nonce after `stored`, the last one of the journal, whose attempt is closed; or, of a key that was
 /// never used here, after the chain's.

@@ -5,7 +5,7 @@
 //!
 //! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
 //! nonce, `sign` makes forms, `prove` reads what became of them, `foreign` what other programs did with our keys,
-//! `presence` which keys the account has, `facts` what the flow asks of receivers.
+//! `presence` which keys the account has, `returned` which of them it has again, `facts` what the flow asks of receivers.
 
 mod concerns;
 mod facts;
@@ -17,11 +17,13 @@ mod lane;
 mod presence;
 mod prove;
 mod rest;
+mod returned;
 mod rpc;
 mod settings;
 mod shortage;
 mod sign;
 mod token_check;
+mod token_doubt;
 mod tokens;
 mod tx;
 
@@ -40,17 +42,19 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Proof, ProviderReport, SignRequest, Signed, Unsigned, WRONG_CHAIN,
+    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
+    WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
-use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, send};
+use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, answered, send};
 use std::fmt;
 use std::sync::Arc;
 use token_check::LastTokenCheck;
+use token_doubt::TokenDoubt;
 use tokens::TokenStates;
 
 /// What one provider's word decides, and what waits for a second one.
@@ -92,6 +96,8 @@ struct NearLink {
     concerns: Concerns,
     /// Whether the tokens' contracts fit.
     token_check: LastTokenCheck,
+    /// Whether one may be gone since.
+    token_doubt: TokenDoubt,
 }
 
 /// The adapter to NEAR: the engine's chain.
@@ -150,6 +156,7 @@ impl NearChain {
             shown: SharedAnswer::default(),
             concerns: Concerns::default(),
             token_check: LastTokenCheck::default(),
+            token_doubt: TokenDoubt::default(),
         };
         Ok(Self { link: Arc::new(link) })
     }
@@ -168,7 +175,12 @@ impl NearChain {
 impl NearLink {
     /// Passes a result on, and notes what its failure says of the chain as a whole.
     fn noted<T>(&self, result: Result<T, Cause>) -> Result<T, Cause> {
-        result.inspect_err(|cause| self.concerns.note_cause(cause, &*self.clock))
+        result.inspect_err(|cause| self.note_failure(cause))
+    }
+
+    fn note_failure(&self, cause: &Cause) {
+        self.concerns.note_cause(cause, &*self.clock);
+        self.token_doubt.note(&cause.to_string());
     }
 
     /// What a person should know now.
@@ -219,7 +231,7 @@ impl NearLink {
             Some(_) => self.key_lists().await?.iter().map(|list| list.view(lane)).collect(),
             None => {
                 let call = access_key(&self.settings.account, &key, BlockAt::Final);
-                lane::answered(needed, self.rpc.each(&call).await)?
+                answered(needed, self.rpc.each(&call).await)?
             }
         };
         lane::next(needed, stored, &views).map(|nonce| Lock(nonce.to_string().into()))
@@ -232,7 +244,7 @@ impl NearLink {
     async fn key_lists(&self) -> Result<Arc<Vec<KeyList>>, Cause> {
         let ask = async {
             let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-            lane::answered(self.rpc.needed(), replies).map(Arc::new)
+            answered(self.rpc.needed(), replies).map(Arc::new)
         };
         // never an older one: a nonce that another program took meanwhile would be signed once more
         self.keys.get(&*self.clock, 0, ask).await
@@ -325,6 +337,10 @@ impl Chain for NearChain {
         Box::pin(self.link.lane_presence(lane, since))
     }
 
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.returned(gone).await) })
+    }
+
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
         Box::pin(async move { self.link.fee_balance().await.map(Some) })
     }
@@ -337,7 +353,7 @@ impl Chain for NearChain {
         Box::pin(async move {
             let signed = self.link.sign(request).await;
             if let Err(unsigned) = &signed {
-                self.link.concerns.note_cause(&unsigned.cause, &*self.link.clock);
+                self.link.note_failure(&unsigned.cause);
             }
             signed
         })

@@ -4,8 +4,7 @@
 //! account at final blocks without it, and none shows it. A block from before the key was used says nothing.
 
 use super::NearLink;
-use super::lane::answered;
-use super::rpc::{KeyList, RpcFailure, access_keys, account};
+use super::rpc::{KeyList, RpcFailure, access_keys, account, answered};
 use super::sign::DECIMALS;
 use kernel::answer::Cause;
 use kernel::ports::chain::{FeeBalance, LanePresence, LanesOnChain};

@@ -5,8 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain,
-    Proof, SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence, LaneSpent,
+    LanesOnChain, Proof, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
@@ -67,6 +67,10 @@ impl Chain for IntakeOnly {
         _: &'a str,
         _: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn returned<'a>(&'a self, _: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))
     }
 

@@ -82,7 +82,7 @@ impl NearFacts {
 
     /// Whether the receiver is registered, by one provider's final block: a wrong yes spoils a batch, which
     /// isolates it, and a wrong no costs a deposit that the contract gives back.
-    async fn registered(&self, record: &Record) -> Result<bool, Cause> {
+    async fn shown_registered(&self, record: &Record) -> Result<bool, Cause> {
         let link = &self.link;
         let (contract, receiver) = (self.contract(record)?, named(record)?);
         let now = link.clock.ticks();
@@ -92,7 +92,8 @@ impl NearFacts {
         if link.unregistered.knows(contract, receiver, now) {
             return Ok(false);
         }
-        let registered = !link.rpc.first(&balance_of(contract, receiver)).await?.is_null();
+        let balance = link.noted(link.rpc.first(&balance_of(contract, receiver)).await)?;
+        let registered = !balance.is_null();
         let seen = if registered { &link.receivers } else { &link.unregistered };
         seen.learn(contract, receiver, now);
         Ok(registered)
@@ -164,7 +165,9 @@ impl NearFacts {
             }
             Reservation::Other => None,
             // one that still is registered costs gas only: the contract gives a second deposit back
-            Reservation::JustMade | Reservation::Lately if self.is_registered(record).await? => {
+            Reservation::JustMade | Reservation::Lately
+                if self.agreed_registered(record).await? =>
+            {
                 facts.insert(BUDGET, Fact::Flag(true))
             }
             Reservation::JustMade => None,
@@ -174,13 +177,14 @@ impl NearFacts {
     }
 
     /// Whether a receiver is registered, as many providers as are needed say it alike: a no ends its transfer.
-    async fn is_registered(&self, record: &Record) -> Result<bool, Cause> {
+    async fn agreed_registered(&self, record: &Record) -> Result<bool, Cause> {
         let (contract, receiver) = (self.contract(record)?, named(record)?);
         let now = self.link.clock.ticks();
         if self.link.receivers.knows(contract, receiver, now) {
             return Ok(true);
         }
-        let registered = !self.link.rpc.agreed(&balance_of(contract, receiver)).await?.is_null();
+        let balance = self.link.rpc.agreed(&balance_of(contract, receiver)).await;
+        let registered = !self.link.noted(balance)?.is_null();
         if registered {
             self.link.receivers.learn(contract, receiver, now);
         }
@@ -238,7 +242,7 @@ impl FactSource for NearFacts {
             let rule = Rule::ALL.iter().find(|known| known.name() == rule);
             match rule {
                 Some(Rule::KnownReceiver) => {
-                    let ask = |record| -> Fut<'_, _> { Box::pin(self.registered(record)) };
+                    let ask = |record| -> Fut<'_, _> { Box::pin(self.shown_registered(record)) };
                     let known = each_receiver(records, ask).await.into_iter();
                     let facts = |flag| Facts::from([(REGISTERED, Fact::Flag(flag))]);
                     known.map(|known| gathered(known.map(facts))).collect()

@@ -11,11 +11,10 @@ pub(super) use transaction::stored_transaction;
 
 use super::NearLink;
 use super::forms::nonce_of;
-use super::lane::answered;
 use super::prove::{Landing, landing};
 use super::rpc::{
-    BlockAt, ChunkTransaction, ExecutionResult, KeyView, PROVIDERS_DISAGREE, access_key,
-    access_keys, chunk, chunks, transaction,
+    BlockAt, ChunkTransaction, ExecutionResult, PROVIDERS_DISAGREE, access_key, access_keys,
+    answered, chunk, chunks, transaction,
 };
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;
@@ -118,8 +117,14 @@ impl NearLink {
         let here = self.rpc.agreed(&access_key(account, key, BlockAt::Hash(head.hash))).await?;
         let earlier =
             self.rpc.agreed(&access_key(account, key, BlockAt::Hash(head.before))).await?;
-        let nonce = |view: KeyView| view.nonce.unwrap_or_default();
-        let (left, earlier) = (nonce(here), nonce(earlier));
+        let left = here.nonce.unwrap_or_default();
+        let Some(earlier) = earlier.nonce else {
+            let facts = format!(
+                "block {height} added the key again, with nonce {left}: what it spent before it was deleted is not \
+                 known"
+            );
+            return Err(Cause::because("KEY_ADDED_AGAIN", facts));
+        };
         if earlier > before || left <= before {
             let facts = format!("block {height} leaves the nonce at {left}, from {earlier}");
             return Err(Cause::because(PROVIDERS_DISAGREE, facts));

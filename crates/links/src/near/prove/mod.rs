@@ -18,8 +18,8 @@ pub(super) use landing::{Landing, landing};
 use super::NearLink;
 use super::concerns::EVENTS_SURPLUS;
 use super::rpc::{
-    BlockAt, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key, objection,
-    transaction,
+    BlockAt, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key, answered,
+    objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use blame::is_paused;
@@ -97,7 +97,7 @@ impl NearLink {
         let lock = super::forms::nonce_of(&attempt.lock)?;
         let call = access_key(&self.settings.account, &key, BlockAt::Final);
         let needed = self.rpc.needed();
-        let views = super::lane::answered(needed, self.rpc.each(&call).await)?;
+        let views = answered(needed, self.rpc.each(&call).await)?;
         if views.iter().any(|view| view.nonce.is_none_or(|nonce| nonce >= lock)) {
             let spender = if views.iter().all(|view| view.nonce.is_none()) {
                 match self.deleted_unspent(attempt, &key, &views).await {

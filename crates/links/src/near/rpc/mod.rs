@@ -18,6 +18,6 @@ pub(in crate::near) use calls::{
     account, chunk, chunks, code, has_view, objection, send, transaction, view,
 };
 pub(in crate::near) use pool::{PROVIDERS_DISAGREE, RpcPool};
-pub(in crate::near) use reply::{RpcFailure, shortened};
+pub(in crate::near) use reply::{RpcFailure, answered, shortened};
 pub(in crate::near) use shared::SharedAnswer;
 pub(in crate::near) use status::{ExecutionResult, FinalTransaction, StatusReply};

@@ -3,7 +3,7 @@
 use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::identity::{ExpectedChain, SHOWN_FOR};
-use super::reply::RpcFailure;
+use super::reply::{RpcFailure, answered};
 use super::shared::SharedAnswer;
 use crate::near::settings::NearSettings;
 use futures_util::future::join_all;
@@ -23,6 +23,8 @@ const BLOCKS: usize = 256;
 
 /// How long the chain's own validity period is believed, in ticks: a vote on its protocol may change it.
 const VALIDITY_FOR: u64 = 3_600_000 * TICKS;
+/// That no provider says it is believed for so many ticks: each signature would ask all of them again.
+const NO_VALIDITY_FOR: u64 = 60_000 * TICKS;
 
 /// The providers of one chain.
 pub(in crate::near) struct RpcPool {
@@ -32,7 +34,8 @@ pub(in crate::near) struct RpcPool {
     needed: usize,
     /// The longest validity that is believed, in blocks.
     most_validity: u64,
-    validity: SharedAnswer<u64>,
+    /// What a provider said of it; `None`: none of them did.
+    validity: SharedAnswer<Option<u64>>,
     /// How long a base block is used, in ticks.
     base_for: u64,
     base: SharedAnswer<BlockHead>,
@@ -259,12 +262,18 @@ impl RpcPool {
     }
 
     /// For how many blocks after its base block a transaction may be included: what a provider's protocol
-    /// configuration says, where it is less than the settings'. It decides when a form is signed again
-    /// under its own nonce, so a wrong one costs time or fees, and pays nothing twice.
+    /// configuration says, where it is less than the settings'; those of the settings where none says it. It decides
+    /// when a form is signed again under its own nonce, so a wrong one costs time or fees, and pays nothing twice.
     pub(in crate::near) async fn validity(&self) -> u64 {
         let call = validity();
-        let said = self.validity.get(&*self.clock, VALIDITY_FOR, self.first(&call)).await;
-        let believed = said.ok().filter(|said| (1..self.most_validity).contains(said));
+        let ask = async { Ok(self.first(&call).await.ok()) };
+        let fresh_for = |said: &Option<u64>| match said {
+            Some(_) => VALIDITY_FOR,
+            None => NO_VALIDITY_FOR,
+        };
+        let said = self.validity.get_while(&*self.clock, fresh_for, ask).await;
+        let said = said.ok().flatten();
+        let believed = said.filter(|said| (1..self.most_validity).contains(said));
         believed.unwrap_or(self.most_validity)
     }
 
@@ -291,17 +300,11 @@ impl RpcPool {
     }
 
     async fn lowest_final(&self) -> Result<BlockHead, Cause> {
-        let replies = Box::pin(self.final_blocks()).await;
-        let mut heads = Vec::new();
-        let mut last = Cause::of("NO_PROVIDER");
-        for reply in replies {
-            match reply {
-                Ok(head) => heads.push(head),
-                Err(failure) => last = failure.into(),
-            }
-        }
+        let mut heads = answered(1, Box::pin(self.final_blocks()).await)?;
         heads.sort_by_key(|head| head.height);
-        let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else { return Err(last) };
+        let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else {
+            return Err(Cause::of("NO_PROVIDER"));
+        };
         if highest.height.saturating_sub(lowest.height) > self.validity().await / 2 {
             let apart = format!("final heights {} and {}", lowest.height, highest.height);
             return Err(Cause::because(PROVIDERS_DISAGREE, apart));

@@ -33,6 +33,24 @@ impl From<RpcFailure> for Cause {
     }
 }
 
+/// What those said that answered, as many as are needed.
+///
+/// # Errors
+/// Too few answered: why the last one did not.
+pub(in crate::near) fn answered<T>(
+    needed: usize,
+    replies: Vec<Result<T, RpcFailure>>,
+) -> Result<Vec<T>, Cause> {
+    let (mut said, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
+    for reply in replies {
+        match reply {
+            Ok(answer) => said.push(answer),
+            Err(failure) => last = failure.into(),
+        }
+    }
+    if said.len() >= needed { Ok(said) } else { Err(last) }
+}
+
 /// An answer that is not understood.
 pub(super) fn bad_reply(what: &str) -> RpcFailure {
     RpcFailure::Silent(Cause::because("BAD_REPLY", what))

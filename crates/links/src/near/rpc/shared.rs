@@ -38,11 +38,25 @@ impl<T: Clone> SharedAnswer<T> {
         fresh_for: u64,
         ask: impl Future<Output = Result<T, Cause>> + Send,
     ) -> Result<T, Cause> {
+        self.get_while(clock, |_| fresh_for, ask).await
+    }
+
+    /// The same, where how long an answer is fresh depends on what it is.
+    ///
+    /// # Errors
+    /// As `ask`.
+    pub(in crate::near) async fn get_while(
+        &self,
+        clock: &dyn Clock,
+        fresh_for: impl Fn(&T) -> u64,
+        ask: impl Future<Output = Result<T, Cause>> + Send,
+    ) -> Result<T, Cause> {
         let arrived = clock.ticks();
         let mut last = self.last.lock().await;
         let begun = clock.ticks();
         if let Some(known) = &*last {
-            let fresh = known.answer.is_ok() && begun.saturating_sub(known.begun) < fresh_for;
+            let age = begun.saturating_sub(known.begun);
+            let fresh = known.answer.as_ref().is_ok_and(|answer| age < fresh_for(answer));
             if fresh || known.ended > arrived {
                 return known.answer.clone();
             }

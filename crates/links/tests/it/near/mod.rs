@@ -8,6 +8,7 @@ mod lanes;
 mod pending;
 mod providers;
 mod receivers;
+mod returned;
 mod rounds;
 mod sends;
 mod suite;

@@ -9,6 +9,7 @@ use devnet::near::near_primitives::errors::{ActionError, ActionErrorKind, TxExec
 use devnet::near::near_primitives::views::{FinalExecutionStatus, TxExecutionStatus};
 use devnet::near::{Fault, Rule};
 use kernel::ports::chain::{Chain, Proof};
+use serde_json::json;
 
 fn failure() -> FinalExecutionStatus {
     let kind = ActionErrorKind::AccountDoesNotExist { account_id: "x.devnet".parse().unwrap() };
@@ -138,4 +139,40 @@ async fn what_is_called_and_read_is_measured() {
     // while no form is late one provider is asked, and the other one behind its yes
     assert_eq!((world.meter.times("NEAR tx answered"), failed), (answered, 1));
     world.clear();
+}
+
+/// Turns red where providers that do not say for how long a transaction is valid are asked again by each signature, and
+/// where what they say later is not heard.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validity_that_no_provider_says_is_not_asked_for_each_time() {
+    const METHOD: &str = "EXPERIMENTAL_protocol_config";
+    let shorter = VALIDITY - 10;
+    let world = World::with_validity(2, shorter);
+    let port = world.port();
+    let request = world.request(&port, world.members(1)).await;
+    let error = json!({ "code": -32_601, "message": "Method not found", "data": METHOD });
+    let body = json!({ "jsonrpc": "2.0", "id": "1", "error": error });
+    let none = Rule::always(Fault::Answer { code: 200, body }).on(&[METHOD]);
+    world.everywhere(&none);
+    let valid_for = async || {
+        let form = port.sign(&request).await.unwrap().form;
+        form.expires.unwrap() - form.anchor.unwrap()
+    };
+    let asked = || {
+        let of = |outcome: &str| world.meter.times(&format!("NEAR {METHOD} {outcome}"));
+        of("refused") + of("answered")
+    };
+    for _ in 0..20 {
+        // the settings' own, which is the longest: nothing is signed again too early
+        assert_eq!(valid_for().await, VALIDITY);
+        world.clock.pass(1_000);
+    }
+    assert_eq!(asked(), 2, "each provider once");
+    world.clear();
+    world.clock.pass(60_000);
+    for _ in 0..20 {
+        assert_eq!(valid_for().await, shorter);
+        world.clock.pass(60_000);
+    }
+    assert_eq!(asked(), 3, "one that says it is asked once an hour");
 }

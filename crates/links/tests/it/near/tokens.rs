@@ -6,10 +6,11 @@
 //! only by a restart.
 
 use super::world::{RELAY, SUPPLY, USDC, World, code, words};
+use devnet::near::{Fault, Rule, TokenOptions};
 use kernel::answer::Answer;
 use kernel::ports::chain::Chain;
 use kernel::record::Record;
-use links::near::NearChain;
+use links::near::{NearChain, TokenCheck};
 
 const DEAD: (&str, bool) = ("dead", false);
 const DONE: (&str, bool) = ("done", false);
@@ -143,4 +144,39 @@ async fn other_tokens_of_the_pool_go_on() {
     let mut attempt = world.pay(&port, vec![second]).await;
     assert_eq!(words(&world.see_through(&port, &mut attempt).await), [DONE]);
     assert_eq!(kinds(&port), ["TOKEN_PAUSED"]);
+}
+
+/// Turns red where a contract that is deleted behind the start's check is told of by nothing but payments that wait,
+/// where a doubt alone is taken for the fact, and where one that is there again is not seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contract_that_is_deleted_later_is_told_of() {
+    for signed_before in [true, false] {
+        let world = World::new(2);
+        let port = world.port();
+        assert_eq!(port.check_tokens().await, TokenCheck::Fits);
+        let members = world.members(2);
+        if signed_before {
+            let mut attempt = world.pay(&port, members.clone()).await;
+            world.devnet.delete_account(&world.token).unwrap();
+            let verdicts = world.see_through(&port, &mut attempt).await;
+            let dead = words(&verdicts).iter().all(|(word, _)| *word == "dead");
+            assert!(dead, "no receiver is blamed: {verdicts:?}");
+        } else {
+            world.devnet.delete_account(&world.token).unwrap();
+            let _why = refused(&world, &port, members.clone()).await;
+        }
+        assert!(!kinds(&port).contains(&"TOKEN_CONTRACT_INVALID"));
+        // who does not answer says nothing: the next failure asks again
+        world.everywhere(&Rule::always(Fault::Refuse).on(&["query"]));
+        assert_eq!(port.check_tokens().await, TokenCheck::Fits);
+        world.clear();
+        world.clock.pass(60_000);
+        let _why = refused(&world, &port, members.clone()).await;
+        let TokenCheck::Unfit(why) = port.check_tokens().await else { unreachable!("it fits") };
+        assert!(why.contains("the chain has no account usdc.devnet"), "{why}");
+        assert!(kinds(&port).contains(&"TOKEN_CONTRACT_INVALID"));
+        drop(world.devnet.deploy_token("usdc.devnet", &TokenOptions::default()).unwrap());
+        assert_eq!(port.check_tokens().await, TokenCheck::Fits);
+        assert!(!kinds(&port).contains(&"TOKEN_CONTRACT_INVALID"));
+    }
 }

@@ -74,6 +74,7 @@ async fn list(global: &Global, target: &OpsTarget) -> Result<(), Fault> {
         ">age_seconds",
         "retired_by",
         ">gone_at_block",
+        ">returned_at_block",
     ];
     output::print(&rows(&keys.collect(), columns))
 }

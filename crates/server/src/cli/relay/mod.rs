@@ -160,7 +160,8 @@ fn flat(key: &Value) -> Value {
         row.insert(name.to_owned(), attempt.get(name).cloned().unwrap_or(json!(null)));
     }
     row.insert("attempt_id".to_owned(), attempt.get("id").cloned().unwrap_or(json!(null)));
-    for (column, field) in [("retired_by", "by"), ("gone_at_block", "gone_at_block")] {
+    let retired = ["gone_at_block", "returned_at_block"].map(|name| (name, name));
+    for (column, field) in retired.into_iter().chain([("retired_by", "by")]) {
         let value = key.get("retired").and_then(|retired| retired.get(field)).cloned();
         row.insert(column.to_owned(), value.unwrap_or(json!(null)));
     }

@@ -94,7 +94,7 @@ pub struct RelayKey {
     #[schema(example = "ed25519:6E8sCci9badyRkXb3JoRpBj5p8C6Tw41ELDZoiihKEtp")]
     key: String,
     /// `free`, `busy` with an attempt, `unused`, `retired`: no attempt takes it any more; `gone`: retired, and the
-    /// chain was proven to have it no more; or `unreadable`: its row is none of this release. One that is
+    /// chain was proven to have it no more, and does not have it again; or `unreadable`: its row is none of this release. One that is
     /// retired is `busy` until its attempt is closed.
     #[schema(example = "busy")]
     status: &'static str,
@@ -124,9 +124,13 @@ pub struct KeyRetirement {
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     at: String,
     /// The final block at which two providers or more showed every key of the account without it; `null` until that
-    /// is proven.
+    /// is proven, and from when the account was seen to have it again.
     #[schema(example = 132_004_711)]
     gone_at_block: Option<u64>,
+    /// The final block at which the account was seen to have the key again after that was proven; `null` where it was
+    /// not. The key may sign, and is watched until it is proven gone again.
+    #[schema(example = 132_104_711)]
+    returned_at_block: Option<u64>,
 }
 
 /// An attempt that is not proven yet.
@@ -228,6 +232,7 @@ fn key(lane: LaneReport, now: Millis) -> RelayKey {
             by: retired.by.to_string(),
             at: format::time(retired.at),
             gone_at_block: retired.gone_at,
+            returned_at_block: retired.returned_at,
         }),
     }
 }

@@ -6,8 +6,8 @@ use near_crypto::PublicKey;
 use near_primitives::{
     account::AccessKey,
     action::{
-        Action, AddKeyAction, CreateAccountAction, DeleteKeyAction, DeployContractAction,
-        FunctionCallAction, TransferAction,
+        Action, AddKeyAction, CreateAccountAction, DeleteAccountAction, DeleteKeyAction,
+        DeployContractAction, FunctionCallAction, TransferAction,
     },
     hash::CryptoHash,
     types::{AccountId, Balance, Gas},
@@ -36,6 +36,12 @@ const CALL_GAS: u64 = 10_000_000_000_000;
 const LONG_GAS: u64 = 100_000_000_000_000;
 const ONE_NEAR: u128 = 1_000_000_000_000_000_000_000_000;
 
+/// The wallet of an account's first key.
+fn first_wallet(account: AccountId) -> Wallet {
+    let seed = format!("key 0 of {account}");
+    Wallet::derived(account, &seed)
+}
+
 impl Devnet {
     /// Creates an account with a full-access key, such as `relay.devnet` or `alice.devnet`.
     ///
@@ -44,7 +50,7 @@ impl Devnet {
     /// If the name is no account id, or is taken, or is neither under `devnet` nor top-level.
     pub fn create_account(&self, name: &str, near: u64) -> Outcome<Wallet> {
         let account: AccountId = name.parse().map_err(|error| format!("{name}: {error}"))?;
-        let wallet = Wallet::derived(account, &format!("key 0 of {name}"));
+        let wallet = first_wallet(account);
         let deposit = Balance::from_yoctonear(u128::from(near).saturating_mul(ONE_NEAR));
         let actions = vec![
             Action::CreateAccount(CreateAccountAction {}),
@@ -80,6 +86,18 @@ impl Devnet {
     pub fn delete_key(&self, wallet: &Wallet, public_key: PublicKey) -> Outcome {
         let delete = Action::DeleteKey(Box::new(DeleteKeyAction { public_key }));
         self.run(wallet, &wallet.account, vec![delete]).map(drop)
+    }
+
+    /// Deletes an account that was created here with everything on it, such as a token's contract.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such account.
+    pub fn delete_account(&self, account: &AccountId) -> Outcome {
+        let wallet = first_wallet(account.clone());
+        let beneficiary_id = self.root.account.clone();
+        let delete = Action::DeleteAccount(DeleteAccountAction { beneficiary_id });
+        self.run(&wallet, account, vec![delete]).map(drop)
     }
 
     /// Deploys the token to a new account and initializes it.

@@ -8,8 +8,8 @@ use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain,
-    Proof, SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence, LaneSpent,
+    LanesOnChain, Proof, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -255,6 +255,10 @@ impl Chain for FaultyChain {
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
         Box::pin(async move { self.inner().lane_presence(lane, since).await })
+    }
+
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        Box::pin(async move { self.inner().returned(gone).await })
     }
 
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {

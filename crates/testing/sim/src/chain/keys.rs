@@ -4,9 +4,13 @@
 use super::node::Mood;
 use super::state::{Locking, SimChain, State};
 use kernel::answer::Cause;
-use kernel::ports::chain::{LanePresence, LanesOnChain};
+use kernel::attempt::Lock;
+use kernel::ports::chain::{GoneLane, LanePresence, LaneStart, LanesOnChain, ReturnedLane};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The number of a new key is the block's height times this: above each that was signed before.
+const NONCE_RANGE: u64 = 1_000_000;
 
 /// What one node says of the account's keys.
 struct KeyList {
@@ -20,9 +24,20 @@ impl State {
         (1..=self.rules.lanes).map(|n| format!("key-{n}").into())
     }
 
-    /// Whether the account has no such key any more, by the blocks up to this height.
+    /// Whether the account has no such key, by the blocks up to this height.
     pub(super) fn is_deleted(&self, lane: &str, upto: u64) -> bool {
-        self.deleted.get(lane).is_some_and(|at| *at <= upto)
+        let deleted = self.deleted.get(lane).copied().filter(|at| *at <= upto);
+        deleted.is_some_and(|deleted| self.added_at(lane, upto).is_none_or(|at| at < deleted))
+    }
+
+    /// The block that added the key of a lane again, by the blocks up to this height.
+    fn added_at(&self, lane: &str, upto: u64) -> Option<u64> {
+        self.added.get(lane).copied().filter(|at| *at <= upto)
+    }
+
+    /// The number that the chain began the key of a lane with when it was added again; 0: it was not.
+    pub(super) fn began_at(&self, lane: &str, upto: u64) -> u64 {
+        self.added_at(lane, upto).map_or(0, |at| at * NONCE_RANGE)
     }
 
     fn key_list(&self, mood: Mood) -> KeyList {
@@ -43,6 +58,13 @@ impl SimChain {
         let mut state = self.now();
         let height = state.height;
         state.deleted.insert(lane.into(), height);
+    }
+
+    /// The account's owner adds the key of a lane again.
+    pub fn add_key(&self, lane: &str) {
+        let mut state = self.now();
+        let height = state.height;
+        state.added.insert(lane.into(), height);
     }
 
     /// Whether the newest block has the key of a lane no more.
@@ -82,6 +104,29 @@ impl SimChain {
             return Err(Cause::of("FEW_PROVIDERS"));
         }
         Ok(LanePresence::Absent { height, providers: 2 })
+    }
+
+    /// Those of these lanes that two nodes show again.
+    pub(super) fn returned(&self, gone: &[GoneLane]) -> Result<Vec<ReturnedLane>, Cause> {
+        let Some(lists) = self.key_lists() else { return Ok(Vec::new()) };
+        let [one, other] = &lists;
+        let (height, state) = (lower(one, other), self.now());
+        let mut returned = Vec::new();
+        for GoneLane { lane, height: gone } in gone {
+            let shows = |list: &&KeyList| list.final_height > *gone && list.lanes.contains(lane);
+            match lists.iter().filter(shows).count() {
+                0 => {}
+                1 => return Err(Cause::of("PROVIDERS_DISAGREE")),
+                _ => {
+                    let start = state.added_at(lane, height).map(|at| LaneStart {
+                        lock: Lock::from((at * NONCE_RANGE).to_string().as_str()),
+                        height: at,
+                    });
+                    returned.push(ReturnedLane { lane: lane.clone(), height, start });
+                }
+            }
+        }
+        Ok(returned)
     }
 }
 

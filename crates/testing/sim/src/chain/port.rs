@@ -12,9 +12,9 @@ use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, KEY_ABSENT, LANE_AHEAD, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, Payment, Proof, SignRequest, Signed, Unsigned,
-    WRONG_CHAIN,
+    CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, KEY_ABSENT, LANE_AHEAD,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, Payment, Proof, ReturnedLane, SignRequest,
+    Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::record::{Account, Record};
 use std::fmt;
@@ -279,6 +279,13 @@ impl Chain for SimPort {
         Box::pin(async move {
             self.reached().await?;
             self.chain.lane_presence(lane, since)
+        })
+    }
+
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        Box::pin(async move {
+            self.reached().await?;
+            self.chain.returned(gone)
         })
     }
 

@@ -108,6 +108,8 @@ pub(super) struct State {
     pub elsewhere: BTreeMap<Arc<str>, u64>,
     /// The lanes whose keys were deleted, and the block that did it.
     pub deleted: BTreeMap<Arc<str>, u64>,
+    /// Those whose keys were added again later, and the block that did it.
+    pub added: BTreeMap<Arc<str>, u64>,
     /// What an oracle found on the way.
     pub faults: Vec<String>,
 }
@@ -135,7 +137,8 @@ impl State {
         let mine = self.included(upto).filter(|(tx, ..)| &*tx.lane == lane);
         let spent = mine.filter_map(|(tx, ..)| tx.lock.0.parse().ok()).max().unwrap_or(0);
         let elsewhere = self.elsewhere.get(lane).copied().unwrap_or(0);
-        if spent > elsewhere { spent } else { elsewhere }
+        let known = [spent, elsewhere, self.began_at(lane, upto)];
+        known.into_iter().max().unwrap_or(0)
     }
 
     fn spent(&self, tx: &Transaction) -> bool {
@@ -349,6 +352,7 @@ impl SimChain {
             session: 0,
             swallows: false,
             elsewhere: BTreeMap::new(),
+            added: BTreeMap::new(),
             deleted: BTreeMap::new(),
             faults: Vec::new(),
         };

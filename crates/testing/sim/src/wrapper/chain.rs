@@ -6,8 +6,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Proof, ProviderReport, SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -60,6 +60,10 @@ pub trait ChainWrapper: Send + Sync {
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
         self.inner().lane_presence(lane, since)
+    }
+    /// In the place of [`Chain::returned`].
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        self.inner().returned(gone)
     }
     /// In the place of [`Chain::fee_balance`].
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
@@ -127,6 +131,9 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
         self.0.lane_presence(lane, since)
+    }
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        self.0.returned(gone)
     }
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
         self.0.fee_balance()

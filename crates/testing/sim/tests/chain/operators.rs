@@ -1,7 +1,7 @@
 //! What operators and the engine itself stop on a chain, and what they are asked.
 
-use engine::Engine;
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
+use engine::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{ChainId, Id};
@@ -144,6 +144,13 @@ impl ChainEnv {
         });
         let opened = opened.unwrap_or_else(|stop| panic!("{stop:?}"));
         opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
+    }
+
+    /// Asks for a transfer once.
+    pub(crate) fn creates(&self, terms: Terms) -> Result<Accepted, Refused> {
+        let engine = self.process.engine.clone();
+        let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
+        self.block_on(async move { engine.create(flow, terms).await })
     }
 
     pub(crate) fn executes(

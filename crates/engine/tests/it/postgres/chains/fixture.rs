@@ -193,7 +193,11 @@ impl ChainWorkers {
     }
 
     /// Clients insist at both workers until one of these dies or every transfer ended. True where one died.
-    async fn dies_at<C: ChainCase<Chain = SimChain>>(&self, case: &C, point: &ChainDeathPoint) -> bool {
+    async fn dies_at<C: ChainCase<Chain = SimChain>>(
+        &self,
+        case: &C,
+        point: &ChainDeathPoint,
+    ) -> bool {
         let (fell, next) = (&self.site.fell, &self.next);
         let [one, other] = self.workers.as_slice() else { panic!("two workers") };
         // the death of the case before may have been seen without its ring

@@ -168,8 +168,27 @@ fn a_store_of_a_release_before_is_bound_to_the_first_chain_that_it_meets() {
     assert_eq!(bound["genesis_hash"], json!(chain.devnet.genesis_hash().to_string()), "{bound}");
 }
 
-/// Turns red where a provider of another chain is believed or sent to, or keeps the others from paying; and where
-/// two chains show up at once and either is taken.
+/// Turns red where two chains show up at once that both fit the settings, and the store is bound to either.
+#[test]
+fn two_chains_that_fit_the_settings_bind_nothing() {
+    let chain = LocalChain::start();
+    let [first, second] = [0, 1].map(|at| chain.devnet.endpoint(at).expect("an endpoint"));
+    second.add(other_chain());
+    let served = chain.served(1);
+    taken_in(&served, "k-1");
+    eventually("both answer", || {
+        [&first, &second].iter().all(|endpoint| asked_often(&endpoint.requests()))
+    });
+    let found = served.json(&["relay", "status"]);
+    assert_eq!(found["identity"], Value::Null, "it is bound to one of two: {found}");
+    assert_eq!((chain.payments().len(), status(&served, "k-1") != "COMPLETED"), (0, true));
+    second.clear();
+    completed(&served, "k-1");
+    let bound = served.json(&["relay", "status"])["identity"].clone();
+    assert_eq!(bound["genesis_hash"], json!(chain.devnet.genesis_hash().to_string()), "{bound}");
+}
+
+/// Turns red where a provider of another chain is believed or sent to, or keeps the others from paying.
 #[test]
 fn one_provider_of_another_chain_among_three_is_left_out() {
     let chain = LocalChain::over(Options { endpoints: 3, ..LocalChain::options() });

@@ -4,6 +4,8 @@
 use super::super::relay_chain::LocalChain;
 use super::super::{Served, eventually, portage, said};
 use super::{pays_to, reads};
+use devnet::near::near_primitives::account::AccessKey;
+use devnet::near::near_primitives::action::{Action, AddKeyAction};
 use devnet::near::{Fault, Rule, Wallet};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -180,6 +182,55 @@ fn a_key_is_retired_while_it_pays_and_is_proven_gone() {
     memos.sort();
     memos.dedup();
     assert_eq!((memos.len(), chain.payments().len()), (5, 5), "each is paid once");
+}
+
+/// Turns red where a gone key that the account has again stays gone, where it stops the relay by being there or pays, and
+/// where no person is told of it.
+#[test]
+fn a_gone_key_that_is_back_is_told_of_and_proven_gone_again() {
+    let chain = LocalChain::start();
+    let mut served = chain.served(2);
+    pays(&served, &["k-1"]);
+    completed(&served, &["k-1"]);
+    pays(&served, &["k-2"]);
+    completed(&served, &["k-2"]);
+    let public_key = chain.keys[1].public_key();
+    let key = public_key.to_string();
+    chain.devnet.delete_key(&chain.cold, public_key.clone()).expect("it is deleted");
+    let (code, text) = retires(&served, &key, "60");
+    assert_eq!(code, Some(0), "{text}");
+    let gone = shown(&served, &key);
+    assert_eq!(
+        (&gone["status"], &gone["retired"]["returned_at_block"]),
+        (&json!("gone"), &Value::Null)
+    );
+    let access_key = AccessKey::full_access();
+    let add = AddKeyAction { public_key: public_key.clone(), access_key };
+    let add = vec![Action::AddKey(Box::new(add))];
+    chain.devnet.run(&chain.cold, &chain.cold.account, add).expect("it is added");
+    // a process that begins looks before it pays
+    served.again(|_| ());
+    eventually("a person is told", || lists_a_case(&served, "KEY_RETURNED"));
+    let row = shown(&served, &key);
+    assert_eq!((&row["status"], &row["on_chain"]), (&json!("retired"), &json!(true)), "{row}");
+    assert!(row["retired"]["returned_at_block"].is_u64(), "{row}");
+    assert_eq!(row["retired"]["gone_at_block"], Value::Null, "{row}");
+    let (_, table) = said(&served.run(&["relay", "keys"]));
+    assert!(table.to_lowercase().contains("returned_at_block"), "{table}");
+    pays(&served, &["k-3", "k-4"]);
+    completed(&served, &["k-3", "k-4"]);
+    assert!(!lists_a_case(&served, "LANE_AHEAD"));
+    assert_eq!(shown(&served, &key)["last_nonce"], gone["last_nonce"], "a retired key pays");
+    let (code, text) = retires(&served, &key, "3");
+    assert_eq!(code, Some(75), "{text}");
+    assert!(text.contains("the chain has the key at block"), "{text}");
+    chain.devnet.delete_key(&chain.cold, public_key).expect("it is deleted");
+    let (code, text) = retires(&served, &key, "60");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("KEY_GONE"), "{text}");
+    assert_eq!(shown(&served, &key)["status"], "gone");
+    eventually("the case is closed", || !lists_a_case(&served, "KEY_RETURNED"));
+    assert_eq!(chain.payments().len(), 4);
 }
 
 /// Turns red where payments wait for a key that the account has not, where no person is told of it, where the case

@@ -56,6 +56,23 @@ fn a_token_of_other_decimals_is_not_paid() {
     assert!(said.contains("relay.asset: fine.devnet has 18 decimals, and the asset 6"), "{said}");
 }
 
+/// Turns red where a token whose contract is deleted under the running service is told of by payments alone that wait.
+#[test]
+fn a_token_that_is_deleted_later_refuses_transfers() {
+    let chain = LocalChain::start();
+    let relay = served(&chain, "usdc.devnet");
+    assert_eq!(pays_to(&relay, "alice.devnet", "k-0").0, 201);
+    eventually("it is paid", || chain.payments().len() == 1);
+    chain.devnet.delete_account(&chain.token).expect("it is deleted");
+    assert_eq!(pays_to(&relay, "alice.devnet", "k-00").0, 201);
+    eventually("a person is told", || {
+        // a look at the keys asks after the token too, as the watch does each minute
+        drop(relay.json(&["relay", "keys"]));
+        told(&relay)
+    });
+    assert!(refusal(&relay).contains("the chain has no account usdc.devnet"));
+}
+
 /// Turns red where a provider that does not answer keeps the service from starting, or from taking transfers in.
 #[test]
 fn a_provider_that_does_not_answer_refuses_nothing() {

@@ -1,0 +1,95 @@
+//! Keys that were proven gone and that the account has again.
+//!
+//! The chain begins a key that is added at the block's height times a million, above every nonce that was signed
+//! before. That nonce was spent by no transaction. Where two providers show the block that added the key, what it spends
+//! is counted from there; where none can show it any more, nothing is known of it.
+
+use super::NearLink;
+use super::key_history::is_not_kept;
+use super::rpc::{BlockAt, KeyList, PROVIDERS_DISAGREE, access_key, access_keys, answered};
+use super::tx::key_of;
+use kernel::answer::Cause;
+use kernel::attempt::Lock;
+use kernel::ports::chain::{GoneLane, LaneStart, ReturnedLane};
+
+/// One provider's word proves nothing.
+const LEAST: usize = 2;
+
+impl NearLink {
+    /// Those of these keys that the final blocks of as many providers as are needed have again.
+    pub(super) async fn returned(&self, gone: &[GoneLane]) -> Result<Vec<ReturnedLane>, Cause> {
+        let needed = self.rpc.needed();
+        let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+        let mut returned = Vec::new();
+        for one in gone {
+            let Some(height) = shown_again(needed, one, &lists)? else { continue };
+            let start = match self.start(one, height).await {
+                Ok(start) => start,
+                Err(cause) if is_not_kept(&cause) => None,
+                Err(cause) => return Err(cause),
+            };
+            returned.push(ReturnedLane { lane: one.lane.clone(), height, start });
+        }
+        Ok(returned)
+    }
+
+    /// The nonce that a key began with, as many providers as are needed show alike; `None`: one is no proof.
+    async fn start(&self, gone: &GoneLane, seen: u64) -> Result<Option<LaneStart>, Cause> {
+        if self.rpc.needed() < LEAST {
+            return Ok(None);
+        }
+        let key = key_of(&gone.lane).ok_or(Cause::of("BAD_LANE"))?;
+        let height = self.added_in(&key, gone.height..seen).await?;
+        let head = self.rpc.block_at(height).await?;
+        let at = |hash| access_key(&self.settings.account, &key, BlockAt::Hash(hash));
+        let here = self.rpc.agreed(&at(head.hash)).await?;
+        let earlier = self.rpc.agreed(&at(head.before)).await?;
+        match (here.nonce, earlier.nonce) {
+            (Some(nonce), None) => {
+                Ok(Some(LaneStart { lock: Lock(nonce.to_string().into()), height }))
+            }
+            (None, _) | (_, Some(_)) => {
+                let facts = format!("block {height} is not the one that added {}", gone.lane);
+                Err(Cause::because(PROVIDERS_DISAGREE, facts))
+            }
+        }
+    }
+}
+
+/// The lowest of the blocks that show a key again, where as many providers as are needed do. A block from before
+/// the proof says nothing. Pure.
+fn shown_again(needed: usize, gone: &GoneLane, lists: &[KeyList]) -> Result<Option<u64>, Cause> {
+    let later = lists.iter().filter(|list| list.height > gone.height);
+    let shows = later.filter(|list| list.view(&gone.lane).nonce.is_some());
+    let heights: Vec<u64> = shows.map(|list| list.height).collect();
+    match heights.iter().min() {
+        Some(_) if heights.len() < needed => {
+            let facts = format!("one provider alone shows {} again", gone.lane);
+            Err(Cause::because(PROVIDERS_DISAGREE, facts))
+        }
+        least => Ok(least.copied()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ed25519:back";
+
+    /// Turns red where one provider is believed that a key is back, and where a provider that lags behind the proof
+    /// brings it back.
+    #[test]
+    fn a_key_is_back_where_two_show_it_behind_the_proof() {
+        let gone = GoneLane { lane: KEY.into(), height: 100 };
+        let of = |needed, lists: &[KeyList]| shown_again(needed, &gone, lists);
+        let (with, without) = (|at| KeyList::of(at, &[KEY]), |at| KeyList::of(at, &["other"]));
+        assert_eq!(of(2, &[with(120), with(121)]), Ok(Some(120)));
+        assert_eq!(of(2, &[with(121), without(120), with(122)]), Ok(Some(121)));
+        assert_eq!(of(2, &[without(120), without(121)]), Ok(None));
+        assert_eq!(of(2, &[with(99), with(100)]), Ok(None), "they lag behind the proof");
+        let class = |lists: &[KeyList]| of(2, lists).map_err(|cause| cause.class);
+        assert_eq!(class(&[with(121), without(121)]), Err(PROVIDERS_DISAGREE));
+        assert_eq!(class(&[with(121), with(99)]), Err(PROVIDERS_DISAGREE));
+    }
+}

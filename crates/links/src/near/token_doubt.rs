@@ -1,0 +1,40 @@
+//! That a token's contract may be gone since it was found to fit: what a view or a final transaction failed with names it.
+//! It is a reason to ask again, and nothing more: what the providers say then alike is what counts.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What nodes call a contract that is not there: an account without one, no account, a contract without the method.
+const SIGNS: [&str; 4] =
+    ["CodeDoesNotExist", "AccountDoesNotExist", "UNKNOWN_ACCOUNT", "MethodNotFound"];
+
+/// Whether the kept check of the tokens is to be asked again.
+#[derive(Debug, Default)]
+pub(super) struct TokenDoubt(AtomicBool);
+
+impl TokenDoubt {
+    /// Something about a token failed with this.
+    pub(super) fn note(&self, failure: &str) {
+        if SIGNS.iter().any(|sign| failure.contains(sign)) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether something failed so since this was asked last.
+    pub(super) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TokenDoubt;
+
+    #[test]
+    fn what_names_a_contract_that_is_gone_is_a_doubt_once() {
+        let doubt = TokenDoubt::default();
+        doubt.note("TIMEOUT: the account of codedoesnotexist.near is not registered");
+        assert!(!doubt.take());
+        doubt.note("wasm execution failed with error: CompilationError(CodeDoesNotExist { .. })");
+        assert!(doubt.take() && !doubt.take());
+    }
+}
