@@ -23,7 +23,7 @@ mod settings;
 mod shortage;
 mod sign;
 mod token_check;
-mod token_doubt;
+mod token_recheck;
 mod tokens;
 mod tx;
 
@@ -54,7 +54,7 @@ use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, answ
 use std::fmt;
 use std::sync::Arc;
 use token_check::LastTokenCheck;
-use token_doubt::TokenDoubt;
+use token_recheck::TokenRecheck;
 use tokens::TokenStates;
 
 /// What one provider's word decides, and what waits for a second one.
@@ -97,7 +97,7 @@ struct NearLink {
     /// Whether the tokens' contracts fit.
     token_check: LastTokenCheck,
     /// Whether one may be gone since.
-    token_doubt: TokenDoubt,
+    token_recheck: TokenRecheck,
 }
 
 /// The adapter to NEAR: the engine's chain.
@@ -156,7 +156,7 @@ impl NearChain {
             shown: SharedAnswer::default(),
             concerns: Concerns::default(),
             token_check: LastTokenCheck::default(),
-            token_doubt: TokenDoubt::default(),
+            token_recheck: TokenRecheck::default(),
         };
         Ok(Self { link: Arc::new(link) })
     }
@@ -180,7 +180,7 @@ impl NearLink {
 
     fn note_failure(&self, cause: &Cause) {
         self.concerns.note_cause(cause, &*self.clock);
-        self.token_doubt.note(&cause.to_string());
+        self.token_recheck.note(&cause.to_string());
     }
 
     /// What a person should know now.

@@ -59,7 +59,7 @@ fn is_unknown(check: &TokenCheck) -> bool {
 impl NearLink {
     /// Asks the providers, unless it is known that all is well. Says in the log what is new.
     pub(super) async fn check_tokens(&self) -> TokenCheck {
-        if self.token_check.get() == TokenCheck::Fits && !self.token_doubt.take() {
+        if self.token_check.get() == TokenCheck::Fits && !self.token_recheck.take() {
             return TokenCheck::Fits;
         }
         let found = match self.unfit_token().await {

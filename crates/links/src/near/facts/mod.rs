@@ -114,7 +114,7 @@ impl NearFacts {
             self.link.existing.learn(relay, receiver, now);
             return Ok(true);
         }
-        self.is_registered(record).await
+        self.agreed_registered(record).await
     }
 
     /// Whether receivers may be registered. Nothing is reserved for one that does not exist: a caller that

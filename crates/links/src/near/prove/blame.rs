@@ -57,7 +57,7 @@ impl NearLink {
     ) -> Result<Proof, Cause> {
         let token = self.tokens.of_contract(&landed.form.receiver);
         let token = token.ok_or(Cause::of(FOREIGN_FORM))?;
-        self.token_doubt.note(error);
+        self.token_recheck.note(error);
         let doc = self.document(landed);
         if is_out_of_gas(error) && token.more_gas() {
             return Ok(all(attempt, &dead("OUT_OF_GAS", doc)));

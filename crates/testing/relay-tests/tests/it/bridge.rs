@@ -7,8 +7,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Proof, ProviderReport, SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::{FactSource, Gathered};
@@ -117,6 +117,10 @@ impl Chain for BridgedPort {
         since: Option<u64>,
     ) -> Fut<'a, Result<LanePresence, Cause>> {
         Box::pin(self.call(self.near.lane_presence(lane, since)))
+    }
+
+    fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>> {
+        Box::pin(self.call(self.near.returned(gone)))
     }
 
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {

@@ -72,7 +72,7 @@ fn kinds(env: &ChainEnv) -> Vec<String> {
 /// A service whose first key was used, is retired, and was proven gone.
 struct GoneKey {
     env: ChainEnv,
-    /// At this block.
+    /// The block at which it was proven gone.
     gone_at: u64,
     /// From this block on it was asked for last.
     since: Arc<AtomicU64>,

@@ -9,9 +9,9 @@ const SIGNS: [&str; 4] =
 
 /// Whether the kept check of the tokens is to be asked again.
 #[derive(Debug, Default)]
-pub(super) struct TokenDoubt(AtomicBool);
+pub(super) struct TokenRecheck(AtomicBool);
 
-impl TokenDoubt {
+impl TokenRecheck {
     /// Something about a token failed with this.
     pub(super) fn note(&self, failure: &str) {
         if SIGNS.iter().any(|sign| failure.contains(sign)) {
@@ -27,14 +27,14 @@ impl TokenDoubt {
 
 #[cfg(test)]
 mod tests {
-    use super::TokenDoubt;
+    use super::TokenRecheck;
 
     #[test]
-    fn what_names_a_contract_that_is_gone_is_a_doubt_once() {
-        let doubt = TokenDoubt::default();
-        doubt.note("TIMEOUT: the account of codedoesnotexist.near is not registered");
-        assert!(!doubt.take());
-        doubt.note("wasm execution failed with error: CompilationError(CodeDoesNotExist { .. })");
-        assert!(doubt.take() && !doubt.take());
+    fn what_names_a_contract_that_is_gone_is_asked_after_once() {
+        let recheck = TokenRecheck::default();
+        recheck.note("TIMEOUT: the account of codedoesnotexist.near is not registered");
+        assert!(!recheck.take());
+        recheck.note("wasm execution failed with error: CompilationError(CodeDoesNotExist { .. })");
+        assert!(recheck.take() && !recheck.take());
     }
 }
