@@ -183,6 +183,7 @@ impl LocalChain {
         let token = NearToken {
             contract,
             asset,
+            decimals: 6,
             least_tgas: NearToken::LEAST_TGAS,
             events: self.0.setup.events,
         };
