@@ -7,19 +7,22 @@ use super::whole_set;
 use devnet::near::Execution;
 use sim::chain::{ChainRules, Locking};
 use sim::generic::chain::{
-    ChainCase, crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
+    crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
 };
+use sim::generic::relay::RelayCase;
 
-/// The case that comes to most states, or in the campaign all of them, fused and plain.
-fn trial() -> NearTrial {
+/// In the campaign all cases, fused and plain; else these receivers, fused.
+fn trial(receivers: &'static [&'static str]) -> NearTrial {
     let all = NearTrial::new(RULES);
     if whole_set().is_some() {
         return NearTrial { seeds: 0..2, ..all };
     }
-    let registered = |case: &NearCase| case.words() == "some are registered first";
-    let cases = all.cases.iter().filter(|case| registered(case)).cloned().collect();
-    NearTrial { cases, fuse: vec![true], ..all }
+    let relay = RelayCase { name: "each change", receivers: receivers.into() };
+    NearTrial { cases: vec![NearCase::of(relay)], fuse: vec![true], ..all }
 }
+
+/// It comes to most states: it is registered, then paid.
+const ONE: &[&str] = &["new-1"];
 
 #[test]
 fn relay_calm() {
@@ -47,15 +50,15 @@ fn relay_rough() {
 
 #[test]
 fn relay_every_step_twice() {
-    every_step_twice(&trial());
+    every_step_twice(&trial(&["new-1", "alice"]));
 }
 
 #[test]
 fn relay_every_step_failed() {
-    every_step_failed(&trial());
+    every_step_failed(&trial(ONE));
 }
 
 #[test]
 fn relay_crash_after_every_write() {
-    crash_after_every_write(&trial());
+    crash_after_every_write(&trial(ONE));
 }
