@@ -47,9 +47,9 @@ impl LaneRetirement {
     }
 
     fn read(value: &Value) -> Option<Self> {
-        let height = |value: &Value| match value {
-            Value::Null => Some(None),
-            other => other.as_u64().map(Some),
+        let height = |value: &Value| match value.as_u64() {
+            None if !value.is_null() => None,
+            height => Some(height),
         };
         Some(Self {
             by: value.get("by")?.as_str()?.into(),

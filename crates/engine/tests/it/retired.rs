@@ -3,7 +3,7 @@
 //! Wrong builds that turn it red: a lane that is reserved though it is retired; a next state of a lane that forgets it;
 //! a retirement that is written without a look at the row's version; a key that is called gone because one node does not
 //! show it; one that is back and stays gone in the journal; one that stops the chain though it did nothing since it is
-//! back; what it does since that is not held against it; a key that is called gone at a block from before it was back.
+//! back; what another program does with it since that is not seen.
 
 use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, Worker, quick};
@@ -63,9 +63,9 @@ async fn row_of(worker: &Worker) -> Arc<str> {
 }
 
 /// The final block that shows the account without the key, once both nodes do.
-async fn proven_gone(worker: &Worker) -> u64 {
+async fn proven_gone(worker: &Worker, times: &str) -> u64 {
     for n in 0..1_000 {
-        let key = format!("gone {n}");
+        let key = format!("gone {times} {n}");
         match does(worker, &key, AdminAction::ProveLaneGone(name(GONE))).await {
             Ok(PerformedAction {
                 outcome: ActionResult::LaneGone { height, providers: 2 },
@@ -80,13 +80,25 @@ async fn proven_gone(worker: &Worker) -> u64 {
     panic!("never proven")
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_worker_claims_a_key_that_is_retired() {
+async fn relay() -> (Fixture, SimChain) {
     let mut fixture = Fixture::open(quick(true)).await;
     let chain = SimChain::new(RULES, Arc::new(ManualClock::new()), 7);
     chain.register("good-1");
     fixture.chains = vec![chain.clone()];
     fixture.facts.insert("relay", Arc::new(RelayFacts(chain.clone())));
+    (fixture, chain)
+}
+
+/// The chain paid each of these transfers once, and nothing is wrong with its own history.
+fn all_paid(chain: &SimChain, ids: &[Id]) {
+    let paid = chain.paid();
+    assert!(ids.iter().all(|id| paid.get(id).map(Vec::len) == Some(1)), "{paid:?}");
+    assert_eq!(chain.faults(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_worker_claims_a_key_that_is_retired() {
+    let (fixture, chain) = relay().await;
     let (one, other) = (fixture.worker().await, fixture.worker().await);
     let mut ids = load(&one, "a").await;
     ids.extend(load(&other, "b").await);
@@ -119,9 +131,7 @@ async fn no_worker_claims_a_key_that_is_retired() {
     assert_eq!(fixture.sql(ATTEMPTS), before, "a retired key was claimed");
     let row = row_of(&third).await;
     assert!(row.contains(r#""by":"test|ada""#), "who retired it is forgotten: {row}");
-    let paid = chain.paid();
-    assert!(ids.iter().all(|id| paid.get(id).map(Vec::len) == Some(1)), "{paid:?}");
-    assert_eq!(chain.faults(), [""; 0]);
+    all_paid(&chain, &ids);
     assert_eq!(fixture.cases(), "");
     // the chain has it still, and one node that lies does not change that
     for n in 0..10 {
@@ -131,7 +141,7 @@ async fn no_worker_claims_a_key_that_is_retired() {
         assert!(why.contains("the chain has the key at block"), "{why}");
     }
     chain.delete_key(GONE);
-    let height = proven_gone(&third).await;
+    let height = proven_gone(&third, "1").await;
     let row = row_of(&other).await;
     assert!(row.contains(&format!(r#""gone_at":{height}"#)), "{row}");
     let again = does(&other, "6", AdminAction::ProveLaneGone(name(GONE))).await;
@@ -143,9 +153,25 @@ async fn no_worker_claims_a_key_that_is_retired() {
     assert!(why.contains("retire it first"), "{why}");
     let none = does(&third, "5", AdminAction::RetireLane(name("key-9"))).await;
     assert_eq!(none, Err(Objection::NotFound("key")));
+    third.kill().await;
+    other.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gone_key_that_is_back_is_watched_by_every_worker() {
+    let (fixture, chain) = relay().await;
+    let (one, other) = (fixture.worker().await, fixture.worker().await);
+    let mut ids = load(&one, "a").await;
+    fixture.until("SELECT count(*) > 0 FROM attempts WHERE lane = 'key-1'", "t").await;
+    let retired = does(&one, "1", AdminAction::RetireLane(name(GONE))).await;
+    assert!(retired.is_ok(), "{retired:?}");
+    fixture.until(OPEN, "0").await;
+    let before = fixture.sql(ATTEMPTS);
+    chain.delete_key(GONE);
+    let height = proven_gone(&one, "1").await;
     // it is added again, and a worker that begins looks before it claims: the key is retired as before, and may sign
     chain.add_key(GONE);
-    third.kill().await;
+    one.kill().await;
     let fourth = fixture.worker().await;
     fixture.until(CASES, "KEY_RETURNED").await;
     let row = row_of(&other).await;
@@ -166,14 +192,12 @@ async fn no_worker_claims_a_key_that_is_retired() {
     fixture.until(OPEN, "0").await;
     // it is deleted again, and proven so: the case is over
     chain.delete_key(GONE);
-    let later = proven_gone(&fifth).await;
+    let later = proven_gone(&fifth, "2").await;
     assert!(later > height, "{later}");
     fixture.until(CASES, "").await;
     ids.extend(load(&fifth, "j").await);
     fixture.until(OPEN, "0").await;
-    let paid = chain.paid();
-    assert!(ids.iter().all(|id| paid.get(id).map(Vec::len) == Some(1)), "{paid:?}");
-    assert_eq!(chain.faults(), [""; 0]);
+    all_paid(&chain, &ids);
     fourth.kill().await;
     fifth.kill().await;
 }

@@ -96,7 +96,7 @@ struct NearLink {
     concerns: Concerns,
     /// Whether the tokens' contracts fit.
     token_check: LastTokenCheck,
-    /// Whether one may be gone since.
+    /// Whether one may be gone since, so that they are asked after again.
     token_recheck: TokenRecheck,
 }
 

@@ -147,7 +147,7 @@ async fn other_tokens_of_the_pool_go_on() {
 }
 
 /// Turns red where a contract that is deleted behind the start's check is told of by nothing but payments that wait,
-/// where a doubt alone is taken for the fact, and where one that is there again is not seen.
+/// where such a failure alone is taken for the fact, and where one that is there again is not seen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contract_that_is_deleted_later_is_told_of() {
     for signed_before in [true, false] {

@@ -51,7 +51,8 @@ fn key(env: &ChainEnv) -> LaneName {
 fn row(env: &ChainEnv) -> Arc<str> {
     let journal = env.journal();
     let read = env.block_on(async move { journal.resource("lane:NEAR:key-1".into()).await });
-    read.unwrap_or_else(|cause| panic!("{cause}")).expect("it was used").value
+    let Ok(Some(row)) = read else { panic!("{read:?}") };
+    row.value
 }
 
 fn attempts(env: &ChainEnv) -> usize {
@@ -72,7 +73,7 @@ fn kinds(env: &ChainEnv) -> Vec<String> {
 /// A service whose first key was used, is retired, and was proven gone.
 struct GoneKey {
     env: ChainEnv,
-    /// The block at which it was proven gone.
+    /// The final block that the proof is of.
     gone_at: u64,
     /// From this block on it was asked for last.
     since: Arc<AtomicU64>,
