@@ -17,8 +17,15 @@ use crate::{Outcome, kafka, run, stages::timed, tree};
 const AT_ONCE: usize = 2;
 
 /// Those that take longest, the longest first: what begins last should end soon.
-const LONGEST: [&str; 6] =
-    ["server/it", "engine-tests/it", "sim/it", "sim/chain", "store/it", "links/it"];
+const LONGEST: [&str; 7] = [
+    "server/it",
+    "engine-tests/it",
+    "sim/it",
+    "sim/chain",
+    "store/it",
+    "relay-tests/it",
+    "links/it",
+];
 
 /// A program that cargo built.
 #[derive(Debug, Clone, PartialEq, Eq)]
