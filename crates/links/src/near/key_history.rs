@@ -24,7 +24,32 @@ pub(super) fn is_not_kept(cause: &Cause) -> bool {
     cause.class == BLOCKS_NOT_KEPT || is_unknown_block(cause)
 }
 
+/// What a block did to a key's nonce; `None` is a key that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NonceChange {
+    /// The nonce at the end of the block before it.
+    pub(super) from: Option<u64>,
+    /// The nonce that it left.
+    pub(super) to: Option<u64>,
+}
+
 impl NearLink {
+    /// What the block of that height did to a key, as many providers as are needed show alike.
+    ///
+    /// # Errors
+    /// Too few of them answer or have the block, or they say it differently.
+    pub(super) async fn nonce_change(
+        &self,
+        key: &[u8; 32],
+        height: u64,
+    ) -> Result<NonceChange, Cause> {
+        let head = self.rpc.block_at(height).await?;
+        let at = |hash| access_key(&self.settings.account, key, BlockAt::Hash(hash));
+        let to = self.rpc.agreed(&at(head.hash)).await?.nonce;
+        let from = self.rpc.agreed(&at(head.before)).await?.nonce;
+        Ok(NonceChange { from, to })
+    }
+
     /// The first block of a range behind which a change of the key's nonce shows; `None` is a key that is not
     /// there. It does not show at the range's start, and does at its end.
     ///

@@ -5,8 +5,8 @@
 //! is counted from there; where none can show it any more, nothing is known of it.
 
 use super::NearLink;
-use super::key_history::is_not_kept;
-use super::rpc::{BlockAt, KeyList, PROVIDERS_DISAGREE, access_key, access_keys, answered};
+use super::key_history::{NonceChange, is_not_kept};
+use super::rpc::{KeyList, PROVIDERS_DISAGREE, access_keys, answered};
 use super::tx::key_of;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
@@ -40,15 +40,11 @@ impl NearLink {
         }
         let key = key_of(&gone.lane).ok_or(Cause::of("BAD_LANE"))?;
         let height = self.added_in(&key, gone.height..seen).await?;
-        let head = self.rpc.block_at(height).await?;
-        let at = |hash| access_key(&self.settings.account, &key, BlockAt::Hash(hash));
-        let here = self.rpc.agreed(&at(head.hash)).await?;
-        let earlier = self.rpc.agreed(&at(head.before)).await?;
-        match (here.nonce, earlier.nonce) {
-            (Some(nonce), None) => {
+        match self.nonce_change(&key, height).await? {
+            NonceChange { from: None, to: Some(nonce) } => {
                 Ok(Some(LaneStart { lock: Lock(nonce.to_string().into()), height }))
             }
-            (None, _) | (_, Some(_)) => {
+            NonceChange { .. } => {
                 let facts = format!("block {height} is not the one that added {}", gone.lane);
                 Err(Cause::because(PROVIDERS_DISAGREE, facts))
             }

@@ -113,12 +113,9 @@ impl NearLink {
         height: u64,
     ) -> Result<(Vec<ChunkTransaction>, u64), Cause> {
         let account = &self.settings.account;
-        let head = self.rpc.block_at(height).await?;
-        let here = self.rpc.agreed(&access_key(account, key, BlockAt::Hash(head.hash))).await?;
-        let earlier =
-            self.rpc.agreed(&access_key(account, key, BlockAt::Hash(head.before))).await?;
-        let left = here.nonce.unwrap_or_default();
-        let Some(earlier) = earlier.nonce else {
+        let change = self.nonce_change(key, height).await?;
+        let left = change.to.unwrap_or_default();
+        let Some(earlier) = change.from else {
             let facts = format!(
                 "block {height} added the key again, with nonce {left}: what it spent before it was deleted is not \
                  known"
