@@ -1,5 +1,6 @@
 //! The kill campaign: many lives of one server on one folder, each ended by SIGKILL.
 
+use crate::aim::Aim;
 use crate::book::missing;
 use crate::env::Env;
 use crate::folder::{Folder, lose};
@@ -19,8 +20,6 @@ pub const OFTEN: u64 = 5;
 const ALL_AFTER: u64 = 40;
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
-/// So many lives are tried for each kill before the campaign gives up on its points.
-const TRIES: u64 = 3;
 
 /// What came of it.
 #[derive(Debug, Default, Clone)]
@@ -67,7 +66,8 @@ pub fn run(env: &mut Env, kills: u64, mut lose_one: bool, rng: &mut Rng) -> Outc
         killed.points.insert(point.name, 0);
     }
     let mut lives = 0;
-    while killed.kills < kills || (wanting(&killed) && lives < kills.saturating_mul(TRIES)) {
+    let aim = Aim::of(kills);
+    while aim.goes_on(killed.kills, killed.open) || (wanting(&killed) && aim.may(lives)) {
         lives += 1;
         if token.elapsed() > TOKEN_AFTER {
             env.renew()?;
@@ -85,9 +85,7 @@ pub fn run(env: &mut Env, kills: u64, mut lose_one: bool, rng: &mut Rng) -> Outc
         }
     }
     killed.took = begun.elapsed();
-    if killed.open.saturating_mul(2) < killed.kills {
-        return Err(format!("only {} of {} kills hit a transfer", killed.open, killed.kills));
-    }
+    aim.met(killed.kills, killed.open)?;
     if wanting(&killed) {
         return Err(format!("not every point was hit {OFTEN} times: {:?}", killed.points));
     }

@@ -5,6 +5,7 @@
 //! system calls from outside by `strace`.
 
 pub mod account;
+mod aim;
 pub mod book;
 mod clock;
 pub mod create;

@@ -4,6 +4,7 @@
 use super::member::Member;
 use super::tables::{Sql, Tables, lose};
 use super::{Fleet, SERVE};
+use crate::aim::Aim;
 use crate::env::Env;
 use crate::kill::{check_kept, proven};
 use crate::rng::Rng;
@@ -72,7 +73,8 @@ pub fn run(
     let mut token = begun;
     let mut killed = Killed::default();
     env.workload.up.send_replace(true);
-    while killed.kills < kills {
+    let aim = Aim::of(kills);
+    while aim.goes_on(killed.kills, killed.open) {
         if token.elapsed() > TOKEN_AFTER {
             env.renew()?;
             token = clock::now();
@@ -98,10 +100,7 @@ pub fn run(
         }
     }
     killed.took = begun.elapsed();
-    if killed.open.saturating_mul(2) < killed.kills {
-        return Err(format!("only {} of {} kills hit a transfer", killed.open, killed.kills));
-    }
-    Ok(killed)
+    aim.met(killed.kills, killed.open).map(|()| killed)
 }
 
 /// Clients work for a while, and no process ends by itself.
