@@ -167,7 +167,7 @@ impl Engine {
             Ok(lock) => lock,
             Err(cause) => {
                 self.no_lock(&gathering, &cause);
-                return station.ring.give_back(records);
+                return untried(station, records);
             }
         };
         let mut records = self.tried_in_company(station, records).await;
@@ -249,9 +249,9 @@ impl Engine {
         why: NoForm,
     ) {
         match why {
-            NoForm::Stopped => station.ring.give_back(records),
+            NoForm::Stopped => untried(station, records),
             NoForm::Mismatch(facts) => {
-                station.ring.give_back(records);
+                untried(station, records);
                 self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
             NoForm::Unsigned(Unsigned { cause, culprit }) => {
@@ -265,7 +265,11 @@ impl Engine {
                     // one of them is to blame, and which is not known
                     record.head.alone = true;
                 }
-                station.ring.give_back(records);
+                if cause.class == "PANIC" {
+                    station.ring.give_back(records);
+                } else {
+                    untried(station, records);
+                }
                 if let Some(record) = out {
                     let job = self.postponed(record, &cause);
                     self.commit(vec![job]).await;
@@ -417,4 +421,13 @@ fn together(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
     };
     let first = records.first().map(of);
     records.into_iter().partition(|record| Some(of(record)) == first)
+}
+
+/// Gives back transfers of which no attempt came and whose worker lives: the mark of a try, where they have one, is no
+/// death, and their next try begins to count anew.
+fn untried(station: &Station, mut records: Vec<Record>) {
+    for record in &mut records {
+        record.head.deaths = 0;
+    }
+    station.ring.give_back(records);
 }
