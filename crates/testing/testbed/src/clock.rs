@@ -2,10 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// Asks again and again until there is an answer or the time is over.
+/// The first pause between two questions.
+const FIRST: Duration = Duration::from_millis(5);
+/// The longest one.
+const LONGEST: Duration = Duration::from_millis(80);
+
+/// Asks again and again until there is an answer or the time is over. A question is often a process of its own, so the
+/// pauses between them grow.
 #[expect(clippy::disallowed_methods, reason = "it waits for other processes")]
-pub(crate) fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
+    let mut pause = FIRST;
     loop {
         if let Some(answer) = ask() {
             return Some(answer);
@@ -13,6 +20,7 @@ pub(crate) fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> O
         if begun.elapsed() > limit {
             return None;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
+        pause = pause.saturating_mul(2).min(LONGEST);
     }
 }

@@ -26,6 +26,7 @@ mod wire;
 pub use base::{Base, Recovery};
 #[cfg(feature = "sqlite")]
 pub use beside::beside;
+pub use clock::until;
 pub use database::{Copied, Database};
 pub use hop::{Fault, Hop, HopSeen};
 pub use kafka::{GIVEN_KAFKA, Kafka};

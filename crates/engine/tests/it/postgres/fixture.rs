@@ -319,12 +319,14 @@ impl Fixture {
     /// Waits until SQL answers this.
     pub(crate) async fn until(&self, sql: &str, wanted: &str) {
         let mut seen = String::new();
-        for _ in 0..3_000 {
+        // each question is a process of its own
+        let pause = Duration::from_millis(50);
+        for _ in 0..1_200 {
             seen = self.sql(sql);
             if seen == wanted {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(pause).await;
         }
         panic!("{sql}: {seen} instead of {wanted}; cases: {}", self.cases());
     }

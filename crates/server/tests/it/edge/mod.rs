@@ -23,11 +23,13 @@ mod upgrade;
 mod webhooks;
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -42,6 +44,8 @@ struct Served {
     dir: TempDir,
     url: String,
     settings: Vec<(String, String)>,
+    /// Tokens by subject and scope: each is made by a process of its own.
+    tokens: Mutex<BTreeMap<(String, String), String>>,
 }
 
 impl Drop for Served {
@@ -91,13 +95,8 @@ fn listens(words: &[&str], dir: &Path, settings: &[(String, String)]) -> (Child,
 
 /// Waits until it holds; long enough for what is tried again after twice the time each time.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..5 * EVENTUALLY.as_millis() / 20 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("never: {what}");
+    let held = testbed::until(5 * EVENTUALLY, || holds().then_some(()));
+    assert!(held.is_some(), "never: {what}");
 }
 
 impl Served {
@@ -109,7 +108,7 @@ impl Served {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<_> = settings.iter().map(owned).collect();
         let (child, url) = launched(dir.path(), &settings);
-        Self { child, dir, url, settings }
+        Self { child, dir, url, settings, tokens: Mutex::default() }
     }
 
     /// Kills it on the spot, does something to what it left, and starts it again.
@@ -149,9 +148,13 @@ impl Served {
     }
 
     fn token(&self, sub: &str, scope: &str) -> String {
-        let out = self.run(&["token", "--sub", sub, "--scope", scope]);
-        assert!(out.status.success(), "{out:?}");
-        String::from_utf8(out.stdout).expect("a text").trim().to_owned()
+        let mut tokens = self.tokens.lock().expect("no panic");
+        let made = tokens.entry((sub.to_owned(), scope.to_owned())).or_insert_with(|| {
+            let out = self.run(&["token", "--sub", sub, "--scope", scope]);
+            assert!(out.status.success(), "{out:?}");
+            String::from_utf8(out.stdout).expect("a text").trim().to_owned()
+        });
+        made.clone()
     }
 
     /// Gives a user money at Funding.

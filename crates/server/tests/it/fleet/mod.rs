@@ -156,14 +156,11 @@ impl Fleet {
     /// Waits until SQL answers this.
     fn until(&self, sql: &str, wanted: &str) {
         let mut seen = String::new();
-        for _ in 0..3_000 {
+        let found = testbed::until(Duration::from_secs(60), || {
             seen = self.sql(sql);
-            if seen == wanted {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{sql}: {seen} instead of {wanted}\n{}", self.facts());
+            (seen == wanted).then_some(())
+        });
+        assert!(found.is_some(), "{sql}: {seen} instead of {wanted}\n{}", self.facts());
     }
 
     /// Every transfer reaches an end.
