@@ -1,12 +1,12 @@
-//! Which rows of the page CI proves at a commit: a fixed core, and a third of the others by turns.
+//! Which rows of the page CI proves at a commit: a fixed core, and a sixth of the others by turns.
 
 use super::page::Row;
 
 /// The rows outside the core are proven by so many commits in turn.
-const TURNS: u64 = 3;
+const TURNS: u64 = 6;
 
 /// The rows for a commit's hash: the first id of each family (`INV`, `CRA`, …) always, each other one
-/// at a third of all commits.
+/// at a sixth of all commits.
 pub(super) fn of(rows: Vec<Row>, commit: &str) -> Vec<Row> {
     let turn = number(commit) % TURNS;
     rows.into_iter()
