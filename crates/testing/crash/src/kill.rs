@@ -25,7 +25,7 @@ const TRIES: u64 = 3;
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Killed {
-    /// Kills.
+    /// How often the server was killed.
     pub kills: u64,
     /// Of them with a transfer that had not ended.
     pub open: u64,
