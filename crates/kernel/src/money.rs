@@ -108,7 +108,7 @@ impl AssetStatus {
 /// One asset, as in `assets_tb`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asset {
-    /// The number by which rows and requests to ledgers name it.
+    /// The number by which rows and operations name it.
     pub id: AssetId,
     /// Its name at the edge.
     pub symbol: String,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A system that holds money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum System {
-    /// A ledger that holds accounts of users.
+    /// A ledger, inside or outside the journal's database.
     Ledger(LedgerId),
     /// A chain on which attempts are made.
     Chain(ChainId),

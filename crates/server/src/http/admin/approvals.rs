@@ -84,7 +84,7 @@ pub struct ApprovalRow {
     pub expires_at: String,
     /// Who decided; `journal` where a halt or a resume superseded it.
     pub decided_by: Option<String>,
-    /// When it was decided, RFC 3339; none while it waits.
+    /// When it was decided, RFC 3339; none while it waits and once it lapsed.
     pub decided_at: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub struct Assets {
 /// An asset. Amounts are in its own unit.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AssetRow {
-    /// The number that ledgers know it by.
+    /// The number that stored rows know it by.
     #[schema(example = 3)]
     pub asset_id: u32,
     /// The symbol that requests name it by.

@@ -185,7 +185,7 @@ pub struct LegRow {
 /// A call that was claimed and not answered.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Intent {
-    /// The ledger that was called.
+    /// The ledger that the call is for.
     pub ledger: &'static str,
     /// The leg that was asked for.
     pub leg: &'static str,
