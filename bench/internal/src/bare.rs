@@ -17,7 +17,6 @@ const LOGGED: usize = 31;
 /// One phase of one transfer, and who waits for it.
 type SyncRequest = (Phase, oneshot::Sender<()>);
 
-/// What is written.
 enum Phase {
     /// The transfer's row with its history, its key, the withdraw and the balance.
     Open(u64),
@@ -25,7 +24,7 @@ enum Phase {
     Close(u64),
 }
 
-/// The two writers.
+/// The writers of the table and of the log.
 #[derive(Clone)]
 pub(crate) struct Bare {
     table: mpsc::Sender<SyncRequest>,

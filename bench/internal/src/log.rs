@@ -13,7 +13,7 @@ const RECORD: usize = 512;
 /// The most records of one sync.
 const MOST: usize = 4_096;
 
-/// The log's writer.
+/// The thread that writes and syncs the log.
 #[derive(Clone)]
 pub(crate) struct Log(mpsc::Sender<oneshot::Sender<()>>);
 

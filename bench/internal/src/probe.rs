@@ -31,7 +31,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Of this process.
+    /// The counters of this process.
     pub(crate) fn own() -> Self {
         Self::of("self")
     }

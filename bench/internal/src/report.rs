@@ -5,7 +5,6 @@
 use crate::probe::Run;
 use std::time::Duration;
 
-/// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Log,
@@ -27,7 +26,6 @@ impl What {
     }
 }
 
-/// One row.
 #[derive(Debug)]
 pub(crate) struct Line {
     what: What,

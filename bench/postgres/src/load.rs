@@ -12,12 +12,12 @@ pub(crate) const AMOUNT: i64 = 1_000;
 /// What every account holds at first.
 pub(crate) const FUNDED: u64 = 1_000_000_000_000;
 
-/// Whose money moves.
+/// Which users' money moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {
     /// Of so many users, one after the other in no order.
     Users(u64),
-    /// All of one.
+    /// Every transfer is of one user.
     Hot,
 }
 

@@ -44,7 +44,7 @@ struct Args {
     /// unprivileged user may go.
     #[arg(long, default_value = "/tmp")]
     dir: PathBuf,
-    /// Who is measured.
+    /// Which rows are measured, in this order.
     #[arg(
         long,
         value_delimiter = ',',

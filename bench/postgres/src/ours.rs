@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::postgres::{Database, Options, Postgres, Time};
 
-/// Connections that write.
+/// How many connections write at once.
 const WRITERS: usize = 2;
 
 /// What callers of a Spot that is served by itself show.
@@ -33,7 +33,7 @@ pub(crate) const TOKEN: &str = "the benchmark's";
 pub(crate) enum Spot {
     /// In this process, with its log in this folder.
     Inside(PathBuf),
-    /// Served there.
+    /// Served by another process at this address.
     Served(SocketAddr),
 }
 
@@ -65,7 +65,6 @@ impl Commits {
     }
 }
 
-/// A running engine.
 #[derive(Clone)]
 pub(crate) struct Ours {
     pub(crate) engine: Arc<Engine>,
@@ -178,7 +177,7 @@ fn served(address: SocketAddr) -> Outcome<Arc<dyn Ledger>> {
     Ok(Arc::new(remote.map_err(|why| why.to_string())?))
 }
 
-/// The fresh assets.
+/// The codes of the assets that a fresh store has.
 pub(crate) fn symbols() -> remote::AssetCodes {
     remote::AssetCodes::of(Asset::fresh().into_iter().map(|asset| (asset.id, asset.symbol)))
 }

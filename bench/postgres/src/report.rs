@@ -6,7 +6,7 @@ use crate::http::Host;
 use crate::load::Spread;
 use crate::probe::Run;
 
-/// Who was measured.
+/// What one row measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum What {
     /// The saga as a user would write it.
@@ -56,7 +56,6 @@ impl What {
     }
 }
 
-/// One row.
 #[derive(Debug)]
 pub(crate) struct Line {
     what: What,

@@ -19,7 +19,7 @@ pub struct Accounts {
 /// A ledger that did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Silent {
-    /// The account type.
+    /// The account type that the ledger keeps.
     pub account: String,
     /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that shows no accounts (the
     /// simple form).
@@ -30,15 +30,15 @@ pub struct Silent {
 /// One asset of one account, in the asset's unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccountRow {
-    /// Whose.
+    /// The user who has the account.
     pub user_id: u64,
-    /// The account type.
+    /// The account type, for example `SPOT`.
     pub account: String,
-    /// The asset's symbol.
+    /// The symbol of the asset.
     pub asset: String,
     /// What may be used.
     pub available: String,
-    /// What is held.
+    /// What is held for withdrawals under way.
     pub frozen: String,
     /// `ACTIVE`, `FROZEN` or `DISABLED`.
     #[schema(example = "ACTIVE")]
@@ -60,11 +60,11 @@ pub struct SetStatus {
 /// What an account became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusSet {
-    /// Whose.
+    /// The user who has the account.
     pub user_id: u64,
-    /// The account type.
+    /// The account type, for example `SPOT`.
     pub account: String,
-    /// The status now.
+    /// The status from now on: `ACTIVE`, `FROZEN` or `DISABLED`.
     #[schema(example = "FROZEN")]
     pub status: String,
 }

@@ -9,7 +9,7 @@ pub struct SealRow {
     /// From 1, without a gap.
     #[schema(example = 4711)]
     pub number: u64,
-    /// RFC 3339.
+    /// When it was made, RFC 3339.
     pub at: String,
     /// Up to which unit each writer's lane is covered: `0:17`.
     #[schema(example = "0:8120")]
@@ -25,7 +25,7 @@ pub struct SealRow {
 /// Seals, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Seals {
-    /// The seals.
+    /// The seals of this page, newest first.
     pub seals: Vec<SealRow>,
     /// There are older ones: ask with `before` set to this.
     pub next: Option<u64>,
@@ -36,7 +36,7 @@ pub struct Seals {
 pub struct AuditProof {
     /// Nothing was changed, removed or cut off.
     pub ok: bool,
-    /// So many transfers.
+    /// The number of transfers whose history was computed again.
     #[schema(example = 1500)]
     pub transfers: u64,
     /// So many entries of histories, operators' actions and external movements.
@@ -48,7 +48,7 @@ pub struct AuditProof {
     /// Of them above the last seal.
     #[schema(example = 2)]
     pub unsealed: u64,
-    /// So many seals.
+    /// The number of seals that were checked.
     #[schema(example = 4711)]
     pub seals: u64,
     /// The last seal, where there is one.

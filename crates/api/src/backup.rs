@@ -19,7 +19,7 @@ pub struct BackupMade {
     /// Where it is on the server's machine.
     #[schema(example = "/var/backups/portage/2026-11-21")]
     pub dir: String,
-    /// RFC 3339.
+    /// When it was taken, RFC 3339.
     pub at: String,
     /// The highest number of a transfer in it.
     #[schema(example = 1500)]

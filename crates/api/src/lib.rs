@@ -2,6 +2,8 @@
 //! made of the same types. Fields that a newer server adds are passed over by an older client; a field that an older server
 //! does not send has a default.
 
+#![warn(missing_docs)]
+
 pub mod accounts;
 pub mod audit;
 pub mod backup;

@@ -7,10 +7,10 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Movement {
-    /// Whose account.
+    /// The user whose account it is.
     #[schema(example = 4001)]
     pub user_id: u64,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     #[schema(example = "USDT")]
     pub asset: String,
     /// A plain positive decimal in the asset's unit.
@@ -25,20 +25,20 @@ pub struct Movement {
     pub reason: String,
 }
 
-/// What was booked.
+/// A deposit or a withdrawal as it was booked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Booked {
     /// The ledger's number of it.
     pub operation_id: u64,
-    /// Whose account.
+    /// The user whose account it is.
     pub user_id: u64,
-    /// The asset's symbol.
+    /// The symbol of the asset that moved.
     pub asset: String,
     /// In the asset's unit.
     pub amount: String,
     /// What the account had available right after it.
     pub available: String,
-    /// RFC 3339.
+    /// When it was booked, RFC 3339.
     pub created_at: String,
 }
 

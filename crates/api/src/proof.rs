@@ -54,7 +54,7 @@ pub struct Proving {
 /// One ledger's part in the proof: a silent one keeps no other from being proven.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LedgerProof {
-    /// The ledger.
+    /// The account type that the ledger keeps.
     #[schema(example = "SPOT")]
     pub ledger: String,
     /// When its books were proven last, RFC 3339; none where they never were in this process.
@@ -78,7 +78,7 @@ pub struct LedgerProof {
 /// What a ledger is believed on its word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Unproven {
-    /// The ledger.
+    /// The account type that the ledger keeps.
     pub ledger: String,
     /// `world`: what comes to it and leaves it by doors of its own; then also `accounts`, since one
     /// account's operations are not all that it had. In the simple form also `sums` and
@@ -90,13 +90,13 @@ pub struct Unproven {
 /// One asset at one ledger, in the asset's unit; the four add up to zero.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Books {
-    /// The ledger.
+    /// The account type that the ledger keeps.
     pub ledger: String,
-    /// The asset's symbol.
+    /// The symbol of the asset that is added up.
     pub asset: String,
     /// What users may use.
     pub users: String,
-    /// What is held.
+    /// What is held for withdrawals under way.
     pub frozen: String,
     /// Money between two ledgers.
     pub clearing: String,

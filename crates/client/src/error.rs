@@ -8,11 +8,11 @@ pub enum Error {
     /// The server said no: nothing was done.
     #[error("{code}: {sentence}")]
     Refused {
-        /// The HTTP status.
+        /// The status of the HTTP response.
         status: u16,
         /// The code, as written.
         code: String,
-        /// For a person.
+        /// What is wrong, as a sentence for a person.
         sentence: String,
         /// The request's name in the server's log.
         request_id: String,

@@ -3,6 +3,8 @@
 //! Every create carries a key of its own, so that after [`Error::Unknown`] the same request can be
 //! sent again without ever being made twice.
 
+#![warn(missing_docs)]
+
 mod admin;
 mod error;
 mod http;

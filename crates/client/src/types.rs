@@ -18,7 +18,7 @@ pub struct NewTransfer {
     pub from: String,
     /// The account type that receives.
     pub to: String,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     pub asset: String,
     /// A plain decimal in the asset's unit.
     pub amount: String,
@@ -51,18 +51,18 @@ impl NewTransfer {
     }
 }
 
-/// A transfer.
+/// A transfer as the server answers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// The journal's number of it.
     pub transfer_id: u64,
-    /// Its id.
+    /// The id of the transfer, by which it is asked for.
     pub req_id: String,
     /// The account type that pays.
     pub from: String,
     /// The account type that receives.
     pub to: String,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     pub asset: String,
     /// In the asset's unit.
     pub amount: String,
@@ -70,17 +70,17 @@ pub struct Transfer {
     pub state: String,
     /// The same as a sentence.
     pub message: String,
-    /// The key.
+    /// The client's key; `None` where the create named none.
     pub cid: Option<String>,
-    /// Your own reference.
+    /// Your own reference; `None` where the create named none.
     #[serde(default)]
     pub reference: Option<String>,
-    /// Your own words.
+    /// Your own words by name; empty where the create named none.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
-    /// RFC 3339.
+    /// When it was opened, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// When it was last written, RFC 3339.
     pub updated_at: String,
     /// Why it moved no money, where it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct Filter {
     /// In this state; `PENDING`: not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Of this asset.
+    /// Transfers of this asset only, by its symbol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset: Option<String>,
     /// From this account type, or opened at or after this time (RFC 3339).
@@ -153,7 +153,7 @@ pub struct Filter {
 /// A page of transfers, newest first; `state` is the exact one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
-    /// The transfers.
+    /// The transfers of this page.
     pub transfers: Vec<Transfer>,
     /// The next page's `cursor`, where there may be more.
     pub next: Option<String>,
@@ -162,29 +162,29 @@ pub struct Page {
 /// A transfer with its history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Story {
-    /// The transfer.
+    /// The transfer as a get answers it.
     #[serde(flatten)]
     pub transfer: Transfer,
     /// The last refusal or cause.
     pub error: Option<String>,
     /// Unclear answers so far.
     pub retry_count: u32,
-    /// Oldest first.
+    /// What happened to it, oldest first.
     pub history: Vec<Step>,
 }
 
 /// One step of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// From 0.
+    /// The place in the history, from 0.
     pub seq: u32,
-    /// RFC 3339.
+    /// When it was written, RFC 3339.
     pub at: String,
-    /// The state before.
+    /// The state before; `None` where the transfer begins.
     pub from: Option<String>,
-    /// The state after.
+    /// The state after the step.
     pub to: String,
-    /// What happened.
+    /// The word for what happened.
     pub event: String,
     /// Evidence, cause or reason.
     pub detail: Option<String>,

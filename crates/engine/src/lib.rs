@@ -3,8 +3,6 @@
 //! It is pure plans (`pipeline::plan`) driven by a few background tasks ([`tasks`]); the world is reached
 //! through the kernel's ports alone, so that the simulation runs this very code.
 
-#![expect(missing_docs, reason = "internal to the product: a small item is explained by its name")]
-
 mod alerts;
 mod assets;
 mod attempts;

@@ -7,7 +7,7 @@ use crate::record::Record;
 use std::fmt;
 use std::sync::Arc;
 
-/// An attempt's id.
+/// Names an attempt on a chain; drawn once by the worker that makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId(pub u128);
 
@@ -62,7 +62,7 @@ pub struct Form {
 /// at most one of them land.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Its id.
+    /// The name under which the journal stores it.
     pub id: AttemptId,
     /// The chain that the attempt is made on.
     pub chain: ChainId,
@@ -91,7 +91,7 @@ pub struct Attempt {
 /// What a proof says of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Its answer.
+    /// `Done`, `Rejected` or `Dead`: `Unknown` is no proof, and [`Attempt::admit`] turns it away.
     pub answer: Answer,
     /// It spoiled the attempt: send it alone next time.
     pub alone: bool,

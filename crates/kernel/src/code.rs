@@ -47,7 +47,7 @@ codes! {
     AmountTooLarge = "AMOUNT_TOO_LARGE",
     /// Above what the arithmetic allows for the asset.
     Overflow = "OVERFLOW",
-    /// No such asset.
+    /// No asset has that symbol.
     InvalidAsset = "INVALID_ASSET",
     /// Body above the limit.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE",
@@ -89,7 +89,7 @@ codes! {
     WrongChain = "WRONG_CHAIN",
     /// Nothing of that id that the caller may see.
     NotFound = "NOT_FOUND",
-    /// No such account.
+    /// The account that is named does not exist.
     AccountNotFound = "ACCOUNT_NOT_FOUND",
     /// No money moves until persons resume.
     Halted = "HALTED",

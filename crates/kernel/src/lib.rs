@@ -3,6 +3,8 @@
 //! Nothing here does I/O, reads a clock or draws a random number. Reading order: [`answer`],
 //! [`flow::life`], [`flow::table`], [`record`], [`mod@unit`], [`ports`].
 
+#![warn(missing_docs)]
+
 pub mod accounts;
 pub mod agreed;
 pub mod answer;

@@ -90,7 +90,7 @@ pub enum AssetStatus {
 }
 
 impl AssetStatus {
-    /// The stored spelling.
+    /// The spelling in the store and on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Active => "ACTIVE",
@@ -108,11 +108,11 @@ impl AssetStatus {
 /// One asset, as in `assets_tb`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asset {
-    /// Its number.
+    /// The number by which rows and operations name it.
     pub id: AssetId,
     /// Its name at the edge.
     pub symbol: String,
-    /// Its decimals.
+    /// The number of decimals: one unit is 10^precision base units.
     pub precision: u8,
     /// Whether it may be used.
     pub status: AssetStatus,

@@ -29,7 +29,7 @@ pub struct Known {
 /// The name of one effect at one ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// The transfer.
+    /// The transfer that the effect belongs to.
     pub id: Id,
     /// Which of its effects.
     pub leg: Leg,
@@ -53,7 +53,7 @@ pub struct Op {
 /// What a ledger stored under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredOutcome {
-    /// The effect exists.
+    /// It was executed: the effect exists.
     Done,
     /// It was refused, for ever.
     Rejected(Evidence),

@@ -16,9 +16,9 @@ use std::sync::Arc;
 /// A system that holds money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum System {
-    /// A ledger.
+    /// A ledger, inside or outside the journal's database.
     Ledger(LedgerId),
-    /// A chain.
+    /// A chain on which attempts are made.
     Chain(ChainId),
 }
 
@@ -144,7 +144,7 @@ pub enum TermsVersion {
 pub struct Terms {
     /// How they are hashed; a row keeps the version that it was opened with.
     pub version: TermsVersion,
-    /// Who asked: `issuer|sub`.
+    /// The principal who asked for it: `issuer|sub`.
     pub principal: Arc<str>,
     /// Whose transfer it is: its limits are counted for this owner.
     pub owner: TransferOwner,
@@ -290,7 +290,7 @@ pub(crate) fn share(
 /// Where a transfer stands. `Copy`, so that a station carries it by value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The state's index.
+    /// The index of the state in the flow's table.
     pub state: S,
     /// Raised by every put; the compare-and-swap is on (id, state, version).
     pub version: u32,
@@ -313,12 +313,12 @@ impl Head {
     }
 }
 
-/// A transfer.
+/// A transfer as the journal keeps it.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Its id.
+    /// The id that its client knows; it begins with the time at which it was drawn.
     pub id: Id,
-    /// Its flow.
+    /// The place of its flow in the binary's list of flows.
     pub flow: FlowId,
     /// The journal's number, once it is open.
     pub serial: Option<Serial>,
@@ -375,7 +375,7 @@ impl Record {
 /// What a question learnt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// Yes or no.
+    /// A question that is answered by yes or no.
     Flag(bool),
     /// A time, a height, an amount.
     Number(u128),

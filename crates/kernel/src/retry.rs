@@ -5,9 +5,9 @@ use crate::ids::Millis;
 /// The bounds of the wait between two attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first wait.
+    /// The longest wait after the first unknown answer, in milliseconds; it doubles with each.
     pub base: Millis,
-    /// The longest wait.
+    /// The wait never grows above this, in milliseconds.
     pub cap: Millis,
 }
 

@@ -21,27 +21,27 @@ pub enum Guard {
     Fresh(Id),
     /// (flow, scope, key) is unbound.
     Unbound {
-        /// The flow.
+        /// The flow that the key is used in.
         flow: FlowId,
         /// The scope of the key.
         scope: Arc<str>,
-        /// The client's key.
+        /// The idempotency key that the client gave.
         key: Arc<str>,
     },
     /// The transfer stands exactly there.
     Transfer {
         /// The id of the row.
         id: Id,
-        /// In this state.
+        /// The state that the row must have.
         state: S,
-        /// With this version.
+        /// The version that the row must have.
         version: u32,
     },
     /// The attempt stands exactly there.
     Attempt {
         /// The id of the row.
         id: AttemptId,
-        /// With this version.
+        /// The version that the row must have.
         version: u32,
     },
     /// No attempt was ever made under this lock, open or closed. Each [`Put::Attempt`] is held to it
@@ -58,7 +58,7 @@ pub enum Guard {
     Resource {
         /// The name of the row.
         name: Arc<str>,
-        /// With this version.
+        /// The version that the row must have.
         version: u32,
     },
     /// (consumer, event) was not seen before; writes its inbox row.
@@ -68,20 +68,20 @@ pub enum Guard {
         /// The number of the message.
         event: u128,
     },
-    /// Money may move.
+    /// No HALT stands: money may move.
     NotHalted,
     /// HALT stands, and its last halt has this number: none was raised since.
     Halt(u64),
     /// The journal holds this incarnation of the ledger as current; `None`: it never met it.
     Incarnation {
-        /// The ledger.
+        /// The ledger outside the journal's database whose incarnation is compared.
         ledger: LedgerId,
         /// The incarnation that this worker believes in.
         known: Option<Known>,
     },
     /// The in-process core of this ledger was taken over so often, and not since; 0: never.
     Owner {
-        /// The ledger.
+        /// The ledger whose core runs inside a worker's process.
         ledger: LedgerId,
         /// The epoch that this worker believes in.
         epoch: u64,
@@ -95,11 +95,11 @@ pub enum Guard {
     },
     /// A bounded addition: the counter stays at or below its limit after `n` more, which are added.
     AtMost {
-        /// The counter.
+        /// The name of the counter; one that does not exist counts as 0.
         name: Arc<str>,
         /// What the unit adds to the counter.
         n: u128,
-        /// The limit.
+        /// The highest value that the counter may reach with `n` added.
         limit: u128,
     },
     /// The counter stands at `n` or above.
@@ -115,21 +115,21 @@ pub enum Guard {
         user: UserId,
         /// The day in UTC that is counted.
         day: Day,
-        /// The limit.
+        /// The most transfers that the user may make on that day.
         most: u64,
     },
     /// With the one that is opened the user has moved at most so much of the asset on that day.
     DayAmount {
         /// What is about to be counted.
         count: DailyCount,
-        /// The limit.
+        /// The most that the user may move of the asset on that day, in base units.
         most: Amount,
     },
     /// (principal, key) has done nothing yet.
     NoPastAction {
         /// The principal who asked: `issuer|sub`.
         caller: Arc<str>,
-        /// The person's key.
+        /// The idempotency key that the person gave.
         key: Arc<str>,
     },
     /// The approval waits for a decision, and its time has not passed.
@@ -163,9 +163,9 @@ pub enum Put {
     },
     /// The answer of a ledger outside the journal's database. Raises the journal's highest.
     Receipt {
-        /// The ledger.
+        /// The ledger that answered, outside the journal's database.
         ledger: LedgerId,
-        /// What it answered.
+        /// The operation with the outcome that the ledger stored.
         operation: Operation,
     },
     /// A new attempt, with its forms, of transfers that are stored; the writing worker looks after it.
@@ -194,12 +194,12 @@ pub enum Put {
     Resource {
         /// The name of the row.
         name: Arc<str>,
-        /// Its value.
+        /// The whole new value: it replaces what was there.
         value: Arc<str>,
     },
     /// The highest of what is there and this.
     Raise {
-        /// The counter.
+        /// The name of the counter that only rises.
         name: Arc<str>,
         /// At least so much.
         to: u128,
@@ -214,7 +214,7 @@ pub enum Put {
     },
     /// The journal takes this incarnation of a ledger as current.
     Adopt {
-        /// The ledger.
+        /// The ledger that this process talks to.
         ledger: LedgerId,
         /// Its identity and incarnation, and the highest operation that was matched.
         known: Known,
@@ -230,7 +230,7 @@ pub enum Put {
     /// A worker takes over the core that runs inside its process: the epoch goes up by one, so every
     /// unit of a former owner is lost. Guarded by the epoch before ([`Guard::Owner`]).
     Own {
-        /// The ledger.
+        /// The ledger whose core the worker runs.
         ledger: LedgerId,
         /// The worker that takes it.
         worker: WorkerId,
@@ -243,16 +243,16 @@ pub enum Put {
     Case(Case),
     /// The fact that ends a case; nothing where none of that kind is open about the subject.
     Close {
-        /// The kind.
+        /// The listed word of the case that ends, as in [`Case::kind`].
         kind: Arc<str>,
-        /// The subject.
+        /// What the case that ends is about.
         subject: Subject,
-        /// What ended it.
+        /// The fact that ended it, as it is shown with the case.
         fact: Arc<str>,
     },
     /// Something that a person added to a case.
     Note {
-        /// The case's number.
+        /// The journal's number of the case that it is added to.
         case: u64,
         /// The principal who asked: `issuer|sub`.
         caller: Arc<str>,
@@ -270,13 +270,13 @@ pub enum Put {
     /// halt that stands is lifted, and pending proposals of a resume are superseded, but for what its
     /// unit decides.
     Resume {
-        /// The breaks.
+        /// The breaks that the two persons accepted.
         accepted: Vec<Accepted>,
     },
     /// Nothing in this scope takes a further step until a person resumes it. One for each (scope,
     /// caller): the first reason stays.
     Pause {
-        /// What is paused.
+        /// What takes no further step.
         scope: Scope,
         /// The reason that was given, for the audit.
         reason: Arc<str>,
@@ -289,13 +289,13 @@ pub enum Put {
     Action(Action),
     /// Something that waits for another person's approval.
     Propose(Proposal),
-    /// Another person's decision.
+    /// A pending proposal is approved or rejected.
     Decide {
-        /// The approval.
+        /// The id of the proposal that is decided.
         id: Id,
-        /// Approved or rejected.
+        /// How it was decided: `Approved` or `Rejected`.
         stand: ApprovalStatus,
-        /// Who decided.
+        /// The principal who decided: `issuer|sub`.
         caller: Arc<str>,
     },
     /// A numbered account that is opened, or whose status changes; its balance stays, and its owner and
@@ -362,13 +362,13 @@ impl Put {
 /// A step in a transfer's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The transfer.
+    /// The transfer whose history it belongs to.
     pub id: Id,
     /// The state before; `None` where it begins.
     pub from: Option<S>,
-    /// The state after.
+    /// The state after; the same as before where the event moved nothing.
     pub to: S,
-    /// The history's word.
+    /// The word of the flow's table for this step, as histories show it.
     pub what: &'static str,
     /// Who caused it, where a person did.
     pub caller: Option<Arc<str>>,
@@ -383,7 +383,7 @@ pub struct Event {
 /// An atomic write batch: all of it is written, or nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Unit {
-    /// What must hold.
+    /// What must hold; where one does not, nothing is written.
     pub guards: Vec<Guard>,
     /// What is then written.
     pub then: Then,
@@ -437,9 +437,9 @@ pub struct Then {
 /// unit is written.
 #[derive(Debug, Clone)]
 pub struct Fork {
-    /// The enlisted ledger.
+    /// The enlisted ledger, whose rows are in the journal's database.
     pub ledger: LedgerId,
-    /// The operation.
+    /// The operation whose stored answer chooses the continuation.
     pub op: Op,
     /// Written when it is done.
     pub done: Then,
@@ -450,7 +450,7 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// Both continuations.
+    /// The continuations that the unit may write: one or two.
     pub fn ways(&self) -> impl Iterator<Item = &Then> {
         std::iter::once(&self.done).chain(&self.rejected)
     }
@@ -479,7 +479,7 @@ pub struct Written {
 /// What became of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrote {
-    /// It is durable.
+    /// Everything of it is durable.
     Written(Written),
     /// This guard failed; nothing was written.
     Lost(Guard),

@@ -3,7 +3,6 @@
 //!
 //! The core reaches disk and chance through ports only, so that a simulation can hold all of it on
 //! one thread. Reading order: [`spot`], [`disk`], [`remote`].
-#![expect(missing_docs, reason = "internal to the product: a small item is explained by its name")]
 
 pub mod disk;
 mod error;

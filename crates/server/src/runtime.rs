@@ -11,7 +11,6 @@ use std::time::{Duration, Instant, SystemTime};
 /// Ends the process at once: for a store that can no longer keep its word.
 pub type Fatal = Arc<dyn Fn(String) + Send + Sync>;
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: Instant,

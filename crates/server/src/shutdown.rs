@@ -3,7 +3,7 @@
 use crate::cli::exit::Exit;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT and SIGTERM.
+/// SIGINT and SIGTERM, taken over from the default.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,

@@ -10,7 +10,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, R
 use tokio_postgres::{NoTls, Row, types::ToSql};
 use uuid::Uuid;
 
-/// The tables.
+/// The tables that the saga writes.
 pub const SCHEMA: &str = include_str!("schema.sql");
 
 /// What goes wrong ends the benchmark.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 use uuid::Uuid;
 
-/// The tables.
+/// The tables that the batches write.
 pub(crate) const SCHEMA: &str = include_str!("lean.sql");
 const OPEN: &str = include_str!("open.sql");
 const CLOSE: &str = include_str!("close.sql");
@@ -29,7 +29,7 @@ struct Item {
     told: oneshot::Sender<()>,
 }
 
-/// The lanes.
+/// Batches on a few connections at once.
 #[derive(Clone)]
 pub(crate) struct Bare {
     asks: mpsc::Sender<Item>,

@@ -43,12 +43,11 @@ impl Child {
         Ok(Self { process, address, keys: Arc::default() })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// One connection.
 pub(super) struct Wire {
     stream: TcpStream,
     buffer: Vec<u8>,

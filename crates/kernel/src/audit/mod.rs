@@ -18,7 +18,7 @@ pub const OPERATORS: Id = Id(0);
 /// The chain of money that came from the world or went there.
 pub const WORLD: Id = Id(1);
 
-/// A SHA-256 hash.
+/// The bytes of a SHA-256 hash.
 pub type Hash = [u8; 32];
 
 /// A hash in hexadecimal digits, as it is stored and shown.
@@ -230,7 +230,7 @@ impl AuditUnit {
 #[derive(Debug, Clone, Default)]
 pub struct UnitDigest {
     hash: Sha256,
-    /// Entries so far.
+    /// The number of entries that were pushed so far.
     pub count: u32,
 }
 

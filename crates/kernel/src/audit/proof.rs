@@ -33,7 +33,7 @@ pub struct Stored {
     pub hash: Hash,
     /// The lane of the write that it was part of.
     pub lane: u64,
-    /// That write's number.
+    /// The number of that write in its lane.
     pub unit: u64,
 }
 
@@ -55,9 +55,9 @@ pub struct End {
 pub enum Fault {
     /// An entry, or what was agreed at the beginning of its chain, is not what was hashed.
     Entry {
-        /// The chain.
+        /// The chain that the entry is in.
         id: Id,
-        /// Its place there.
+        /// The entry's place in the chain, from 0.
         seq: u32,
     },
     /// An entry says that something was agreed, and an earlier one of its history did.
@@ -69,46 +69,46 @@ pub enum Fault {
     },
     /// A transfer's row cannot be read.
     Unreadable {
-        /// Its number.
+        /// The journal's number of the transfer.
         serial: u64,
         /// What is wrong with it.
         what: String,
     },
     /// A transfer's row says something else than the end of its history.
     RowDiffers {
-        /// The transfer.
+        /// The transfer whose row it is.
         id: Id,
         /// The part of the row that differs.
         what: &'static str,
     },
     /// Transfers of these numbers are not there.
     Removed {
-        /// The first.
+        /// The lowest number that is missing.
         from: u64,
-        /// The last.
+        /// The highest number that is missing.
         to: u64,
     },
     /// A unit is not what its entries make it.
     Unit {
-        /// Its lane.
+        /// The lane that the unit was written in.
         lane: u64,
-        /// Its number.
+        /// The unit's number in its lane.
         n: u64,
         /// What is wrong with it.
         what: UnitFault,
     },
     /// A seal is not what the units make it, or does not follow the one before it.
     Seal {
-        /// Its number.
+        /// The number of the seal, from 1.
         number: u64,
         /// What is wrong with it.
         what: &'static str,
     },
     /// What a seal covers is not there any more.
     Cut {
-        /// The seal.
+        /// The number of the seal that covers it.
         seal: u64,
-        /// The lane.
+        /// The lane whose end is missing.
         lane: u64,
         /// The number that it covers.
         sealed: u64,
@@ -117,7 +117,7 @@ pub enum Fault {
     },
     /// The seal that was recorded elsewhere.
     RecordedSeal {
-        /// Its number.
+        /// The number of the recorded seal.
         number: u64,
         /// What is wrong with it.
         what: &'static str,
@@ -213,7 +213,7 @@ pub struct Findings {
     pub unsealed: u64,
     /// The number of seals that were read.
     pub seals: u64,
-    /// The last seal.
+    /// The last seal that was read; `None` where there is none.
     pub last: Option<Seal>,
     /// The number of faults that were found.
     pub wrong: u64,
@@ -224,11 +224,11 @@ pub struct Findings {
 /// A seal that was recorded elsewhere: in the log, on paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedSeal {
-    /// Its number.
+    /// The number of the seal, from 1.
     pub number: u64,
-    /// Its root.
+    /// The Merkle root that the seal had when it was recorded.
     pub root: Hash,
-    /// Its MAC.
+    /// The keyed MAC that the seal had when it was recorded.
     pub mac: Hash,
 }
 

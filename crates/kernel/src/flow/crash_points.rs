@@ -27,7 +27,7 @@ pub enum Moment {
 /// One moment in a state: at the call that it makes, or at the write of one of its edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// The state.
+    /// The state in which the process dies.
     pub state: S,
     /// The edge that is written; `None` where it is not known yet.
     pub via: Option<Via>,

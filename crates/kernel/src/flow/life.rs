@@ -23,7 +23,6 @@ macro_rules! words {
     ($(#[$meta:meta])* $vis:vis $name:ident { $($value:ident = $code:literal $text:literal),* $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "each value is explained by its spelling and the table")]
         $vis enum $name { $($value),* }
         impl $crate::flow::life::Word for $name {
             const ALL: &'static [Self] = &[$(Self::$value),*];
@@ -59,16 +58,16 @@ pub enum Step<S, A, R = Never> {
     Decide {
         /// The rule that is asked.
         rule: R,
-        /// Where yes leads.
+        /// The state after the rule says yes.
         yes: S,
-        /// Where no leads.
+        /// The state after the rule says no.
         no: S,
     },
     /// A keyed leg at a ledger, or a question.
     Call {
         /// The act that is made.
         act: A,
-        /// The effect exists.
+        /// The state after [`Via::Done`]: the effect exists.
         done: S,
         /// The effect never will.
         rejected: S,
@@ -92,12 +91,12 @@ pub enum Step<S, A, R = Never> {
     Push {
         /// The act that is made.
         act: A,
-        /// The effect exists.
+        /// The state after [`Via::Done`]: the effect exists.
         done: S,
         /// The outcome is not known.
         unknown: S,
     },
-    /// Final, for ever.
+    /// Final, for ever: nothing leads on from here.
     End,
 }
 
@@ -108,9 +107,9 @@ pub enum Place {
     AtSource,
     /// Has left the source and has not reached the target.
     InFlight,
-    /// At its target.
+    /// It has arrived at its target.
     AtTarget,
-    /// Kept as fees.
+    /// Kept by us as fees.
     Fees,
     /// Held for a person.
     Quarantine,
@@ -123,7 +122,7 @@ pub enum Manner {
     Repeatable,
     /// Needs a stored intent; a second one is a second effect.
     Once,
-    /// Only asks.
+    /// Only asks: it changes nothing at the other side.
     Question,
 }
 
@@ -148,7 +147,7 @@ pub enum Leg {
 }
 
 impl Leg {
-    /// Every leg.
+    /// Every leg, in the order of their declaration.
     pub const ALL: &'static [Self] = &[
         Self::Withdraw,
         Self::Deposit,
@@ -394,7 +393,7 @@ impl<A> Meta<A> {
 pub enum Ruling {
     /// Go the one way.
     Yes,
-    /// Go the other.
+    /// Go the other way.
     No,
     /// Stay; come back later. No edge, no event.
     NotYet,
@@ -409,13 +408,13 @@ pub enum Via {
     Yes,
     /// The rule said no.
     No,
-    /// [`crate::answer::Answer::Done`].
+    /// The answer was [`crate::answer::Answer::Done`].
     Done,
-    /// [`crate::answer::Answer::Rejected`].
+    /// The answer was [`crate::answer::Answer::Rejected`].
     Rejected,
-    /// [`crate::answer::Answer::Dead`].
+    /// The answer was [`crate::answer::Answer::Dead`].
     Dead,
-    /// [`crate::answer::Answer::Unknown`].
+    /// The answer was [`crate::answer::Answer::Unknown`].
     Unknown,
 }
 

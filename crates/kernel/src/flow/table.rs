@@ -17,16 +17,16 @@ pub type A = u8;
 /// A rule's index in its table; never stored.
 pub type R = u8;
 
-/// One state.
+/// What the table says of one state.
 #[derive(Debug, Clone)]
 pub struct StateRow {
-    /// The source's spelling.
+    /// The state's spelling in histories and filters, as its source spells it.
     pub name: &'static str,
-    /// The stored number.
+    /// The number that rows store for the state; it is never reused.
     pub code: i16,
     /// Where the money is.
     pub money: Place,
-    /// What happens here.
+    /// The step that is taken from here, with the states that it leads to.
     pub step: Step<S, A, R>,
     /// How long a transfer normally stands here.
     pub normal: Normal,
@@ -36,14 +36,14 @@ pub struct StateRow {
     pub cancelled: Option<S>,
 }
 
-/// One act.
+/// What the table says of one act.
 #[derive(Debug, Clone)]
 pub struct ActRow {
     /// Its name, a metric label.
     pub name: &'static str,
     /// How it may be repeated.
     pub manner: Manner,
-    /// Its effect.
+    /// The effect that the act has; `None` for a question.
     pub leg: Option<Leg>,
     /// Where it is made.
     pub side: Side,
@@ -55,7 +55,7 @@ pub struct ActRow {
     pub undoes: Vec<A>,
 }
 
-/// One flow, erased.
+/// One flow's whole table, with indexes in place of its own types.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// The flow's stored name.
@@ -190,12 +190,12 @@ impl Table {
         }
     }
 
-    /// Every state's index.
+    /// The index of every state, in their order.
     pub fn all(&self) -> impl Iterator<Item = S> + use<> {
         0..u8::try_from(self.states.len()).unwrap_or(u8::MAX)
     }
 
-    /// A state's row.
+    /// The row of a state of this table.
     pub fn state(&self, s: S) -> &StateRow {
         &self.states[usize::from(s)]
     }
@@ -205,7 +205,7 @@ impl Table {
         self.state(s).step
     }
 
-    /// An act's row.
+    /// The row of an act of this table.
     pub fn act(&self, a: A) -> &ActRow {
         &self.acts[usize::from(a)]
     }
@@ -312,7 +312,7 @@ impl Table {
 pub struct Flows(pub Vec<Table>);
 
 impl Flows {
-    /// A flow's table.
+    /// The table of a flow that [`Self::named`] found.
     #[expect(clippy::indexing_slicing, reason = "a FlowId is made by `named` alone")]
     pub fn table(&self, flow: FlowId) -> &Table {
         &self.0[usize::from(flow.0)]

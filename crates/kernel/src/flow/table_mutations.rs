@@ -10,7 +10,7 @@ use crate::flow::table::{A, R, S, StateRow, Table};
 pub struct Mutant {
     /// The difference: `INIT -Claim-> FAILED`, `pay: manner Question`, `INIT: money Fees`.
     pub what: String,
-    /// The table.
+    /// The whole table with the difference in it.
     pub table: Table,
 }
 

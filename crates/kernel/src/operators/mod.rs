@@ -30,11 +30,11 @@ use std::sync::Arc;
 pub enum Subject {
     /// The service as a whole.
     Service,
-    /// A transfer.
+    /// The transfer of this id.
     Transfer(Id),
-    /// A user.
+    /// The user of this number.
     User(UserId),
-    /// A ledger.
+    /// A ledger that transfers call.
     Ledger(LedgerId),
     /// A chain, by its number in the settings.
     Chain(ChainId),
@@ -99,7 +99,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The stored spelling.
+    /// The spelling in the store and on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Warning => "WARNING",
@@ -126,7 +126,7 @@ pub struct Case {
 pub struct OpenCase {
     /// The journal's number of it.
     pub number: u64,
-    /// Its kind.
+    /// The listed word of [`Case::kind`].
     pub kind: Arc<str>,
     /// How much it matters.
     pub severity: Severity,
@@ -186,7 +186,7 @@ impl Scope {
 pub struct Paused {
     /// The journal's number of it.
     pub number: u64,
-    /// What is paused.
+    /// What takes no further step.
     pub scope: Scope,
     /// The reason that was given, for the audit.
     pub reason: Arc<str>,
@@ -199,7 +199,7 @@ pub struct Paused {
 /// A break of conservation that two persons accepted: it is shown and subtracted, any other halts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Accepted {
-    /// The break's key.
+    /// The name of the break, the same in every round.
     pub key: Arc<str>,
     /// Its amount, in base units.
     #[serde(with = "as_text")]
@@ -217,7 +217,7 @@ fn in_order<S: Serializer>(accept: &[Accepted], to: S) -> Result<S::Ok, S::Error
 /// Something that a person did, once for each (principal, key).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// Who: `issuer|sub`.
+    /// The principal who did it: `issuer|sub`.
     pub caller: Arc<str>,
     /// The person's idempotency key.
     pub key: Arc<str>,
@@ -249,11 +249,11 @@ pub struct PastAction {
     pub number: u64,
     /// When it was written, by the journal's time.
     pub at: Millis,
-    /// Who: `issuer|sub`.
+    /// The principal who did it: `issuer|sub`.
     pub caller: Arc<str>,
     /// The person's idempotency key.
     pub key: Arc<str>,
-    /// The listed word.
+    /// The listed word of [`Action::kind`].
     pub kind: Arc<str>,
     /// What it was done to.
     pub subject: Arc<str>,
@@ -286,7 +286,7 @@ pub struct Proposal {
     pub value: Arc<str>,
     /// The reason that was given, for the audit.
     pub reason: Arc<str>,
-    /// Who: `issuer|sub`.
+    /// The principal who proposes it: `issuer|sub`.
     pub caller: Arc<str>,
     /// For so long it may be decided, from its writing on, by the journal's time.
     pub lasts: Millis,
@@ -354,9 +354,9 @@ impl ApprovalStatus {
 /// A proposal as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// The id of the endpoint.
+    /// The id that the writing worker drew for the proposal.
     pub id: Id,
-    /// The listed word.
+    /// The listed word of [`Proposal::kind`].
     pub kind: Arc<str>,
     /// What it is about.
     pub subject: Arc<str>,
@@ -364,7 +364,7 @@ pub struct Approval {
     pub value: Arc<str>,
     /// The reason that was given, for the audit.
     pub reason: Arc<str>,
-    /// Who proposed it.
+    /// The principal who proposed it: `issuer|sub`.
     pub caller: Arc<str>,
     /// When it was written, by the journal's time.
     pub at: Millis,

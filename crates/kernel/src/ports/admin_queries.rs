@@ -60,7 +60,7 @@ pub struct CaseRow {
 pub struct NoteRow {
     /// When the note was written, by the journal's time.
     pub at: Millis,
-    /// Who wrote it.
+    /// The principal who wrote it: `issuer|sub`.
     pub caller: Arc<str>,
     /// The note, as it was given.
     pub note: Note,
@@ -91,9 +91,9 @@ impl Tells {
 /// A webhook that is to be sent, or was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The case.
+    /// The case that receivers are told of.
     pub case: CaseRow,
-    /// What it tells.
+    /// Whether it tells of the case's opening or its end.
     pub tells: Tells,
     /// So often it was tried.
     pub attempts: u32,
@@ -106,9 +106,9 @@ pub struct Delivery {
 /// Transfers of one flow in one state, ended ones too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
-    /// The flow.
+    /// The flow that the transfers belong to.
     pub flow: FlowId,
-    /// The state.
+    /// The state in which they stand.
     pub state: S,
     /// The number of transfers that are in it.
     pub transfers: u64,
@@ -134,14 +134,14 @@ pub trait AdminQueries: Send + Sync {
     ) -> Fut<'_, Result<Vec<CaseRow>, Cause>>;
     /// A case with its notes, oldest first.
     fn case(&self, number: u64) -> Fut<'_, Result<Option<CaseFile>, Cause>>;
-    /// Approvals, newest first.
+    /// Approvals of one status or of all, newest first, below the id `before`.
     fn approvals(
         &self,
         stand: Option<ApprovalStatus>,
         before: Option<Id>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Approval>, Cause>>;
-    /// Halts, newest first.
+    /// HALTs as they were raised, newest first, below the number `before`.
     fn halts(&self, before: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Halt>, Cause>>;
     /// Operators' actions, newest first.
     fn actions(

@@ -14,14 +14,14 @@ pub enum History {
     Read {
         /// Whose, and the hash before its first entry as the row's terms make it now.
         chain: Chain,
-        /// Its entries.
+        /// The entries of its history, in their order.
         entries: Vec<Stored>,
         /// What the row says of its end.
         end: End,
     },
     /// The row was spoilt.
     Unreadable {
-        /// Its number.
+        /// The journal's number of the transfer.
         serial: Serial,
         /// What is wrong with it.
         what: String,
@@ -29,7 +29,7 @@ pub enum History {
 }
 
 impl History {
-    /// The transfer's number.
+    /// The journal's number of the transfer.
     pub const fn serial(&self) -> Serial {
         match self {
             Self::Read { chain, .. } => chain.serial,

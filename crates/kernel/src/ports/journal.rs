@@ -58,7 +58,7 @@ pub struct ServiceStatus {
     pub paused: Vec<Paused>,
     /// Breaks of conservation that were accepted.
     pub accepted: Vec<Accepted>,
-    /// Every asset.
+    /// Every asset, in whatever status.
     pub assets: Vec<Asset>,
     /// The version of the resource `assets`: how often they changed.
     pub assets_version: u32,
@@ -86,7 +86,7 @@ impl ServiceStatus {
 /// The worker in whose process a ledger's core runs (`ledgers.md` §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// The ledger.
+    /// The ledger whose core is owned.
     pub ledger: LedgerId,
     /// How often it was taken over: what guards the owner's units.
     pub epoch: u64,
@@ -125,7 +125,7 @@ pub struct Linked {
 pub struct Count {
     /// The flow that the transfers belong to, which this binary knows.
     pub flow: FlowId,
-    /// The state.
+    /// The state in which they stand.
     pub state: S,
     /// The number of open transfers in it.
     pub transfers: u64,
@@ -271,11 +271,11 @@ pub trait Journal: Send + Sync {
 /// A transfer beside its operations, as the conservation check reads it.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The transfer's number.
+    /// The journal's number of the transfer.
     pub serial: Serial,
-    /// Its id.
+    /// The id that its operations are keyed by.
     pub id: Id,
-    /// Its flow.
+    /// The flow that the transfer belongs to.
     pub flow: FlowId,
     /// The state that the transfer is in.
     pub state: S,

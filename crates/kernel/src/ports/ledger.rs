@@ -27,7 +27,7 @@ pub enum Reply<T> {
 /// What a ledger says of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stored {
-    /// The stored operation.
+    /// The operation as the ledger stored it, with its outcome.
     Found(Operation),
     /// Nothing under that key.
     Nothing,
@@ -102,7 +102,7 @@ pub struct Holding {
     pub available: Amount,
     /// The amount that holds set apart.
     pub frozen: Amount,
-    /// The account's status.
+    /// Whether the account may pay and receive.
     pub status: AccountStatus,
 }
 
@@ -273,12 +273,12 @@ const COUNTERS_KEPT: u32 = 7;
 /// On whose word a movement is booked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authority {
-    /// Its caller's alone.
+    /// The word of its caller is enough, for any amount.
     Alone,
     /// Its caller's alone, as long as that person's deposits of the asset on the UTC day of the booking,
     /// this one with them, are no more than this.
     UpTo(Amount),
-    /// Two persons'.
+    /// Two persons' word: the caller proposed it, and another one approves.
     Approved(Box<Approved>),
 }
 
@@ -287,7 +287,7 @@ pub enum Authority {
 pub struct Approved {
     /// The proposal, which must be pending then.
     pub proposal: Id,
-    /// The approver's action.
+    /// What the approver did, written with the booking.
     pub action: Action,
 }
 
@@ -305,9 +305,9 @@ impl Approved {
 /// What became of external money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
-    /// It is booked.
+    /// It is booked, now or at an earlier request.
     Done {
-        /// The operation's number.
+        /// The number that the ledger gave the movement.
         operation: u64,
         /// What the account has available after it (at its first booking).
         available: Amount,

@@ -16,70 +16,70 @@ pub enum Seen<'a> {
     },
     /// A call was answered.
     Step {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
-        /// The act's name.
+        /// The name of the act in the flow's table.
         act: &'a str,
-        /// The answer's word.
+        /// What was answered: `done`, `rejected`, `dead` or `unknown`.
         answer: &'a str,
         /// How long the call took.
         nanos: u64,
     },
     /// A transfer was opened.
     Opened {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
         /// The name of the state that it begins in.
         state: &'a str,
     },
     /// A transfer reached its end.
     Ended {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
-        /// The end's name.
+        /// The name of the state that it ended in.
         state: &'a str,
         /// From its opening to its end, by the journal's time.
         took: Millis,
     },
     /// A station took a batch.
     Batch {
-        /// The station's name.
+        /// `intake`, or the flow, state and system that the station works for.
         station: &'a str,
-        /// So many items.
+        /// The number of transfers in the batch.
         items: usize,
     },
     /// So many wait at a station.
     Queue {
-        /// The station's name.
+        /// `intake`, or the flow, state and system that the station works for.
         station: &'a str,
-        /// So many items.
+        /// The number of transfers that wait there now.
         items: usize,
     },
     /// An unknown answer: the call is made again later.
     Retry {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
-        /// The act's name.
+        /// The name of the act that is made again.
         act: &'a str,
     },
     /// A request was refused before anything was opened.
     Refused {
-        /// With this code.
+        /// The code that the caller got.
         code: Code,
     },
     /// A client's key came again with the same body.
     Replay {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
     },
     /// A client's key came again with another body.
     Conflict {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
     },
     /// So many cases of a kind are open, by the journal.
     Cases {
-        /// Their kind.
+        /// The listed word of the cases' kind.
         kind: &'a str,
         /// How much they matter.
         severity: Severity,
@@ -88,16 +88,16 @@ pub enum Seen<'a> {
     },
     /// So many open transfers wait for a clear answer of a system.
     UnknownOpen {
-        /// The flow's name.
+        /// The stored name of the flow.
         flow: &'a str,
-        /// The system's name.
+        /// The name of the ledger or chain that is asked.
         system: &'a str,
         /// The number of those that are open.
         open: usize,
     },
     /// A conservation round ended.
     Round {
-        /// The asset.
+        /// The asset that the round added up.
         asset: AssetId,
         /// What does not add up, in base units.
         drift: i128,
@@ -231,7 +231,7 @@ pub enum Seen<'a> {
 
 /// Takes measurements. Cheap; called from hot paths.
 pub trait Meter: Send + Sync {
-    /// Takes one measurement.
+    /// Takes one measurement; it must not block.
     fn see(&self, seen: Seen<'_>);
 }
 

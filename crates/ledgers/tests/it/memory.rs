@@ -20,7 +20,6 @@ pub(crate) enum Fault {
 /// The files of a folder.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// The folder.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     files: Mutex<Files>,

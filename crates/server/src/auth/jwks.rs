@@ -7,7 +7,7 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The largest document.
+/// The largest document, in bytes; a longer one is refused.
 pub const MOST: usize = 64 * 1024;
 /// The longest name of a key.
 const LONGEST_KID: usize = 256;

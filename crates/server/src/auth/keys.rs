@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 pub struct RefreshTimes {
     /// In the normal course.
     pub every_ms: Millis,
-    /// After a failure.
+    /// After a reading that failed.
     pub failed_ms: Millis,
     /// A token that names an unknown key has it read at once, but not sooner after the last time
     /// than this: anybody can send such tokens.
@@ -88,7 +88,7 @@ pub struct Keys {
 #[derive(Debug, Default)]
 struct Reading {
     text: Vec<u8>,
-    /// In ticks.
+    /// The time of the last reading, in ticks of the clock.
     last: u64,
     /// Said once, not at every try.
     fault: Option<String>,

@@ -31,18 +31,17 @@ pub enum Scope {
     RelayCreate,
     /// Reads of the relay.
     RelayRead,
-    /// An operator's reads.
+    /// Reads of the operators' routes.
     OpsRead,
-    /// An operator's actions.
+    /// Actions of one operator.
     OpsAct,
     /// Another operator's consent to an action.
     OpsApprove,
-    /// Everything.
+    /// Everything that the other scopes allow.
     Admin,
 }
 
 impl Scope {
-    /// Every scope.
     pub const ALL: [Self; 9] = [
         Self::TransfersCreate,
         Self::TransfersRead,

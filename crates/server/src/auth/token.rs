@@ -158,19 +158,19 @@ fn user(claim: &Claim) -> Option<UserId> {
 /// What a minted token says.
 #[derive(Debug, Clone, Serialize)]
 pub struct Minted {
-    /// Who signs.
+    /// The issuer, as `auth.issuer` names it.
     pub iss: String,
     /// For whom it is.
     pub aud: String,
-    /// Who calls.
+    /// The caller: of a user its number, of an operator a name.
     pub sub: String,
     /// What is allowed, space-separated.
     pub scope: String,
     /// Since when, in seconds since 1970.
     pub iat: u64,
-    /// Not before.
+    /// From when it is good, in seconds since 1970.
     pub nbf: u64,
-    /// Until when.
+    /// Until when it is good, in seconds since 1970.
     pub exp: u64,
 }
 

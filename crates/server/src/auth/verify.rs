@@ -37,7 +37,7 @@ pub struct Verifier {
 
 struct CheckedToken {
     until: Millis,
-    /// Under which keys.
+    /// The generation of keys that it was checked with; newer keys check it again.
     generation: u64,
     caller: Arc<Caller>,
 }
@@ -56,7 +56,7 @@ pub enum Denied {
 /// Why a token proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRefusal {
-    /// For good.
+    /// It proves nothing, for good: why, for the log.
     Because(&'static str),
     /// The keys are too old to say.
     Stale,

@@ -22,7 +22,7 @@ pub struct Manifest {
     pub format: u32,
     /// The release that made it.
     pub release: String,
-    /// When, RFC 3339.
+    /// When it was taken, RFC 3339.
     pub at: String,
     /// Who the journal is.
     pub journal: String,
@@ -38,18 +38,18 @@ pub struct Manifest {
     pub database: Option<DatabasePoint>,
     /// The last seal of the audit: `NUMBER:ROOT:MAC`.
     pub seal: Option<String>,
-    /// Every file.
+    /// Every file but this description.
     pub files: Vec<FileRow>,
 }
 
 /// Who Spot was, and up to which operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpotPoint {
-    /// Who.
+    /// The ledger's identity, in hexadecimal digits.
     pub identity: String,
-    /// Since which start.
+    /// The incarnation of its last start, in hexadecimal digits.
     pub incarnation: String,
-    /// Its highest operation.
+    /// The highest operation that is in the backup.
     pub highest: u64,
 }
 
@@ -90,9 +90,9 @@ impl DatabasePoint {
 pub struct FileRow {
     /// Its name below the backup's folder.
     pub name: String,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
-    /// Its SHA-256.
+    /// The SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
 }
 

@@ -54,16 +54,13 @@ pub enum JournalStore {
     Database(Arc<Postgres>),
 }
 
-/// What is copied.
+/// The parts of the service that a backup copies.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Source {
-    /// The journal.
     pub journal: JournalStore,
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
-    /// The data folder.
     pub dir: PathBuf,
-    /// Time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -109,7 +106,7 @@ impl BackupError {
 /// A backup that is durable.
 #[derive(Debug, Clone)]
 pub struct Backup {
-    /// Where it is.
+    /// The folder in which it is.
     pub dir: PathBuf,
     /// What it says of itself.
     pub manifest: Manifest,
@@ -226,7 +223,7 @@ impl Source {
         })
     }
 
-    /// Chooses the instant.
+    /// Stops Spot for a moment and chooses the instant that all parts are copied of.
     async fn snapshot(&self, copying: DatabaseCopy) -> io::Result<Snapshot> {
         let Some(spot) = &self.spot else {
             copying.begin()?;

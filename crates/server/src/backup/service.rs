@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
-/// The longest name.
+/// The most characters in the name of a backup.
 const LONGEST: usize = 64;
 
 /// Takes requests for backups.

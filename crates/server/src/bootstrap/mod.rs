@@ -62,15 +62,11 @@ pub struct Service {
     pub store: Arc<dyn Store>,
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
-    /// Every ledger.
     pub ledgers: Vec<Arc<dyn Ledger>>,
     /// What remote ledgers call the assets.
     pub symbols: AssetCodes,
-    /// Every flow.
     pub flows: Arc<Flows>,
-    /// The machine's clock.
     pub clock: Arc<dyn Clock>,
-    /// The machine's randomness.
     pub rng: Arc<dyn Rng>,
     /// The bus of this process, where no brokers are named.
     pub bus: InProcess,

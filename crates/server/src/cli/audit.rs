@@ -35,7 +35,7 @@ pub(super) struct VerifyArgs {
     seal: Option<String>,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -32,7 +32,7 @@ pub(super) struct BackupArgs {
     verify: bool,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -45,10 +45,10 @@ pub(super) struct BackupArgs {
     RESTORED that names the point: no money moves until a person has compared it with the outside.\n\
     With database.url: recover the database first, to the place that the backup names.")]
 pub(super) struct RestoreArgs {
-    /// The backup.
+    /// The folder that holds the backup.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub(super) struct CheckArgs {
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

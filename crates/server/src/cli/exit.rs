@@ -21,7 +21,7 @@ pub enum Exit {
     CantCreate,
     /// Reading or writing failed.
     Io,
-    /// Try again later.
+    /// It may succeed later: try again.
     TempFail,
     /// The token does not allow it.
     NoPerm,
@@ -30,7 +30,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number.
+    /// The exit code of sysexits.
     pub const fn code(self) -> i32 {
         match self {
             Self::Usage => 64,
@@ -77,7 +77,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault.
+    /// A fault whose command did nothing.
     pub fn new(exit: Exit, sentence: impl Into<String>) -> Self {
         Self { exit, sentence: sentence.into(), unknown: false }
     }

@@ -8,13 +8,13 @@ use client::types::{Booked, Movement};
 use client::{Client, Error};
 use serde::Serialize;
 
-/// What both take.
+/// What deposits and withdrawals both take.
 #[derive(Debug, clap::Args)]
 struct What {
-    /// Whose account.
+    /// The user whose account it is.
     #[arg(long)]
     user: u64,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     #[arg(long)]
     asset: String,
     /// A plain decimal in the asset's unit.
@@ -28,7 +28,7 @@ struct What {
     reason: String,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

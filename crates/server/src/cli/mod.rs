@@ -66,7 +66,7 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the server.
+    /// Run the server until it gets a signal.
     Serve(serve::ServeArgs),
     /// Show everything at work: a fresh folder, a real server, a real kill -9.
     Demo(demo::DemoArgs),

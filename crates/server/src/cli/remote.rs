@@ -26,9 +26,9 @@ pub(super) struct Remote {
 /// Whose token is minted where none is given.
 #[derive(Debug, Clone)]
 pub(super) enum Minted {
-    /// A user's own.
+    /// A user's own; `None` where the command names no user.
     User(Option<u64>),
-    /// An operator's.
+    /// An operator's, under the usual name.
     Operator,
     /// A person's of this name.
     Named(String),

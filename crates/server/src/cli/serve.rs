@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// Run the server.
+/// Run the server until it gets a signal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage serve --data-dir ./portage-data --listen 127.0.0.1:3000\n\n\

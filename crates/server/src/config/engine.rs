@@ -15,7 +15,7 @@ section! {
         lease_seconds: u64 = 60,
         /// The first wait after an unknown answer.
         backoff_base_ms: u64 = 100,
-        /// The longest wait.
+        /// The longest wait after an unknown answer; waits double up to it.
         backoff_cap_ms: u64 = 30_000,
         /// The most that one batch carries.
         batch_max: usize = 1_024,

@@ -40,7 +40,7 @@ impl Setting for LedgerForm {
 }
 
 section! {
-    /// One ledger.
+    /// Where one ledger is, and how it is called.
     Ledger {
         /// Where it is. Not set: funding is `embedded`, spot `in_process`, the others are no account types.
         kind: Option<LedgerKind> = None,

@@ -62,7 +62,7 @@ section! {
         kafka: Kafka = Kafka::default(),
         /// The flow `relay`: tokens from our account on NEAR to any other. It is offered where `account_id` is set.
         relay: Relay = Relay::default(),
-        /// The door.
+        /// The address that clients connect to, and how long they are waited for.
         server: Server = Server::default(),
         /// Who may come in.
         auth: Auth = Auth::default(),
@@ -80,7 +80,7 @@ section! {
         webhooks: Webhooks = Webhooks::default(),
         /// The server that takes e-mail for endpoints of the kind `email`.
         mail: Mail = Mail::default(),
-        /// Operators.
+        /// Which actions take two operators, and how much one deposits by hand.
         ops: Ops = Ops::default(),
         /// The proof that nothing was lost.
         conservation: Conservation = Conservation::default(),

@@ -5,7 +5,7 @@ use super::section::{SettingRules, section};
 use std::collections::BTreeMap;
 
 section! {
-    /// Operators.
+    /// Which actions take two operators, and how much one deposits by hand.
     Ops {
         /// Verdicts, the end of a HALT and the end of a stop that the service made for a chain take effect when another person approves.
         four_eyes: bool = true,

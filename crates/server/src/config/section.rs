@@ -8,13 +8,13 @@ use std::path::PathBuf;
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// `"…"`
+    /// A text in quotes: `"…"`.
     Text,
-    /// `"…"`, never shown.
+    /// A text in quotes that is never shown: `"…"`.
     Secret,
-    /// `7`
+    /// A number without quotes: `7`.
     Number,
-    /// `true`
+    /// A word without quotes: `true` or `false`.
     Flag,
     /// `["…"]`; in a variable with commas.
     List,
@@ -25,7 +25,7 @@ pub enum Shape {
 /// One key of a section.
 #[derive(Debug, Clone, Copy)]
 pub struct SettingKey {
-    /// Its name.
+    /// The name as a file spells it, without its section.
     pub name: &'static str,
     /// What it is for.
     pub about: &'static str,
@@ -135,7 +135,7 @@ pub struct SettingRules(Vec<Broken>);
 pub struct Broken {
     /// The key, with its section: `auth.issuer`.
     pub key: String,
-    /// What must be.
+    /// What the value would have to be.
     pub rule: String,
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 section! {
-    /// The door.
+    /// The address that clients connect to, and how long they are waited for.
     Server {
         /// Address and port; beyond loopback only with TLS or behind a proxy that has it.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 3000)),

@@ -41,7 +41,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What the routes reach.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct App {
-    /// Carries transfers.
     pub engine: Arc<Engine>,
     /// The brokers, where the settings name any.
     pub kafka: Option<Arc<dyn Bus>>,
@@ -49,21 +48,16 @@ pub struct App {
     pub admin_queries: Arc<dyn AdminQueries>,
     /// The endpoints of webhooks, their queue and their log.
     pub webhooks: WebhookAdmin,
-    /// Checks tokens.
     pub verifier: Verifier,
-    /// Takes measurements.
     pub metrics: Arc<Metrics>,
-    /// Time, for measurements.
     pub clock: Arc<dyn Clock>,
     /// Seals the audit and proves it.
     pub sealer: Arc<Sealer>,
-    /// Takes backups.
     pub backups: Arc<BackupService>,
     /// Chance, for the ids of requests.
     pub rng: Arc<dyn Rng>,
     /// How fast one user's creates may come.
     pub rate_limit: RateLimit,
-    /// The flow `internal`.
     pub internal: FlowId,
     /// What the routes of the relay know of its settings, where it is offered.
     pub relay: Option<RelayIntake>,

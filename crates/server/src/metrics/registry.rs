@@ -8,7 +8,6 @@ use prometheus_client::registry::{Metric, Registry};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricEntry {
     /// Its name, without `portage_`, and without the `_total` of a counter.
@@ -17,7 +16,7 @@ pub struct MetricEntry {
     pub kind: MetricKind,
     /// The labels that part it.
     pub labels: &'static [&'static str],
-    /// What it means.
+    /// The sentence that Prometheus shows with it.
     pub help: &'static str,
 }
 
@@ -44,7 +43,7 @@ impl MetricEntry {
 pub(super) trait Labels:
     EncodeLabelSet + Clone + Debug + Eq + Hash + Send + Sync + 'static
 {
-    /// In their order.
+    /// The labels in the order of the fields.
     const NAMES: &'static [&'static str];
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 type At = State<Arc<LedgerService>>;
 
-/// Who it is.
+/// The identity and the incarnation of the ledger, in an empty answer.
 pub(super) async fn hello(State(service): At) -> Response {
     reply(service.ledger.hello().await, |known, ()| answered(StatusCode::OK, known, Empty {}))
 }
@@ -61,7 +61,6 @@ struct Results {
     results: Vec<Item>,
 }
 
-/// Executes operations.
 pub(super) async fn execute(State(service): At, body: Result<Body, Refusal>) -> Response {
     let request: wire::Operations = match body.and_then(|body| body.read()) {
         Ok(request) => request,
@@ -259,7 +258,7 @@ struct AccountAmounts {
     status: &'static str,
 }
 
-/// One user's balances.
+/// The balances of one user.
 pub(super) async fn account(State(service): At, Path(user): Path<u64>) -> Response {
     held(&service, Whose::User(UserId(user)), |_| None).await
 }

@@ -16,7 +16,7 @@ pub(crate) const SECRET: &str = "a secret of the receiver, 32 bytes and more";
 /// What it does with what comes.
 #[derive(Debug, Clone)]
 pub(crate) enum Mood {
-    /// Takes it.
+    /// It answers 204 at once.
     Takes,
     /// Takes it, after so long.
     Dawdles(Duration),

@@ -4,7 +4,6 @@
 use jsonwebtoken::{Algorithm, EncodingKey};
 use serde_json::{Value, json};
 
-/// A key pair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {
     /// What the header of its tokens says.

@@ -20,7 +20,6 @@ use tempfile::TempDir;
 
 /// Where the clock stands at first.
 pub(crate) const NOON: u64 = 1_700_000_000_000;
-/// What moves.
 pub(crate) const COIN: AssetId = AssetId(3);
 
 /// A folder with a store in it.
@@ -163,7 +162,7 @@ pub(crate) fn leg(n: u64, user: u64, leg: Leg, amount: u128) -> Op {
     }
 }
 
-/// One unit alone.
+/// Writes one unit in a group of its own.
 pub(crate) async fn one(store: &Embedded, unit: Unit) -> Wrote {
     store.write(vec![unit]).await.pop().expect("an answer")
 }

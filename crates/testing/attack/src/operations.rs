@@ -4,7 +4,6 @@
 use crate::tokens::Role;
 use serde_json::Value;
 
-/// Who may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// Every caller, without a token.
@@ -17,11 +16,11 @@ pub enum Who {
     Relays,
     /// Users and services that read what is theirs.
     Reads,
-    /// Operators who read.
+    /// Operators with the scope `ops:read`.
     Watches,
-    /// Operators who act.
+    /// Operators with the scope `ops:act`.
     Acts,
-    /// Operators who consent.
+    /// Operators with the scope `ops:approve`.
     Approves,
     /// None of the roles here.
     Admin,

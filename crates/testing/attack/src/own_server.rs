@@ -18,7 +18,7 @@ const SILENT: &str = "http://127.0.0.1:9";
 pub struct OwnServer {
     child: Child,
     below: PathBuf,
-    /// Where it listens.
+    /// The address that it listens on.
     pub target: Target,
 }
 

@@ -7,7 +7,7 @@ use crate::target::{Reply, Request, Target};
 use crate::tokens::{Role, Tokens, now};
 use serde_json::{Value, json};
 
-/// Creates a transfer.
+/// The route that creates a transfer.
 pub const CREATE: &str = "/api/v1/internal_transfer";
 
 /// A transfer of a user's, done or refused by the ledger: its id. On a server of our own there is
@@ -32,7 +32,7 @@ pub fn prepare(target: &Target, tokens: &Tokens, own: bool) -> Outcome<String> {
     id.ok_or_else(|| format!("no transfer of the user's: {}", reply.short()))
 }
 
-/// A good body.
+/// A body that a create takes.
 pub fn transfer(cid: &str) -> Value {
     json!({"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1", "cid": cid})
 }

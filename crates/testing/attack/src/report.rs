@@ -1,9 +1,8 @@
 //! What was tried, how often, and what was found.
 
-/// One part's result.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// Requests, or connections.
+    /// How many requests or connections were tried.
     pub tried: u64,
     /// What must not be so, one line each.
     pub findings: Vec<String>,
@@ -27,7 +26,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Shows a part.
+    /// Prints a part and counts it.
     pub fn add(&mut self, name: &str, part: &Part) {
         let Part { tried, findings } = part;
         let verdict = if findings.is_empty() { "held " } else { "FOUND" };

@@ -9,10 +9,10 @@ use std::time::Duration;
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where it listens.
+/// The server that is attacked.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// `host:port`.
+    /// Its address as `host:port`.
     pub address: String,
 }
 
@@ -23,7 +23,6 @@ pub struct Reply {
     pub status: u16,
     /// Everything before the body.
     pub head: String,
-    /// The body.
     pub body: String,
 }
 
@@ -43,12 +42,11 @@ impl Request {
         Self { method, path, lines: Vec::new(), body: None }
     }
 
-    /// `GET`.
     pub fn get(path: &str) -> Self {
         Self::new("GET", path)
     }
 
-    /// `POST` of JSON.
+    /// A `POST` with a JSON body.
     pub fn post(path: &str, body: &Value) -> Self {
         Self::new("POST", path).json(&body.to_string())
     }
@@ -60,7 +58,6 @@ impl Request {
         self
     }
 
-    /// With this token.
     #[must_use]
     pub fn token(self, token: &str) -> Self {
         self.line("authorization", &format!("Bearer {token}"))
@@ -115,7 +112,7 @@ impl Reply {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The error's code.
+    /// The code of an error; empty where there is none.
     pub fn code(&self) -> String {
         self.json().get("code").and_then(Value::as_str).unwrap_or_default().to_owned()
     }

@@ -10,17 +10,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Without a token.
+    /// A caller without a token.
     NoToken,
     /// The user whose transfer is asked for.
     User,
-    /// Another user.
+    /// A user who may not see that transfer.
     Other,
-    /// `ops:read` only.
+    /// An operator with `ops:read` only.
     Watcher,
-    /// `ops:act` only.
+    /// An operator with `ops:act` only.
     Actor,
-    /// `ops:approve` only.
+    /// An operator with `ops:approve` only.
     Approver,
     /// A service that acts for any user.
     Service,
@@ -135,13 +135,13 @@ fn changed(mut good: Value, changes: &Value) -> String {
     good.to_string()
 }
 
-/// Seconds since 1970.
+/// The seconds since 1970 by the machine's clock.
 #[expect(clippy::disallowed_methods, reason = "a server of its own process has the world's time")]
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// base64url.
+/// The bytes as base64url without padding.
 pub fn encoded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }

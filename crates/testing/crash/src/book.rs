@@ -8,21 +8,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The asset of everything that moves.
 pub(crate) const ASSET: &str = "USDT";
-/// Its number.
+/// The number of that asset.
 pub(crate) const ASSET_ID: u32 = 3;
 /// So many keys are remembered as recent.
 const RECENT: usize = 256;
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// What kind.
     pub kind: Kind,
-    /// Whose.
     pub user: u64,
     /// From Funding to Spot.
     pub in_to_spot: bool,
-    /// In base units.
+    /// The amount in base units.
     pub units: i64,
     /// The asset's symbol; one that does not exist is refused.
     pub asset: &'static str,
@@ -56,7 +53,7 @@ pub struct Known {
     pub state: String,
 }
 
-/// All of it.
+/// What is known of every key, behind a lock.
 #[derive(Debug, Default)]
 pub struct Book(Mutex<Pages>);
 

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-/// Now.
 #[expect(clippy::disallowed_methods, reason = "the one place here that reads a clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()

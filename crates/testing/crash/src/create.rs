@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 /// What a create was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CreateResult {
-    /// It is there.
+    /// The service knows it: it was opened, now or before.
     Known {
-        /// Its id.
         id: String,
         /// What it is, in the driver's spelling.
         body: String,
@@ -22,11 +21,11 @@ pub enum CreateResult {
         /// The key had been used before.
         replayed: bool,
     },
-    /// It did nothing.
+    /// It was refused with this code, and opened nothing.
     Refused(String),
     /// It was not even sent.
     Unreachable,
-    /// Unknown.
+    /// It may have been opened: what was seen of the call.
     Unknown(String),
 }
 

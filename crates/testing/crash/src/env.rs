@@ -16,7 +16,6 @@ use tokio::task::JoinSet;
 /// How long a client of one server waits for a reply: as long as the client itself does.
 const REPLY: Duration = Duration::from_secs(30);
 
-/// One campaign's environment.
 #[derive(Debug)]
 pub struct Env {
     /// Where the server is; the first of them where there are several.
@@ -76,7 +75,6 @@ impl Env {
         &self.runtime
     }
 
-    /// The stage's folder.
     pub fn below(&self) -> &Path {
         &self.below
     }

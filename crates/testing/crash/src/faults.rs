@@ -55,7 +55,7 @@ enum Fault {
     FullThenKilled,
     /// No room from that call on, until there is.
     FullForAWhile,
-    /// One call fails.
+    /// One call fails with an error of the device.
     Broken,
 }
 

@@ -24,7 +24,7 @@ const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Killed {
-    /// Kills.
+    /// How often the server was killed.
     pub kills: u64,
     /// Of them with a transfer that had not ended.
     pub open: u64,

@@ -31,7 +31,7 @@ struct Cli {
     /// The binary under test; `cargo xtask crash` builds and names it.
     #[arg(long, value_name = "FILE")]
     server: PathBuf,
-    /// So many kills.
+    /// Kill a lone server so many times.
     #[arg(long, default_value_t = 0)]
     kills: u64,
     /// So many kills in a fleet on PostgreSQL: servers, workers, Spot and the database.
@@ -79,7 +79,7 @@ struct Cli {
     /// What chance is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Clients at once.
+    /// How many clients send requests at once.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=64))]
     clients: u64,
     /// Where the folders go; kept where something is found.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 /// When in a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Before it listens.
+    /// From the start until it listens.
     Start,
-    /// While clients work.
+    /// While clients send requests.
     Load,
-    /// While it drains.
+    /// From the signal to the end.
     Drain,
 }
 
@@ -21,20 +21,14 @@ pub(crate) enum Of {
     All,
     /// The journal's write-ahead log.
     Wal,
-    /// The journal's database.
     Database,
-    /// Spot's log.
     SpotLog,
-    /// Spot's folder.
     SpotFolder,
 }
 
-/// A named point.
 #[derive(Debug)]
 pub struct Point {
-    /// Its name.
     pub name: &'static str,
-    /// When.
     pub phase: Phase,
     calls: &'static str,
     of: Of,

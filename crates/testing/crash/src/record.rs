@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Where figures are kept, and of what they are.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The page.
+    /// The page of `docs/proof` that the figures go into.
     pub page: PathBuf,
     /// Commit, binary and seed, as one sentence.
     pub of: String,

@@ -5,7 +5,7 @@
 pub struct Rng(pub u64);
 
 impl Rng {
-    /// The next number.
+    /// The next number of the sequence.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -18,7 +18,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 /// What a process is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It does everything.
+    /// It answers, carries, and holds the Spot accounts.
     Alone,
     /// It answers, and others carry.
     Serve,
@@ -44,9 +44,7 @@ impl Role {
 pub struct Site {
     /// What it is for.
     pub role: Role,
-    /// The binary.
     pub program: PathBuf,
-    /// Its data folder.
     pub data: PathBuf,
     /// Where it listens, always the same.
     pub address: String,
@@ -170,7 +168,6 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -14,22 +14,18 @@ const STATES: [(i64, &str); 8] = [
     (-30, "ROLLED_BACK"),
 ];
 
-/// A transfer's row.
+/// A transfer as its row says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its id.
     pub id: String,
-    /// The client's key.
     pub key: String,
     /// What was asked for, in the driver's spelling.
     pub body: String,
-    /// The state.
     pub state: String,
-    /// Whose.
     pub user: u64,
     /// True from Funding to Spot.
     pub in_to_spot: bool,
-    /// In base units.
+    /// The amount in base units.
     pub units: i64,
 }
 
@@ -40,7 +36,7 @@ pub struct Books {
     pub users: Vec<(u64, (i64, i64))>,
     /// Money on its way.
     pub clearing: i64,
-    /// The outside.
+    /// What came from the outside, as a negative sum.
     pub world: i64,
 }
 

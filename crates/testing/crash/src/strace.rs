@@ -25,7 +25,7 @@ pub struct Trace {
 /// What is done to which calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inject {
-    /// Which ones.
+    /// The calls by name, separated by commas.
     pub calls: &'static str,
     /// What: `signal=SIGKILL`, `error=EIO`, `retval=0`.
     pub what: &'static str,

@@ -16,7 +16,6 @@ use tokio::time::timeout;
 /// What is written down of a call that was not waited for any longer.
 const NO_REPLY: &str = "no reply in time";
 
-/// Whose money moves.
 pub(crate) const FIRST_USER: u64 = 4001;
 /// So many of them.
 pub(crate) const USERS: u64 = 16;
@@ -28,7 +27,7 @@ pub(crate) const CLOSED_USER: u64 = 4999;
 pub struct Workload {
     /// Where everything is written down.
     pub journal: Journal,
-    /// What is known.
+    /// What clients were told of each key.
     pub book: Book,
     /// Whether a server is there.
     pub up: watch::Sender<bool>,
@@ -170,7 +169,6 @@ impl Workload {
     }
 }
 
-/// One client.
 struct Actor<'a> {
     workload: &'a Workload,
     client: u64,

@@ -3,7 +3,6 @@
 //!
 //! Development only; nothing of the product imports it. What is real and what is ours is said in
 //! `docs/guide/devnet.md`.
-#![expect(missing_docs, reason = "a development crate: a small item is explained by its name")]
 
 pub mod demo;
 pub mod near;

@@ -196,7 +196,7 @@ impl Books {
         Ok(())
     }
 
-    /// Double entry.
+    /// Books an operation on both of its sides.
     fn post(&mut self, op: &Op, user: UserId) -> Result<(), Cause> {
         let overflow = || Cause::of("OVERFLOW");
         let amount = op.amount.0;
@@ -355,7 +355,6 @@ impl Books {
         above.filter_map(|(_, key)| self.stored.get(key).cloned()).collect()
     }
 
-    /// A transfer's operations.
     pub fn of(&self, id: Id) -> impl Iterator<Item = &Operation> {
         let key = |leg| Key { id, leg };
         self.stored.range(key(Leg::Withdraw)..=key(Leg::Cost)).map(|(_, operation)| operation)

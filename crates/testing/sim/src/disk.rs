@@ -85,7 +85,7 @@ struct Inner {
     planned: BTreeMap<u64, DiskFault>,
     /// How often each happens, of 1000 calls.
     rates: Vec<(DiskFault, u64)>,
-    /// What happened.
+    /// How often each fault happened so far.
     met: BTreeMap<DiskFault, u64>,
     draws: SplitMix,
 }

@@ -23,7 +23,7 @@ pub enum LoggedEvent {
     },
     /// A call at a ledger that may have an effect.
     Call {
-        /// Where.
+        /// The ledger that was called.
         ledger: LedgerId,
         /// Its number, as [`crate::ledger::Faulty`] counts.
         n: u64,
@@ -73,7 +73,6 @@ impl EventLog {
         *self.list() = Some(Vec::new());
     }
 
-    /// What happened since.
     pub fn read(&self) -> Vec<LoggedEvent> {
         self.list().clone().unwrap_or_default()
     }

@@ -135,7 +135,7 @@ impl Sim {
         inner.paused.insert(self.1);
     }
 
-    /// It goes on.
+    /// Lets a paused process go on.
     pub fn resume(&self) {
         self.inner().paused.remove(&self.1);
     }
@@ -437,7 +437,6 @@ pub(crate) async fn die(crash: &Crash, why: &str) {
     pending::<()>().await;
 }
 
-/// Wakes one task.
 struct Bell {
     sim: Sim,
     id: u64,
@@ -480,7 +479,6 @@ impl Drop for Sleep {
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
-    /// The next number.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

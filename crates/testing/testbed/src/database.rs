@@ -66,7 +66,6 @@ impl Database {
         url::address(&self.url).ok_or_else(|| format!("no address in {}", self.url))
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -37,7 +37,6 @@ fi
 /// What a server of our own is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The most connections.
     pub max_connections: u32,
     /// Settings beside these, as in `postgresql.conf`.
     pub settings: Vec<(String, String)>,
@@ -51,7 +50,6 @@ impl Default for Options {
     }
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     url: String,

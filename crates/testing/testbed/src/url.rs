@@ -2,11 +2,11 @@
 
 /// The parts of `postgres://user:word@host:port/database?more`.
 struct Parts<'a> {
-    /// `postgres://user:word@`
+    /// The scheme and the user: `postgres://user:word@`.
     head: &'a str,
-    /// `host:port`
+    /// The address as `host:port`.
     address: &'a str,
-    /// `?more`, or nothing
+    /// What follows the database: `?more`, or nothing.
     tail: &'a str,
 }
 

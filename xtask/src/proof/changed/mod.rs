@@ -20,7 +20,7 @@ use table::{Build, Finder};
 /// A wrong build may wait for what never comes. No test should take a third of this.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// Which of them.
+/// Which wrong builds are made.
 #[derive(Debug, Args)]
 pub(crate) struct Changed {
     /// This one alone, or these.

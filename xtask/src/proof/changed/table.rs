@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{Outcome, tree};
 
-/// Where they stand.
+/// The file that lists the wrong builds.
 pub(super) const TABLE: &str = "xtask/src/proof/postgres.toml";
 /// The page that shows them, and the marks between which it does.
 const PAGE: &str = "docs/proof/postgres.md";
@@ -17,13 +17,13 @@ const MARKS: [&str; 2] = ["<!-- builds -->\n", "<!-- /builds -->"];
 #[serde(deny_unknown_fields)]
 pub(super) struct Build {
     pub(super) name: String,
-    /// For people.
+    /// What is wrong with it, in words.
     pub(super) what: String,
     pub(super) file: String,
-    /// Stands there once.
+    /// The text that is replaced; it stands in the file once.
     pub(super) text: String,
     pub(super) instead: String,
-    /// Each of them.
+    /// The tests that must turn red.
     pub(super) found: Vec<Finder>,
 }
 

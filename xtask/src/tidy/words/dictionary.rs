@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Word {
     /// One word, or the parts of a name joined by `_`.
     pub(super) word: String,
-    /// The standard term.
+    /// The term that takes its place.
     pub(super) instead: String,
     /// None may be left at the end.
     #[serde(default)]
@@ -29,7 +29,7 @@ pub(super) struct Word {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum At {
-    /// Of any name.
+    /// Of any name in the code.
     #[default]
     Names,
     /// Of the name of a file, a module or a type, as a whole.

@@ -187,7 +187,7 @@ async fn a_silent_ledger_is_a_case_until_it_answers() {
     service.shows(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), false)]).await;
 }
 
-/// MON-004.
+/// MON-004: a user who creates too fast is a case.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hasty_user_is_a_case_until_a_calm_minute() {
     let service = TestService::tuned(true, NEVER, |s| s.limits.warn_per_minute = 5).await;

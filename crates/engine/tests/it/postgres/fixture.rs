@@ -31,7 +31,6 @@ pub(crate) fn full() -> bool {
     std::env::var_os("FULL_LENGTHS").is_some()
 }
 
-/// One worker's life.
 pub(crate) struct Worker {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<Postgres>,
@@ -53,7 +52,6 @@ impl Worker {
 /// What ends a process.
 type Fatal = Arc<dyn Fn(String) + Send + Sync>;
 
-/// See the module.
 pub(crate) struct Fixture {
     pub(crate) server: Server,
     pub(crate) database: Database,
@@ -183,7 +181,6 @@ impl Fixture {
         Postgres::open(options).await.expect("the store opens")
     }
 
-    /// Begins a worker.
     pub(crate) async fn worker(&self) -> Worker {
         self.tuned(self.settings.clone()).await
     }
@@ -391,7 +388,6 @@ impl Worker {
         panic!("no HALT\n{}", self.facts())
     }
 
-    /// Asks once.
     pub(crate) async fn create(
         &self,
         from: LedgerId,
@@ -446,5 +442,4 @@ impl Worker {
     }
 }
 
-/// Both ways.
 pub(crate) const WAYS: [LedgerId; 2] = [FUNDING, SPOT];

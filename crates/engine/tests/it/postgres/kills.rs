@@ -7,7 +7,6 @@ use crate::fixture::test_service::{FUNDING, GIVEN};
 use kernel::ids::{Id, LedgerId};
 use testbed::Strike;
 
-/// So many.
 const KILLS: usize = 100;
 
 /// What a client asked for; the number where it was told.

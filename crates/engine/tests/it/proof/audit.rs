@@ -68,7 +68,6 @@ fn opened(dir: &Path, service: &TestService) -> Arc<Embedded> {
     })
 }
 
-/// An operator's action.
 async fn past_action(service: &TestService, key: &str) {
     let action = Action {
         caller: "ops|1".into(),

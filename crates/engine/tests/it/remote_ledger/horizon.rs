@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How many others there are between two raises of the horizon.
 const OTHERS: u64 = 100_000;
-/// How often.
+/// How often the horizon is raised.
 const TIMES: u64 = 10;
 /// So many requests at once.
 const BATCH: u64 = 4_000;

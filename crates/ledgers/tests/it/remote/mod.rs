@@ -20,7 +20,7 @@ pub(super) enum Does {
     Answers(u16, String),
     /// It closes the connection.
     Closes,
-    /// It never answers.
+    /// It takes the request and never answers.
     Hangs,
     /// It answers with a body that does not end, as fast as it can.
     Floods,
@@ -28,7 +28,6 @@ pub(super) enum Does {
     Drips(String),
 }
 
-/// An other end.
 pub(super) struct End {
     pub(super) at: SocketAddr,
     /// Every request as it came, with the number of its connection.

@@ -27,12 +27,12 @@ pub(super) enum AccountCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage account list --user 4001")]
 pub(super) struct ListAccountsArgs {
-    /// Only this user's.
+    /// Only the accounts of this user.
     #[arg(long)]
     user: Option<u64>,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -20,7 +20,7 @@ pub(super) enum NetworkState {
     Up,
     /// The next one arrives, and its answer is lost; then the network is up.
     LosesOneReply,
-    /// None arrives.
+    /// No message arrives, and no answer.
     Down,
 }
 
@@ -59,7 +59,7 @@ impl NetworkControl {
 /// A way to a ledger. It ends with the demo.
 #[derive(Debug)]
 pub(super) struct Network {
-    /// Where it begins.
+    /// The address of its near end, which the server calls.
     pub(super) url: String,
     control: Arc<Mutex<NetworkControl>>,
     _tasks: JoinSet<()>,

@@ -55,10 +55,10 @@ pub(in crate::cli) struct FindArgs {
     /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
     #[arg(long)]
     receiver: Option<String>,
-    /// This user's.
+    /// Only transfers of this user.
     #[arg(long)]
     user: Option<u64>,
-    /// Of this asset.
+    /// Only transfers of this asset.
     #[arg(long)]
     asset: Option<String>,
     /// Opened at least so many seconds ago.
@@ -110,7 +110,7 @@ pub(in crate::cli) struct ActionsArgs {
     page: PageArgs,
 }
 
-/// All of them.
+/// All of them, in one list.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage ops pauses\n  portage ops assets\n  portage ops stats"

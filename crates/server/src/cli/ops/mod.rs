@@ -22,7 +22,7 @@ pub(in crate::cli) struct OpsTarget {
     /// person than the one who proposed.
     #[arg(long = "as", default_value = "operator", value_name = "NAME")]
     who: String,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }
@@ -51,7 +51,7 @@ pub(in crate::cli) enum OpsCommand {
     Halts(HaltsArgs),
     /// What stands until a person lifts it.
     Pauses(ListArgs),
-    /// Every asset.
+    /// Every asset with its limits.
     Assets(ListArgs),
     /// What people did: who, why and when.
     Actions(ActionsArgs),

@@ -30,17 +30,17 @@ pub(in crate::cli) enum ActionCommand {
     Approve(DecideArgs),
     /// Reject what a person proposed.
     Reject(DecideArgs),
-    /// Stop all money.
+    /// Stop all money, until two persons resume.
     Halt(HaltArgs),
     /// Propose that money moves again.
     Resume(ResumeArgs),
     /// Hold a flow, a ledger, an asset, an account or a group of consumers where it stands.
     Pause(PauseArgs),
-    /// Lift a pause.
+    /// Lift a pause by its number.
     Unpause(UnpauseArgs),
     /// Freeze, disable or free an account.
     Account(AccountStatusArgs),
-    /// Add an asset.
+    /// Add an asset, which begins ACTIVE.
     AddAsset(AddAssetArgs),
     /// Suspend, delist or limit an asset.
     SetAsset(SetAssetArgs),
@@ -96,13 +96,13 @@ impl ActionArgs {
     }
 }
 
-/// One transfer.
+/// One transfer, and why it is acted on.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage ops retry 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the ledger is back\"\n  portage ops ask 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops hold 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops release 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct TransferActionArgs {
-    /// The transfer.
+    /// The id of the transfer.
     id: String,
     #[command(flatten)]
     action: ActionArgs,
@@ -130,7 +130,7 @@ pub(in crate::cli) struct NoteArgs {
     after_help = "Example:\n  portage ops resolve 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --answer rejected --evidence \"ticket=4711\" --reason \"never arrived\""
 )]
 pub(in crate::cli) struct ResolveArgs {
-    /// The transfer.
+    /// The id of the transfer.
     id: String,
     /// `done`, `rejected` or `dead`.
     #[arg(long)]
@@ -142,13 +142,13 @@ pub(in crate::cli) struct ResolveArgs {
     action: ActionArgs,
 }
 
-/// Another person's decision.
+/// Approve or reject what another person proposed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage ops approve 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --as second --reason \"seen in the statement\"\n  portage ops reject 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --as second --reason \"wait for the ledger\""
 )]
 pub(in crate::cli) struct DecideArgs {
-    /// The approval.
+    /// The id of the approval.
     id: String,
     #[command(flatten)]
     action: ActionArgs,
@@ -189,11 +189,11 @@ pub(in crate::cli) struct PauseArgs {
     action: ActionArgs,
 }
 
-/// Lift a pause.
+/// Lift a pause by its number.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops unpause 3 --reason \"maintenance is over\"")]
 pub(in crate::cli) struct UnpauseArgs {
-    /// The pause.
+    /// The number of the pause, from `portage ops pauses`.
     id: u64,
     #[command(flatten)]
     action: ActionArgs,
@@ -205,9 +205,9 @@ pub(in crate::cli) struct UnpauseArgs {
     after_help = "Example:\n  portage ops account 4001 SPOT FROZEN --reason \"court order 12\""
 )]
 pub(in crate::cli) struct AccountStatusArgs {
-    /// Whose.
+    /// The user whose account it is.
     user: u64,
-    /// The account type.
+    /// The account type, for example SPOT.
     account: String,
     /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
     status: String,
@@ -215,7 +215,7 @@ pub(in crate::cli) struct AccountStatusArgs {
     action: ActionArgs,
 }
 
-/// Add an asset.
+/// Add an asset, which begins ACTIVE.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  portage ops add-asset EURC --precision 6 --min 0.01 --reason \"listed on Monday\""
@@ -245,7 +245,7 @@ pub(in crate::cli) struct AddAssetArgs {
     after_help = "Example:\n  portage ops set-asset USDT --status SUSPENDED --reason \"the issuer stopped\""
 )]
 pub(in crate::cli) struct SetAssetArgs {
-    /// The asset.
+    /// The symbol of the asset.
     symbol: String,
     /// `ACTIVE`, `SUSPENDED` or `DELISTED`.
     #[arg(long)]
@@ -270,7 +270,7 @@ pub(in crate::cli) struct SetAssetArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops assign 12 --to ops-7")]
 pub(in crate::cli) struct AssignArgs {
-    /// The case.
+    /// The number of the case.
     id: u64,
     /// Who looks after it.
     #[arg(long)]
@@ -283,9 +283,9 @@ pub(in crate::cli) struct AssignArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops comment 12 \"restarted at 14:00\"")]
 pub(in crate::cli) struct CommentArgs {
-    /// The case.
+    /// The number of the case.
     id: u64,
-    /// The words.
+    /// The words: 1 to 2000 characters.
     text: String,
     #[command(flatten)]
     target: OpsTarget,

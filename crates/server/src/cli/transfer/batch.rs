@@ -81,7 +81,7 @@ pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> 
     ended(&all)
 }
 
-/// Sends one piece.
+/// Sends one request's share of the file's lines.
 async fn piece(
     global: &Global,
     args: &BatchArgs,

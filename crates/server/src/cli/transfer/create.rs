@@ -26,7 +26,7 @@ pub(in crate::cli) struct CreateArgs {
     /// The account type that receives.
     #[arg(long)]
     to: String,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     #[arg(long)]
     asset: String,
     /// A plain decimal in the asset's unit.
@@ -46,7 +46,7 @@ pub(in crate::cli) struct CreateArgs {
     dry_run: bool,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

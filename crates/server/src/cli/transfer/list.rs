@@ -35,12 +35,12 @@ pub(in crate::cli) struct ListTransfersArgs {
     /// Where the list begins: `next` of the one before.
     #[arg(long, conflicts_with = "all")]
     cursor: Option<String>,
-    /// Every page.
+    /// Fetch every page, up to the oldest transfer.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -33,14 +33,14 @@ pub(super) enum TransferCommand {
 #[command(after_help = "Example:\n  \
     portage transfer get 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --user 4001")]
 pub(super) struct GetArgs {
-    /// The transfer's id.
+    /// The id of the transfer.
     req_id: String,
     /// Whose transfer it is, where no token is given.
     #[arg(long)]
     user: Option<u64>,
     #[command(flatten)]
     remote: Remote,
-    /// Print JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
     Prints each step when it comes. Ends with 0 when it is COMMITTED, 65 when it ended and moved \
     nothing, 75 when --patience is over.")]
 pub(in crate::cli) struct WatchArgs {
-    /// The transfer's id.
+    /// The id of the transfer.
     req_id: String,
     /// Whose transfer it is, where no token is given.
     #[arg(long)]

@@ -27,7 +27,7 @@ services. With `REDIS_URL` set, this release refuses to start: it does not use R
 A file to begin a production with, every line explained: [portage.toml](portage.toml).
 ";
 
-/// The page.
+/// The text of `docs/guide/settings.md`.
 pub fn page() -> String {
     let mut text = HEAD.to_owned();
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();

@@ -18,11 +18,8 @@ use std::path::{Path, PathBuf};
 /// The global flags of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct CliFlags {
-    /// `--config`
     pub config: Option<PathBuf>,
-    /// `--data-dir`
     pub data_dir: Option<PathBuf>,
-    /// `serve --listen`
     pub listen: Option<SocketAddr>,
 }
 
@@ -32,7 +29,7 @@ const FILE: &str = "portage.toml";
 /// The settings, and who gave each.
 #[derive(Debug)]
 pub struct LoadedConfig {
-    /// The settings.
+    /// The settings after every layer was read.
     pub config: Config,
     /// Variables that are set for flows that this release does not have.
     pub idle: Vec<&'static str>,

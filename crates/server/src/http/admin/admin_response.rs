@@ -41,7 +41,7 @@ pub struct Done {
     /// `REEMITTED`, `SOUGHT`, `KEY_RETIRED`, `KEY_GONE` or `NOTED`.
     #[schema(example = "PROPOSED")]
     pub outcome: &'static str,
-    /// When, RFC 3339.
+    /// When it was done, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
     /// `PROPOSED`: what another person approves or rejects.
@@ -132,7 +132,7 @@ pub struct OnWire {
     /// The ledger that was called, or the chain for which a transaction was signed or sent.
     #[schema(example = "SPOT")]
     pub ledger: &'static str,
-    /// The transfer.
+    /// The id of the transfer.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub req_id: String,
     /// What it asks for.

@@ -38,7 +38,7 @@ pub(in crate::http) struct ApprovalsQuery {
 /// A page of approvals, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Approvals {
-    /// The rows.
+    /// The approvals of this page.
     pub approvals: Vec<ApprovalRow>,
     /// There may be more: ask with `cursor` set to this.
     pub next: Option<String>,
@@ -47,7 +47,7 @@ pub struct Approvals {
 /// Something that takes effect when another person approves.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ApprovalRow {
-    /// Names it.
+    /// The id that names the approval.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
     /// `RESOLVE`, `RESUME`, `DEPOSIT` or `UNPAUSE`.
@@ -66,13 +66,13 @@ pub struct ApprovalRow {
         "leg": "DEPOSIT", "evidence": {"ticket": "4711"},
     }))]
     pub value: serde_json::Value,
-    /// Why.
+    /// The reason that the proposer gave.
     #[schema(example = "the ledger was restored without it")]
     pub reason: String,
-    /// Who proposed it.
+    /// The principal who proposed it: `issuer|sub`.
     #[schema(example = "portage|ops-7")]
     pub by: String,
-    /// When, RFC 3339.
+    /// When it was proposed, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
     /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` (a halt or a resume came since, or the transfer
@@ -84,7 +84,7 @@ pub struct ApprovalRow {
     pub expires_at: String,
     /// Who decided; `journal` where a halt or a resume superseded it.
     pub decided_by: Option<String>,
-    /// When, RFC 3339.
+    /// When it was decided, RFC 3339; none while it waits and once it lapsed.
     pub decided_at: Option<String>,
 }
 

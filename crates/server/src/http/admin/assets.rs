@@ -19,20 +19,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Every asset.
+/// Every asset, in whatever status.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Assets {
-    /// By number.
+    /// The assets, by their number.
     pub assets: Vec<AssetRow>,
 }
 
 /// An asset. Amounts are in its own unit.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AssetRow {
-    /// Its number.
+    /// The number that stored rows know it by.
     #[schema(example = 3)]
     pub asset_id: u32,
-    /// Its name.
+    /// The symbol that requests name it by.
     #[schema(example = "USDT")]
     pub symbol: String,
     /// Its decimals; they never change.
@@ -116,7 +116,7 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D
     Option::deserialize(from).map(Some)
 }
 
-/// Every asset.
+/// Every asset, in whatever status.
 #[utoipa::path(
     get, path = "/api/v1/ops/assets", tag = "ops",
     operation_id = "list_assets", security(("token" = ["ops:read"])),

@@ -40,7 +40,7 @@ pub(in crate::http) struct CasesQuery {
 /// A page of cases, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Cases {
-    /// The rows.
+    /// The cases of this page.
     pub cases: Vec<Case>,
     /// There may be more: ask with `cursor` set to this.
     pub next: Option<String>,
@@ -49,13 +49,13 @@ pub struct Cases {
 /// A question for a person: one for each episode.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Case {
-    /// Names it.
+    /// The number that names the case.
     #[schema(example = 12)]
     pub id: u64,
     /// What kind of question; each has a page in the runbook.
     #[schema(example = "TARGET_PENDING")]
     pub kind: String,
-    /// `WARNING` or `CRITICAL`.
+    /// `WARNING` (look at it today) or `CRITICAL` (look at it now).
     #[schema(example = "CRITICAL")]
     pub severity: &'static str,
     /// `service`, `transfer/<id>`, `user/4001` or `ledger/SPOT`.
@@ -64,7 +64,7 @@ pub struct Case {
     /// What was known when it was opened.
     #[schema(example = "TARGET_PENDING for 61 s: TIMEOUT")]
     pub facts: String,
-    /// `OPEN` or `CLOSED`.
+    /// `OPEN`, or `CLOSED` by a fact.
     #[schema(example = "OPEN")]
     pub status: &'static str,
     /// Since when, RFC 3339.
@@ -81,25 +81,25 @@ pub struct Case {
 /// A case with its notes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CaseStory {
-    /// The case.
+    /// The case without its notes.
     #[serde(flatten)]
     pub case: Case,
-    /// Oldest first.
+    /// The notes, oldest first.
     pub notes: Vec<CaseNote>,
 }
 
 /// What was added to a case.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CaseNote {
-    /// When, RFC 3339.
+    /// When it was written, RFC 3339.
     #[schema(example = "2026-11-21T09:25:00.000Z")]
     pub at: String,
-    /// Who wrote it.
+    /// The principal who wrote it: `issuer|sub`.
     #[schema(example = "portage|ops-7")]
     pub by: String,
     /// The one who looks after it from then on.
     pub assigned: Option<String>,
-    /// Words.
+    /// The words, where it is a comment.
     pub comment: Option<String>,
 }
 
@@ -129,7 +129,7 @@ pub struct Comment {
     pub text: String,
 }
 
-/// Cases, newest first.
+/// Cases of one status or of all, newest first.
 #[utoipa::path(
     get, path = "/api/v1/cases", tag = "ops", params(CasesQuery),
     operation_id = "list_cases", security(("token" = ["ops:read"])),

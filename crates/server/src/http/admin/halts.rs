@@ -32,7 +32,7 @@ pub(in crate::http) struct HaltsQuery {
 /// A page of halts, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Halts {
-    /// The rows.
+    /// The halts of this page.
     pub halts: Vec<HaltRow>,
     /// There may be more: ask with `cursor` set to this.
     pub next: Option<String>,
@@ -47,7 +47,7 @@ pub struct HaltRow {
     /// Why it was raised.
     #[schema(example = "conservation is broken: FUNDING/3/clearing (-1500000)")]
     pub reason: String,
-    /// When, RFC 3339.
+    /// When it was raised, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
     /// When persons resumed, RFC 3339; `null` while it stands.

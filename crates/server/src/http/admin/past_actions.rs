@@ -29,7 +29,7 @@ pub(in crate::http) struct ActionsQuery {
 /// A page of actions, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Actions {
-    /// The rows.
+    /// The actions of this page.
     pub actions: Vec<ActionRow>,
     /// There may be more: ask with `cursor` set to this.
     pub next: Option<String>,
@@ -38,25 +38,25 @@ pub struct Actions {
 /// Something that a person did.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ActionRow {
-    /// Its number.
+    /// The number of the action, rising with time.
     #[schema(example = 41)]
     pub id: u64,
-    /// When, RFC 3339.
+    /// When it was written, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
-    /// Who.
+    /// The principal who did it: `issuer|sub`.
     #[schema(example = "portage|ops-7")]
     pub by: String,
     /// What: `RETRY`, `HALT`, `RESOLVE`, …
     #[schema(example = "HALT")]
     pub kind: String,
-    /// To what.
+    /// What it was done to: a transfer's id, `service`, `ledger/SPOT`, an asset's symbol, …
     #[schema(example = "service")]
     pub subject: String,
-    /// What exactly.
+    /// What exactly was asked for.
     #[schema(example = json!({}))]
     pub value: serde_json::Value,
-    /// Why.
+    /// The reason that was given.
     #[schema(example = "the ledger's numbers do not add up")]
     pub reason: String,
     /// What it came to.

@@ -34,14 +34,14 @@ pub struct NewPause {
     pub reason: String,
 }
 
-/// Everything that stands.
+/// Everything that is paused until a person lifts it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Pauses {
-    /// The oldest first.
+    /// The pauses, the oldest first.
     pub pauses: Vec<Pause>,
 }
 
-/// Something that stands.
+/// Something that is paused until a person lifts it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Pause {
     /// Names it where it is lifted.
@@ -50,10 +50,10 @@ pub struct Pause {
     /// `flow`, `ledger`, `chain`, `asset`, `account`, `group` or `transfer`.
     #[schema(example = "ledger")]
     pub kind: &'static str,
-    /// Which one.
+    /// Which one of that kind is paused.
     #[schema(example = "SPOT")]
     pub name: String,
-    /// Why.
+    /// The reason that was given.
     #[schema(example = "maintenance until 14:00")]
     pub reason: String,
     /// Who: a principal, or `engine` after a contradiction.
@@ -64,7 +64,7 @@ pub struct Pause {
     pub at: String,
 }
 
-/// Everything that stands.
+/// Everything that is paused until a person lifts it.
 #[utoipa::path(
     get, path = "/api/v1/ops/pauses", tag = "ops",
     operation_id = "list_pauses", security(("token" = ["ops:read"])),

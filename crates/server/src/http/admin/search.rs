@@ -38,9 +38,9 @@ pub(in crate::http) struct SearchQuery {
     state: Option<String>,
     /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
     receiver: Option<String>,
-    /// This user's.
+    /// Transfers of this user only.
     user: Option<u64>,
-    /// Of this asset.
+    /// Transfers of this asset only, by its symbol.
     asset: Option<String>,
     /// Opened at least so many seconds ago.
     min_age: Option<u64>,
@@ -62,7 +62,7 @@ pub(in crate::http) struct SearchQuery {
 /// A page of transfers, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Found {
-    /// The rows.
+    /// The transfers of this page.
     pub transfers: Vec<FoundTransfer>,
     /// There may be more: ask with `cursor` set to this.
     pub next: Option<String>,
@@ -74,7 +74,7 @@ pub struct FoundTransfer {
     /// As its user sees it, in its exact state.
     #[serde(flatten)]
     pub transfer: Transfer,
-    /// The flow.
+    /// The flow that carries it.
     #[schema(example = "internal")]
     pub flow: &'static str,
     /// Who is paid, as its system names the account: of the relay an account on NEAR.
@@ -83,7 +83,7 @@ pub struct FoundTransfer {
     /// Of the relay: the contract of the token that is paid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_contract: Option<String>,
-    /// Whose.
+    /// The user whose transfer it is.
     #[schema(example = 4001)]
     pub user_id: u64,
     /// Who made it: `issuer|sub`.
@@ -91,7 +91,7 @@ pub struct FoundTransfer {
     pub principal: String,
     /// The last refusal, or the cause of the last unclear answer.
     pub error_class: Option<String>,
-    /// More about it.
+    /// What is known of that refusal or cause, as text or JSON.
     pub error_message: Option<String>,
     /// Unclear answers so far.
     #[schema(example = 3)]
@@ -103,7 +103,7 @@ pub struct FoundTransfer {
 /// A transfer with everything that is known of it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Dossier {
-    /// The transfer.
+    /// The transfer as a search shows it.
     #[serde(flatten)]
     pub found: FoundTransfer,
     /// Oldest first, each entry with its place in the hash chain.
@@ -136,13 +136,13 @@ pub struct TransferNote {
 /// One step of a history with its evidence.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Evidence {
-    /// From 0.
+    /// The place in the history, from 0.
     pub seq: u32,
-    /// RFC 3339.
+    /// When it was written, RFC 3339.
     pub at: String,
     /// The state before; none where it begins.
     pub from: Option<&'static str>,
-    /// The state after.
+    /// The state after the step.
     pub to: &'static str,
     /// The word for it.
     pub event: String,
@@ -162,10 +162,10 @@ pub struct Evidence {
 /// What a ledger answered.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LegRow {
-    /// The ledger.
+    /// The ledger that answered.
     #[schema(example = "SPOT")]
     pub ledger: &'static str,
-    /// What was asked.
+    /// The leg that was asked for.
     #[schema(example = "DEPOSIT")]
     pub leg: &'static str,
     /// `DONE`, `REJECTED` or `FENCED`.
@@ -178,16 +178,16 @@ pub struct LegRow {
     pub seq: u64,
     /// In the asset's unit.
     pub amount: String,
-    /// Whose account.
+    /// The user or account number that the leg touched.
     pub account: String,
 }
 
 /// A call that was claimed and not answered.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Intent {
-    /// The ledger.
+    /// The ledger that the call is for.
     pub ledger: &'static str,
-    /// What is asked.
+    /// The leg that was asked for.
     pub leg: &'static str,
 }
 

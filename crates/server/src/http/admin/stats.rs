@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 /// So many of the transfers that ended last are looked through for how long they stood where.
 const RECENT: usize = 100;
 
-/// Everything in numbers.
+/// How many transfers stand where, and for how long.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Stats {
     /// When they were counted, RFC 3339.
@@ -34,13 +34,13 @@ pub struct Stats {
 /// Transfers of one flow in one state.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StateCount {
-    /// The flow.
+    /// The flow of the transfers.
     #[schema(example = "internal")]
     pub flow: &'static str,
-    /// The state.
+    /// The state in which they stand.
     #[schema(example = "TARGET_PENDING")]
     pub state: &'static str,
-    /// So many.
+    /// How many transfers stand there.
     #[schema(example = 2)]
     pub transfers: u64,
     /// Since when the oldest of them is open, in seconds; none for ended ones.
@@ -52,13 +52,13 @@ pub struct StateCount {
 /// ended.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct FlowStats {
-    /// The flow.
+    /// The flow of the transfers.
     #[schema(example = "internal")]
     pub flow: &'static str,
     /// So many are under way.
     #[schema(example = 3)]
     pub open: u64,
-    /// So many ended.
+    /// How many have ended, in whatever state.
     #[schema(example = 3)]
     pub ended: u64,
     /// Ended ones whose money was given back.
@@ -72,10 +72,10 @@ pub struct FlowStats {
 /// How long transfers stood in a state.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Dwell {
-    /// The flow.
+    /// The flow of the transfers.
     #[schema(example = "internal")]
     pub flow: &'static str,
-    /// The state.
+    /// The state in which they stood.
     #[schema(example = "TARGET_PENDING")]
     pub state: &'static str,
     /// So many were looked at.

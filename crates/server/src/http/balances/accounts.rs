@@ -29,7 +29,7 @@ use utoipa::IntoParams;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AccountsQuery {
-    /// Only this user's.
+    /// Only the accounts of this user.
     user: Option<u64>,
     /// Without `user`: those above this user, from `next` of the page before.
     #[serde(default)]

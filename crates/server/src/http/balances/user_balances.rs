@@ -17,7 +17,7 @@ use kernel::record::System;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The caller's balances.
+/// The caller's balances in every account.
 #[utoipa::path(
     get, path = "/api/v1/balances", tag = "transfers",
     operation_id = "read_balances", security(("token" = ["transfers:read"])),

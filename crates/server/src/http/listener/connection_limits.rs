@@ -29,7 +29,7 @@ pub(super) struct ConnectionPermit {
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitReached {
-    /// All are taken.
+    /// The most connections are open, from whatever addresses.
     InAll,
     /// One address has as many as it may.
     FromOne,

@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// The times.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionTimeouts {
     /// For a whole head, from the connection's begin (with its handshake) or the first byte.
@@ -37,7 +36,7 @@ impl Phase {
         self.turn(BUSY);
     }
 
-    /// It was answered.
+    /// The answer was sent, and no further request has come.
     pub(super) fn idle(&self) {
         self.turn(IDLE);
     }

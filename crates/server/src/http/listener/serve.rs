@@ -47,7 +47,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// By the settings.
+    /// A listener whose limits and timeouts are the settings'.
     pub fn new(listener: TcpListener, settings: &config::Server, tls: Option<&Tls>) -> Self {
         let times = ConnectionTimeouts {
             head: Duration::from_millis(settings.header_timeout_ms),

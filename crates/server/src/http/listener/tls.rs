@@ -70,7 +70,7 @@ impl Tls {
         Ok(Self { files: files.clone(), shown, server: Arc::new(server) })
     }
 
-    /// What takes connections.
+    /// The settings for new connections; they read the certificate that is current then.
     pub(super) fn server(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.server)
     }

@@ -12,7 +12,7 @@ use kernel::code::Code;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// The largest body.
+/// The largest body of one request, in bytes.
 pub const MOST: usize = 16 * 1024;
 /// The largest body of a batch.
 const MOST_OF_BATCH: usize = 1024 * 1024;

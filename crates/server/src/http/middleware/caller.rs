@@ -79,7 +79,6 @@ macro_rules! callers {
 }
 
 callers! {
-    /// May create transfers.
     RequireTransfersCreate = TransfersCreate,
     /// May read its own transfers and balances.
     RequireTransfersRead = TransfersRead,
@@ -91,7 +90,6 @@ callers! {
     RequireOpsRead = OpsRead,
     /// May act as an operator.
     RequireOpsAct = OpsAct,
-    /// May do everything.
     RequireAdmin = Admin,
     /// May consent to another operator's action.
     RequireOpsApprove = OpsApprove,

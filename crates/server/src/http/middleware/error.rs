@@ -13,7 +13,6 @@ use utoipa::ToSchema;
 /// Why a request was not done. Becomes a body when its request's id is known.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// The code.
     pub code: Code,
     /// What a person reads.
     pub sentence: String,
@@ -72,7 +71,7 @@ impl Refusal {
         Self { code, sentence: sentence.into(), details: Map::new() }
     }
 
-    /// 400 `BAD_REQUEST`.
+    /// 400 `BAD_REQUEST` with a sentence of its own.
     pub fn bad(sentence: impl Into<String>) -> Self {
         Self::because(Code::BadRequest, sentence)
     }

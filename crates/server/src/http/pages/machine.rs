@@ -127,7 +127,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, alive(status)).into_response()
 }
 
-/// Measurements for Prometheus.
+/// Measurements in the text format of Prometheus.
 #[utoipa::path(
     get, path = "/metrics", tag = "machine", operation_id = "read_metrics",
     security((), ("token" = ["ops:read"])),
@@ -148,7 +148,7 @@ pub(super) async fn metrics(
     Ok(([(CONTENT_TYPE, kind)], app.metrics.page()).into_response())
 }
 
-/// This description.
+/// This description of the API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "machine", operation_id = "read_description",
     security((), ("token" = ["ops:read"])),

@@ -28,7 +28,7 @@ pub(crate) struct TransfersQuery {
     /// In this exact state; `PENDING` is every one that has not ended.
     #[param(example = "COMMITTED")]
     state: Option<String>,
-    /// Of this asset.
+    /// Only transfers of this asset, by its symbol.
     #[param(example = "USDT")]
     asset: Option<String>,
     /// An account type: those that pay from it. A time (RFC 3339): those opened at or after it.

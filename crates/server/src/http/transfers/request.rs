@@ -25,7 +25,7 @@ pub struct CreateTransfer {
     /// The account type that receives.
     #[schema(example = "SPOT")]
     pub to: String,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     #[schema(example = "USDT")]
     pub asset: String,
     /// A plain positive decimal in the asset's unit, with at most its decimals.

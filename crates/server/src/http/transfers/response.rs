@@ -21,14 +21,14 @@ use utoipa::ToSchema;
 pub struct Transfer {
     /// The journal's number of the transfer.
     pub transfer_id: u64,
-    /// The transfer's id.
+    /// The id by which the transfer is asked for.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub req_id: String,
     /// The account type that pays.
     pub from: &'static str,
     /// The account type that receives.
     pub to: &'static str,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     pub asset: String,
     /// In the asset's unit, always with all decimals that the asset has.
     #[schema(example = "100.000000")]
@@ -44,9 +44,9 @@ pub struct Transfer {
     pub reference: Option<String>,
     /// The client's own words.
     pub metadata: BTreeMap<String, String>,
-    /// RFC 3339.
+    /// When it was opened, RFC 3339.
     pub created_at: String,
-    /// RFC 3339.
+    /// When it was last written, RFC 3339.
     pub updated_at: String,
 }
 
@@ -80,22 +80,22 @@ pub struct TransferStory {
     /// Unclear answers so far.
     #[schema(example = 0)]
     pub retry_count: u32,
-    /// Oldest first.
+    /// What happened to it, oldest first.
     pub history: Vec<HistoryEntry>,
 }
 
 /// One step of a history.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HistoryEntry {
-    /// From 0.
+    /// The place in the history, from 0.
     #[schema(example = 0)]
     pub seq: u32,
-    /// RFC 3339.
+    /// When it was written, RFC 3339.
     pub at: String,
     /// The state before; none where it begins.
     #[schema(example = json!(null))]
     pub from: Option<&'static str>,
-    /// The state after.
+    /// The state after the step.
     #[schema(example = "INIT")]
     pub to: &'static str,
     /// `CREATED`, `SOURCE_CALL`, `SOURCE_OK`, `SOURCE_FAIL`, `TARGET_CALL`, `TARGET_OK`,
@@ -109,9 +109,9 @@ pub struct HistoryEntry {
 /// What a create came to, by where its transfer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The money arrived.
+    /// The money arrived at its target.
     Committed,
-    /// It goes on.
+    /// It has not ended: it goes on by itself.
     Pending,
     /// It ended and moved nothing: FAILED or ROLLED_BACK.
     Failed,
@@ -135,7 +135,7 @@ impl Outcome {
         }
     }
 
-    /// The contract's status.
+    /// The HTTP status that the contract gives it.
     pub(super) const fn status(self) -> StatusCode {
         match self {
             Self::Committed => StatusCode::OK,

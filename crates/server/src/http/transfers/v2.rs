@@ -35,7 +35,7 @@ pub struct CreateV2 {
     #[serde(default)]
     #[schema(example = 4001)]
     user_id: Option<u64>,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     #[schema(example = "BTC")]
     asset: String,
     /// A plain positive decimal in the asset's unit, with at most its decimals.
@@ -85,7 +85,7 @@ enum UnmadeV2 {
     Refused(Box<Problem>),
 }
 
-/// A transfer.
+/// A transfer in the v2 spelling.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TransferV2 {
     /// The transfer's id, as UUID text.
@@ -101,9 +101,9 @@ pub struct TransferV2 {
     /// The account that receives.
     #[schema(example = "trading")]
     to: &'static str,
-    /// Whose.
+    /// The user whose transfer it is.
     user_id: u64,
-    /// The asset's symbol.
+    /// The symbol of the asset that moves.
     asset: String,
     /// In the asset's unit.
     amount: String,
@@ -120,10 +120,10 @@ pub struct TransferV2 {
     reference: Option<String>,
     /// The client's own words.
     metadata: BTreeMap<String, String>,
-    /// Milliseconds since 1970.
+    /// When it was opened, in milliseconds since 1970.
     #[schema(value_type = u64, example = 1_702_400_000_000_u64)]
     created_at: Millis,
-    /// Milliseconds since 1970.
+    /// When it was last written, in milliseconds since 1970.
     #[schema(value_type = u64, example = 1_702_400_000_250_u64)]
     updated_at: Millis,
 }

@@ -59,15 +59,14 @@ impl AccountNames {
 /// What a well-formed request asks for.
 #[derive(Debug)]
 pub struct TransferRequest {
-    /// Who asks.
+    /// The principal who asks: `issuer|sub`.
     pub principal: Arc<str>,
-    /// For whom.
+    /// The user whose money moves.
     pub user: UserId,
-    /// The client's key.
+    /// The client's key; `None` where the request names none.
     pub key: Option<Arc<str>>,
     /// How the body spells account types.
     pub names: AccountNames,
-    /// The body.
     pub body: CreateTransfer,
 }
 

@@ -92,7 +92,7 @@ fn amounts(id: &str, texts: &[&str], code: &str) {
     fixture.sound(id);
 }
 
-/// A negative amount.
+/// A create with a negative amount.
 pub(super) fn atk_003() {
     amounts("ATK-003", &["-100", "-0.000001", "-0", "-1e2", "\u{2212}5"], "INVALID_AMOUNT");
 }
@@ -173,7 +173,7 @@ fn strangers(id: &str, raw_requests: &[RawRequest]) {
     fixture.sound(id);
 }
 
-/// No token.
+/// A create without a token.
 pub(super) fn atk_011() {
     let header = |text: &str| RawRequest::header(text);
     strangers(

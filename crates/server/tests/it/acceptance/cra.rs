@@ -203,7 +203,7 @@ pub(super) fn cra_004(setup: Setup) {
     }
 }
 
-/// During TARGET_PENDING.
+/// A crash while the transfer is TARGET_PENDING.
 pub(super) fn cra_005(setup: Setup) {
     for way in Direction::BOTH {
         let mut crash_case = CrashCase::new("CRA-005", &setup, way, false);
@@ -213,7 +213,7 @@ pub(super) fn cra_005(setup: Setup) {
     }
 }
 
-/// During COMPENSATING.
+/// A crash while the transfer is COMPENSATING.
 pub(super) fn cra_006(setup: Setup) {
     for way in [Direction::ToFunding, Direction::ToSpot] {
         let mut crash_case = CrashCase::new("CRA-006", &setup, way, true);

@@ -31,7 +31,7 @@ pub(super) fn fsm_002(setup: Setup) {
     normal("FSM-002", setup, Direction::ToFunding);
 }
 
-/// The source refuses.
+/// The source refuses the withdraw.
 pub(super) fn fsm_003(setup: Setup) {
     let fixture = with(setup, 100, 20);
     for way in [Direction::ToFunding, Direction::ToSpot] {

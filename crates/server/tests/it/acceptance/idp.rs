@@ -46,17 +46,17 @@ fn twice(id: &str, setup: &Setup, leg: Leg, back: bool) {
     fixture.sound(id);
 }
 
-/// Call withdraw twice.
+/// The same withdraw is called twice.
 pub(super) fn idp_001(setup: Setup) {
     twice("IDP-001", &setup, Leg::Withdraw, false);
 }
 
-/// Call deposit twice.
+/// The same deposit is called twice.
 pub(super) fn idp_002(setup: Setup) {
     twice("IDP-002", &setup, Leg::Deposit, false);
 }
 
-/// Call refund twice.
+/// The same refund is called twice.
 pub(super) fn idp_003(setup: Setup) {
     twice("IDP-003", &setup, Leg::Refund, true);
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// An operator on call.
 const FIRST: u64 = 1;
-/// Another person.
+/// The operator who approves what the first one proposed.
 const SECOND: u64 = 2;
 const SCOPE: &str = "ops:read ops:act ops:approve";
 

@@ -110,7 +110,6 @@ impl Bare {
         }
     }
 
-    /// The Spot core.
     pub(super) fn core(&self) -> Arc<dyn Ledger> {
         self.service.spot.clone().expect("Spot is here")
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// An operator who acts.
 const FIRST: (&str, &str) = ("ops-1", "ops:read ops:act ops:approve");
-/// Another person.
+/// The operator who decides what the first one proposed.
 const SECOND: (&str, &str) = ("ops-2", "ops:read ops:act ops:approve");
 
 impl Door {

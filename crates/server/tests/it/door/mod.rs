@@ -60,7 +60,6 @@ struct Door {
     dir: TempDir,
 }
 
-/// A reply.
 #[derive(Debug)]
 struct Reply {
     status: u16,
@@ -96,7 +95,7 @@ impl Door {
         Self::built(Config::default(), dying, open_pages).await
     }
 
-    /// With these settings.
+    /// A server whose settings differ from the defaults in this.
     async fn set(change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::default();
         change(&mut config);

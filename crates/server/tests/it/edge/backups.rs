@@ -60,7 +60,7 @@ fn comes_to(wanted: i32, mut run: impl FnMut() -> (Option<i32>, String)) -> Stri
 }
 
 impl Served {
-    /// A backup's manifest.
+    /// What `portage backup` prints of a new backup.
     fn backup(&self, name: &str) -> Value {
         let words = ["backup", name, "--json"];
         let text = comes_to(0, || said(&self.run(&words)));

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 /// Whose money moves first.
 pub(super) const FIRST: u64 = 4001;
-/// So many users.
 pub(super) const USERS: u64 = 6;
 /// What each has at the beginning, at either account.
 pub(super) const HAS: u64 = 10_000;
@@ -115,7 +114,6 @@ impl Square {
 }
 
 impl Clients {
-    /// They begin.
     pub(super) fn start(square: &Arc<Square>) -> Self {
         let begin = |user| {
             let square = square.clone();

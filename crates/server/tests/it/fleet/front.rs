@@ -20,7 +20,6 @@ pub(super) enum ProxyReply {
     NoServer,
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,

@@ -105,7 +105,7 @@ impl Fleet {
         self.serves.push(process);
     }
 
-    /// One more worker.
+    /// Starts one more process that only carries transfers.
     fn work(&mut self) {
         let dir = self.dir.path().join(format!("work-{}", self.works.len()));
         self.works.push(Process::start(Role::Work, dir, 0, &self.settings));
@@ -140,7 +140,7 @@ impl Fleet {
         assert!(ended.success(), "{:?}: {ended}: {}", process.role, process.log());
     }
 
-    /// Starts it again.
+    /// Starts the same process again, over its folder.
     fn begin(&self, process: &Process) {
         process.again();
         if process.role == Role::Serve {

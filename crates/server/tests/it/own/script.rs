@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// What callers show.
 pub(crate) const TOKEN: &str = "a-token-for-tests-long-enough-for-anybody";
 /// The first of the ports, and how many, that the machine does not hand out by itself: while no one
 /// listens there, none is taken away.
 const PORTS: (u16, u16) = (20_000, 12_000);
 
-/// What serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Program {
     /// A file of Python.
@@ -88,7 +86,7 @@ impl Elsewhere {
         Self { child, at }
     }
 
-    /// `kill -9`.
+    /// Kills it with signal 9, so that it can finish nothing.
     pub(crate) fn strike(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");

@@ -15,13 +15,11 @@ const STEP: Duration = Duration::from_millis(10);
 /// How long a start, an answer or an end may take.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A running server.
 pub(crate) struct Server {
     child: Mutex<Child>,
     port: u16,
 }
 
-/// What it answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub status: u16,
@@ -101,7 +99,7 @@ impl Server {
         child.wait().expect("it ends");
     }
 
-    /// `kill -9`.
+    /// Kills it with signal 9, so that it can finish nothing.
     pub(crate) fn kill(self) {
         self.strike();
     }

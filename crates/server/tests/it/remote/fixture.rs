@@ -42,7 +42,7 @@ impl Fixture {
         (LedgerId::FUNDING, self.ledger)
     }
 
-    /// And back.
+    /// From the ledger elsewhere to Funding.
     pub(crate) const fn back(&self) -> (LedgerId, LedgerId) {
         (self.ledger, LedgerId::FUNDING)
     }
@@ -79,7 +79,7 @@ impl Fixture {
         &self.served.as_ref().expect("it is served").spot
     }
 
-    /// A core's books.
+    /// What the core says of its totals and its operations.
     pub(crate) fn books(&self, spot: &Spot) -> Books {
         let (totals, operations) = self
             .outside

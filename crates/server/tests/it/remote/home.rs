@@ -20,11 +20,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-/// What moves.
+/// USDT, the asset that moves.
 pub(crate) const COIN: AssetId = AssetId(3);
 /// What each user is given at Funding.
 pub(crate) const GIVEN: u128 = 1_000_000;
-/// The users.
 pub(crate) const USERS: std::ops::Range<u64> = 1..7;
 /// How often something is looked at that ends by itself.
 const LOOKS: u64 = 4_000;
@@ -47,7 +46,7 @@ pub(crate) fn machine() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
 }
 
-/// One life.
+/// What runs between one start of the process and its end.
 struct Life {
     service: Service,
     engine: Arc<Engine>,

@@ -11,7 +11,6 @@ use tokio::net::{TcpListener, TcpStream};
 /// What becomes of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It never arrives.
     LoseRequest,
     /// It is answered, and the reply is lost.
     LoseReply,
@@ -79,7 +78,7 @@ impl Fault {
 #[derive(Debug, Clone, Copy)]
 enum Mood {
     Fair,
-    /// Each meets this.
+    /// Each request meets this fault.
     Always(Fault),
     /// One in so many meets something, by these dice.
     Rough {

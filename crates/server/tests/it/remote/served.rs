@@ -15,7 +15,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// What callers show.
 pub(crate) const TOKEN: &str = "a token for tests, long enough for anybody";
 
 /// The fresh assets by their symbols.

@@ -21,7 +21,7 @@ const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Killed {
-    /// Kills.
+    /// How often something was killed.
     pub kills: u64,
     /// Of them with a transfer that had not ended.
     pub open: u64,
@@ -31,7 +31,6 @@ pub struct Killed {
     pub took: Duration,
 }
 
-/// Who is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     /// A process of ours.

@@ -57,7 +57,6 @@ const fn part(name: &'static str, role: Role, hosts: usize) -> Part {
 struct Plan<'a> {
     /// Its processes in the order in which they start, Spot first.
     members: &'a [Part],
-    /// The database's settings.
     postgres: Options,
     /// Settings of all processes.
     settings: &'a [(&'static str, &'a str)],

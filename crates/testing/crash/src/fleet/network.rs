@@ -129,7 +129,7 @@ impl Fault {
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Silenced {
-    /// Faults.
+    /// How many faults there were.
     pub faults: u64,
     /// Transfers that had not ended when a fault began.
     pub open: u64,
@@ -167,7 +167,7 @@ impl Silenced {
 #[derive(Debug)]
 pub struct Network {
     fleet: Fleet,
-    /// By member.
+    /// The workers by their number among the members.
     workers: BTreeMap<usize, Worker>,
 }
 

@@ -40,7 +40,7 @@ const TIMES: [(&str, &str); 4] = [
 /// What becomes of COMMITs that wait for a standby which is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingCommits {
-    /// Nothing: they wait.
+    /// Nothing is done: they wait.
     Left,
     /// They are cancelled: acknowledged with a warning.
     Cancelled,
@@ -63,7 +63,6 @@ enum OldPrimary {
     Frozen,
 }
 
-/// One round.
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     name: &'static str,
@@ -101,7 +100,7 @@ const fn schedule(name: &'static str, waits: PendingCommits, old: OldPrimary) ->
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Paired {
-    /// Rounds.
+    /// How many rounds were made.
     pub rounds: u64,
     /// Times that the standby was promoted.
     pub promoted: u64,

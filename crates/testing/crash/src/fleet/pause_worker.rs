@@ -20,7 +20,7 @@ const WORKER: &str = "SELECT worker FROM workers ORDER BY started_at DESC LIMIT 
 /// How long transfers took that were opened in a time, in milliseconds from opened to ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Durations {
-    /// So many ended.
+    /// How many of them ended.
     pub ended: u64,
     /// Half of them took at most this.
     pub half: u64,
@@ -31,9 +31,9 @@ pub struct Durations {
 /// One time that it stood still.
 #[derive(Debug, Clone)]
 pub struct PausedRun {
-    /// Where it stood.
+    /// Where in its work it stood.
     pub moment: &'static str,
-    /// Before, meanwhile, after.
+    /// For transfers opened before, meanwhile and after.
     pub durations: [Durations; 3],
     /// What was open when it stopped, and took more than a second from then on.
     pub held: Durations,

@@ -43,9 +43,9 @@ pub(super) struct Tables<'a> {
 /// What has not ended at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
-    /// So many transfers.
+    /// How many transfers were open.
     pub(super) count: u64,
-    /// The database's time.
+    /// When, by the database's clock.
     pub(super) at: u64,
 }
 
@@ -57,7 +57,7 @@ struct Read {
 }
 
 impl<'a> Tables<'a> {
-    /// From now on.
+    /// A view of the tables that reads each at most once.
     pub(super) fn of(database: &'a dyn Sql) -> Self {
         Self { database, read: OnceCell::new() }
     }

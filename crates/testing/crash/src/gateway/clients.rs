@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 
 /// So many at once.
 const CLIENTS: u64 = 6;
-/// Whose money moves.
 const USERS: u64 = 6;
 const FIRST_USER: u64 = 4001;
 /// What each is given at FUNDING, in whole units of the asset.

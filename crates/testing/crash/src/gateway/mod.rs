@@ -31,7 +31,7 @@ const ALIKE: [(u16, &str); 4] = [
 /// How long everything may take to come to its end once the hops are fair.
 const SETTLES: Duration = Duration::from_secs(120);
 
-/// What was met.
+/// What happened in the run.
 #[derive(Debug, Default)]
 pub struct Met {
     /// Transfers by the state in which they ended.

@@ -35,7 +35,6 @@ impl Drop for Process {
     }
 }
 
-/// Everything that runs.
 #[derive(Debug)]
 pub(super) struct Services {
     site: Site,

@@ -33,7 +33,7 @@ enum Saw<'a> {
     Other,
     /// Not set, and it did not set it.
     Unset,
-    /// Nothing.
+    /// It was refused unread: it says nothing of the key, and set nothing.
     Nothing,
     /// Nothing, and it may have set it.
     Unknown,

@@ -10,56 +10,40 @@ mod progress;
 
 use serde::{Deserialize, Serialize};
 
-/// One line.
+/// One line of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
     /// A call that is about to be sent.
-    Invoke {
-        /// Its number.
-        n: u64,
-        /// Who makes it.
-        client: u64,
-        /// What it is.
-        op: Op,
-    },
-    /// It was answered.
+    Invoke { n: u64, client: u64, op: Op },
     Ok {
-        /// The call's number.
+        /// The number of the call.
         n: u64,
-        /// The answer.
         said: CallResult,
     },
     /// It did nothing, and never will.
     Fail {
-        /// The call's number.
+        /// The number of the call.
         n: u64,
-        /// Why.
         code: String,
     },
     /// Unknown; it may have an effect at any later time.
     Info {
-        /// The call's number.
+        /// The number of the call.
         n: u64,
         /// What was seen of it.
         why: String,
     },
-    /// For the reader.
-    Note {
-        /// What happened.
-        text: String,
-    },
+    /// A remark for the reader; checkers skip it.
+    Note { text: String },
 }
 
-/// A call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
     /// A create: a transfer, or money from or to the outside.
     Put {
-        /// Which kind.
         kind: Kind,
-        /// The client's key.
         key: String,
         /// What is asked for, in one spelling.
         body: String,
@@ -67,22 +51,15 @@ pub enum Op {
         units: i64,
     },
     /// A transfer by its id.
-    Get {
-        /// The id.
-        id: String,
-    },
+    Get { id: String },
     /// All accounts of a ledger at one instant.
-    Snapshot {
-        /// Which ledger.
-        ledger: String,
-    },
+    Snapshot { ledger: String },
 }
 
 /// What is created. Each kind has keys of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Between two ledgers.
     Transfer,
     /// From the outside into Funding.
     Deposit,
@@ -90,11 +67,9 @@ pub enum Kind {
     Withdrawal,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CallResult {
-    /// Of a create.
     Put {
         /// What it was given.
         id: String,
@@ -105,14 +80,11 @@ pub enum CallResult {
         /// The service says that the key had been used before.
         replayed: bool,
     },
-    /// Of a get.
     Story {
-        /// The state.
         state: String,
         /// How many entries its history has.
         version: u64,
     },
-    /// Of a snapshot.
     Books {
         /// What each user has: available and frozen. Empty where only the sums were read.
         users: Vec<(i64, i64)>,

@@ -4,29 +4,25 @@ use super::trace::Call;
 use crate::create::units;
 use serde_json::Value;
 
-/// A promise.
+/// What a client was told, and must find again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ack {
-    /// A transfer.
     Transfer {
-        /// The client's key.
         key: String,
-        /// The id.
         id: String,
         /// From Funding to Spot.
         in_to_spot: bool,
-        /// In base units.
+        /// The amount in base units.
         units: i64,
-        /// Its state then.
+        /// The state that was answered.
         state: String,
     },
     /// Money from or to the outside.
     Booked {
-        /// The operation.
+        /// The number of the operation.
         id: i64,
-        /// Whose.
         user: u64,
-        /// In base units.
+        /// The amount in base units.
         units: i64,
     },
 }

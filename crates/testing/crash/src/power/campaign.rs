@@ -28,7 +28,7 @@ const NO_SYNC: Inject = Inject { calls: "fsync,fdatasync", what: "retval=0", whe
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Lost {
-    /// Losses of power.
+    /// How often the power was lost.
     pub losses: u64,
     /// Of them while the very first start was on its way or just behind.
     pub first: u64,

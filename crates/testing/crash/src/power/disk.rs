@@ -42,7 +42,7 @@ enum Change {
 /// One change of the folder.
 #[derive(Debug, Clone)]
 struct Rename {
-    /// This name goes.
+    /// The name that goes; `None` where the file had none.
     from: Option<String>,
     /// This one is the file's.
     to: Option<(String, Inode)>,

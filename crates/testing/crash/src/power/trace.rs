@@ -1,9 +1,7 @@
 //! Reading what `strace -f -y -xx` wrote.
 
-/// A system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Its name.
     pub name: String,
     /// What is between its brackets.
     pub args: String,

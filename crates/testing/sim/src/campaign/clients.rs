@@ -18,7 +18,6 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-/// What moves.
 pub(super) const ASSETS: [AssetId; 2] = [AssetId(3), AssetId(5)];
 /// What each user is given of each.
 pub(super) const GIVEN: u128 = 20_000;

@@ -34,7 +34,6 @@ const HOUR: Millis = 3_600_000;
 /// A night begins so long after the run at the earliest, and within as long again.
 const EVENING: Millis = 5_000;
 
-/// One process.
 #[derive(Clone)]
 pub(super) struct Process {
     pub engine: Arc<Engine>,

@@ -86,7 +86,6 @@ pub trait Build: Send + Sync {
         disk
     }
 
-    /// The engine's settings.
     fn settings(&self, settings: Settings) -> Settings {
         settings
     }
@@ -141,7 +140,6 @@ async fn replayed(
 pub struct Verdict {
     /// Of every port call with its answer, in order.
     pub hash: u64,
-    /// The numbers.
     pub counts: Counts,
     /// The first thing that was wrong.
     pub broken: Option<String>,

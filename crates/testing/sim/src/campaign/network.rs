@@ -108,7 +108,7 @@ pub(super) struct LinkParts {
     pub crash: Crash,
     pub stats: Stats,
     pub oracles: Oracles,
-    /// The longest delay.
+    /// The longest delay of one message.
     pub delay: Millis,
     pub troubles: FaultRates<Trouble>,
     /// What keeps questions from being answered.

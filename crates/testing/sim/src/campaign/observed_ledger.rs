@@ -15,7 +15,6 @@ struct ObservedLedger {
     oracles: Oracles,
 }
 
-/// The ledger, watched.
 pub(super) fn observed(inner: Arc<dyn Ledger>, oracles: Oracles) -> Arc<dyn Ledger> {
     Arc::new(Wrapper(ObservedLedger { inner, oracles }))
 }

@@ -14,7 +14,6 @@ macro_rules! knobs {
         pub enum Knob { $($(#[$doc])* $name),* }
 
         impl Knob {
-            /// Every knob.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Its name in a replay.
@@ -183,7 +182,7 @@ knobs! {
 /// A run: its seed and its knobs. The seed draws everything that the knobs leave open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The seed.
+    /// What everything that the knobs leave open is drawn from.
     pub seed: u64,
     values: Vec<u64>,
 }

@@ -24,7 +24,6 @@ const SHRINKING: Duration = Duration::from_secs(120);
 /// Makes what is tried; once for each run.
 pub type Make = Arc<dyn Fn() -> Arc<dyn Build> + Send + Sync>;
 
-/// Says a line.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What was asked for on the command line.

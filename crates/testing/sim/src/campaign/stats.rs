@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The numbers of one run, or of many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Runs.
+    /// How many runs these are of.
     pub runs: u64,
     /// Transfers that were opened.
     pub transfers: u64,
@@ -16,7 +16,7 @@ pub struct Counts {
     pub faults: BTreeMap<&'static str, u64>,
     /// Deaths of a process, by where it stood.
     pub crashes: BTreeMap<String, u64>,
-    /// What operators did.
+    /// Operators' actions, by their kind.
     pub actions: BTreeMap<&'static str, u64>,
     /// What was reached: a fault or a crash, the state that it met, and the answer there.
     pub cells: BTreeSet<String>,
@@ -29,17 +29,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All faults.
+    /// The faults of every kind, added up.
     pub fn all_faults(&self) -> u64 {
         self.faults.values().sum()
     }
 
-    /// All crashes.
+    /// The crashes of every kind, added up.
     pub fn all_crashes(&self) -> u64 {
         self.crashes.values().sum()
     }
 
-    /// Adds another run.
     pub fn add(&mut self, other: &Self) {
         self.runs += other.runs;
         self.transfers += other.transfers;
@@ -76,7 +75,7 @@ impl Stats {
         *self.counts().faults.entry(kind).or_insert(0) += 1;
     }
 
-    /// The process died.
+    /// The process died at this place.
     pub fn crash(&self, kind: &str) {
         *self.counts().crashes.entry(kind.to_owned()).or_insert(0) += 1;
     }
@@ -86,12 +85,11 @@ impl Stats {
         *self.counts().actions.entry(kind).or_insert(0) += 1;
     }
 
-    /// Something was reached.
+    /// This fault or crash was met in this state.
     pub fn cell(&self, cell: String) {
         self.counts().cells.insert(cell);
     }
 
-    /// Changes the numbers.
     pub fn change(&self, change: impl FnOnce(&mut Counts)) {
         change(&mut self.counts());
     }

@@ -53,7 +53,6 @@ pub(super) fn is_due(env: &mut Env, knob: Knob) -> bool {
     every > 0 && env.draws.once_in(STEP, every)
 }
 
-/// One worker.
 struct Member {
     sim: Sim,
     process: Process,

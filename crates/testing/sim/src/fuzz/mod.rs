@@ -30,7 +30,7 @@ const LONGEST: usize = 4_096;
 /// Inputs that led to new kinds of answers, kept at most.
 const POOL: usize = 2_000;
 
-/// What reads bytes.
+/// A reader of bytes that chance is let loose on.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// Its name, and that of its corpus.
@@ -44,7 +44,7 @@ pub struct Target<'a> {
 /// What a campaign did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fuzzed {
-    /// Inputs tried.
+    /// How many inputs were tried.
     pub tried: u64,
     /// Kinds of answers that were seen.
     pub kinds: usize,

@@ -51,13 +51,12 @@ impl fmt::Debug for RemoteLedger {
 /// One transfer of a user who has [`TestTransfer::HAS`] at both ends, and how it must end.
 #[derive(Debug, Clone, Copy)]
 pub struct TestTransfer {
-    /// What it shows.
+    /// What the transfer shows, in a few words.
     pub name: &'static str,
     /// Where the money comes from.
     pub from: LedgerId,
-    /// Where it goes.
     pub to: LedgerId,
-    /// How much.
+    /// The amount in base units.
     pub amount: u128,
     /// An account that is barred before.
     pub barred: Option<(LedgerId, AccountStatus)>,

@@ -18,9 +18,7 @@ use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
 use kernel::record::{Binding, Record, Terms};
 use std::sync::Arc;
 
-/// Who plays.
 const USER: UserId = UserId(4001);
-/// With what.
 const COIN: AssetId = AssetId(3);
 /// More processes than any disturbance needs.
 const LIVES: usize = 20;

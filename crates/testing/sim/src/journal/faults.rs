@@ -20,7 +20,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Every fault.
     pub const ALL: [Self; 5] =
         [Self::LostBefore, Self::LostAfter, Self::Full, Self::CrashBefore, Self::CrashAfter];
 }

@@ -14,7 +14,6 @@ use kernel::ports::ledger::{
 };
 use std::sync::Arc;
 
-/// The ledger.
 #[derive(Debug)]
 pub struct SimFunding {
     journal: Arc<SimJournal>,

@@ -15,7 +15,6 @@ const ABSURD: Millis = 3_600_000;
 /// A worker that did not come back to what it kept for so long forgot it.
 const FORGOTTEN: Millis = 5_000;
 
-/// A worker's lease.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     until: Millis,
@@ -154,7 +153,7 @@ impl Leases {
         }
     }
 
-    /// A transfer ended.
+    /// A transfer ended, so no worker holds it.
     pub(super) fn ended(&mut self, id: Id) {
         self.held.remove(&id);
         self.orphans.remove(&id);

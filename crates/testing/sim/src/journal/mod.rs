@@ -142,7 +142,6 @@ struct Committed<T> {
 /// Why a write that only the primary has is not answered as written.
 const NOT_REPLICATED: &str = "NOT_REPLICATED";
 
-/// One process's journal.
 pub struct SimJournal {
     place: Place,
     clock: Arc<dyn Clock>,

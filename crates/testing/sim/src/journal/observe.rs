@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Looks at every write as it becomes durable. It is called under the journal's lock.
 pub trait Observer: Send + Sync {
-    /// Something was written.
+    /// A write has just become durable.
     fn wrote(&self, durable: &Durable<'_>);
 }
 
@@ -38,12 +38,11 @@ impl<'a> Durable<'a> {
         self.touched
     }
 
-    /// A transfer.
     pub fn record(&self, id: Id) -> Option<&'a Record> {
         self.state.transfers.get(&id)
     }
 
-    /// Its history.
+    /// The history of a transfer, in its order.
     pub fn history(&self, id: Id) -> &'a [Linked] {
         self.state.history.get(&id).map_or(&[], Vec::as_slice)
     }

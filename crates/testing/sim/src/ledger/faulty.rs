@@ -87,7 +87,6 @@ pub struct Faulty {
     clock: Arc<dyn Clock>,
     crash: Crash,
     plan: Mutex<Plan>,
-    /// What was asked.
     event_log: Mutex<EventLog>,
 }
 

@@ -22,7 +22,6 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// A fresh one.
     pub fn new(id: LedgerId, profile: Profile, identity: u128) -> Self {
         let books = Arc::new(Mutex::new(Books::new(profile)));
         Self { id, identity: Identity(identity), incarnation: Incarnation(1), books }

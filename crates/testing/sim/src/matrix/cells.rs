@@ -10,9 +10,7 @@ use std::collections::BTreeSet;
 /// What a call was answered in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallAnswer {
-    /// Done.
     Done,
-    /// Rejected.
     Rejected,
     /// Unknown: the request was lost.
     Unheard,
@@ -41,15 +39,13 @@ impl CallAnswer {
 /// A crash at this point, in a run in which that call was so answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// The state.
     pub state: S,
     /// The edge, by its place in [`VIAS`]; 0 where it is not known yet.
     pub via: u8,
-    /// When.
+    /// Just before or after what.
     pub moment: Moment,
-    /// The call.
+    /// The act of the call.
     pub act: A,
-    /// Its answer.
     pub said: CallAnswer,
 }
 

@@ -32,9 +32,7 @@ pub type Restart = Arc<dyn Fn(u64) -> Fut<'static, Arc<dyn Ledger>> + Send + Syn
 
 /// What outlives a process.
 pub struct SimService {
-    /// Time and tasks.
     pub sim: Sim,
-    /// The tables.
     pub flows: Arc<Flows>,
     /// The settings of the next process.
     pub settings: Settings,
@@ -50,10 +48,9 @@ impl fmt::Debug for SimService {
     }
 }
 
-/// One process.
+/// What ends when one process dies.
 #[derive(Clone)]
 pub struct Process {
-    /// The engine.
     pub engine: Arc<Engine>,
     /// Its journal and Funding.
     pub opened: Opened,

@@ -15,11 +15,8 @@ use std::sync::Arc;
 /// What a user has at a ledger at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
-    /// Where.
     pub ledger: LedgerId,
-    /// Whose.
     pub user: UserId,
-    /// What.
     pub asset: AssetId,
     /// How much, all of it available.
     pub amount: u128,

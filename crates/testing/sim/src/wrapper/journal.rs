@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 /// What stands around a journal; each default passes its call on.
 pub trait JournalWrapper: Send + Sync {
-    /// The journal itself.
     fn inner(&self) -> &dyn Journal;
     /// In the place of [`Journal::now`].
     fn now(&self) -> Millis {

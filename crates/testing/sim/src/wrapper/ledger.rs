@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 /// What stands around a ledger; each default passes its call on.
 pub trait LedgerWrapper: Send + Sync {
-    /// The ledger itself.
     fn inner(&self) -> &dyn Ledger;
     /// In the place of [`Ledger::id`].
     fn id(&self) -> LedgerId {

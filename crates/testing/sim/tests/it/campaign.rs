@@ -17,7 +17,6 @@ use sim::wrong;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The real parts.
 pub(crate) struct Real;
 
 impl Build for Real {

@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What a test does to the calls of one process.
 #[derive(Clone, Default)]
 struct CallControl {
-    /// They wait.
+    /// Calls wait until this is false.
     held: Arc<AtomicBool>,
-    /// They never arrive.
+    /// Calls are lost on their way.
     lost: Arc<AtomicBool>,
-    /// So many arrived.
+    /// How many calls arrived so far.
     came: Arc<AtomicU64>,
 }
 

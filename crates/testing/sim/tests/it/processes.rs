@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex};
 
 /// How long a lease is.
 pub(crate) const LEASE: u64 = 3_000;
-/// What moves.
 pub(crate) const COIN: AssetId = AssetId(3);
 /// What each of the users 1 to 4 has at Funding.
 pub(crate) const GIVEN: u128 = 10_000;
@@ -35,7 +34,6 @@ pub(crate) struct Cluster {
     pub(crate) place: Place,
 }
 
-/// One process.
 pub(crate) struct Member {
     pub(crate) sim: Sim,
     pub(crate) engine: Arc<Engine>,

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 /// What a client gets for its request.
 enum Reply {
     Answer(Message),
-    /// The connection ends.
+    /// It gets none: the connection ends.
     Nothing,
 }
 

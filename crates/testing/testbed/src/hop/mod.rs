@@ -29,7 +29,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Each of them.
     pub const ALL: [Self; 6] = [
         Self::LostRequest,
         Self::LostReply,

@@ -67,7 +67,7 @@ struct State {
     refusing: bool,
     /// What befalls the next COMMITs, in their order.
     strikes: Vec<Strike>,
-    /// By its number.
+    /// The open connections, by their number.
     open: BTreeMap<u64, Open>,
     /// What befalls connections that are made now.
     silences: Vec<Silence>,

@@ -14,7 +14,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::FromClient, Self::FromServer];
 }
 

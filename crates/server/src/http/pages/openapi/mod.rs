@@ -37,7 +37,7 @@ use utoipa_axum::routes;
 )]
 struct Description;
 
-/// The bearer token.
+/// Adds the scheme of bearer tokens to the description.
 #[derive(Debug)]
 struct Token;
 
@@ -105,7 +105,7 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(docs::code))
 }
 
-/// The whole description.
+/// The description that is served as `/openapi.json`.
 pub fn description() -> &'static Value {
     static WHOLE: LazyLock<Value> = LazyLock::new(|| {
         // made of plain texts and numbers, so it can be written

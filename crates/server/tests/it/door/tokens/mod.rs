@@ -24,7 +24,6 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// What signs.
 #[derive(Debug, Clone, Copy)]
 enum Signer {
     Secret(&'static [u8]),

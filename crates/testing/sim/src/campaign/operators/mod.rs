@@ -28,7 +28,6 @@ const HESITATION: Millis = 3_000;
 /// The most that one external movement books.
 const MOVED: u128 = 200;
 
-/// One of them.
 #[derive(Clone)]
 pub(super) struct Operator {
     who: &'static str,

@@ -27,7 +27,7 @@ pub(super) struct KnownKey {
 /// What a client was shown.
 #[derive(Debug, Clone, Copy)]
 pub enum ClientView<'a> {
-    /// A transfer.
+    /// The transfer that its key is bound to.
     Transfer(&'a Record),
     /// Its key is bound to this transfer, which is another request's.
     Mismatch(&'a Record),

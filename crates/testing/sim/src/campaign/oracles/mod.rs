@@ -60,7 +60,7 @@ struct LedgerView {
 /// Whether no money may move, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halts {
-    /// Nothing is wrong.
+    /// Nothing is wrong: money must move.
     Never,
     /// A person may have halted.
     ByHand,
@@ -106,7 +106,7 @@ impl fmt::Debug for Oracles {
     }
 }
 
-/// What is wrong.
+/// The complaint of an oracle, where it has one.
 type Wrong = Result<(), String>;
 
 /// A complaint unless it holds.
@@ -115,7 +115,7 @@ fn must(holds: bool, what: impl FnOnce() -> String) -> Wrong {
 }
 
 impl Oracles {
-    /// Has seen nothing.
+    /// Oracles that have seen nothing yet.
     pub fn new(sim: Sim, flows: Arc<Flows>) -> Self {
         let inner = Inner {
             flows,

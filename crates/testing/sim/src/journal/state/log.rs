@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(in crate::journal) struct OperatorLog {
     /// The (principal, key) of each action.
     pub actions: Vec<(Arc<str>, Arc<str>)>,
-    /// Each proposal.
+    /// The ids of proposals, in the order of their writing.
     pub proposed: Vec<Id>,
     /// Each proposal that was decided.
     pub decided: Vec<Id>,

@@ -54,7 +54,7 @@ pub(super) struct State {
     owners: BTreeMap<LedgerId, Owner>,
     /// So often a process opened it for itself.
     pub lives: u64,
-    /// Who holds what.
+    /// Which worker holds which transfer.
     pub leases: Leases,
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,

@@ -31,7 +31,7 @@ pub(super) const TODAY: Day = Day(19_675);
 pub(super) const COIN: AssetId = AssetId(3);
 /// Who has money at Funding.
 pub(super) const RICH: UserId = UserId(1);
-/// So much.
+/// What that user begins with, in base units.
 pub(super) const START: u128 = 1_000;
 
 /// A journal under one check.

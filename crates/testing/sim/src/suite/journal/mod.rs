@@ -38,13 +38,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Opened {
-    /// The journal.
     pub journal: Arc<dyn Journal>,
     /// The outbox of that journal.
     pub outbox: Arc<dyn Outbox>,
     /// The inbox of that journal.
     pub inbox: Arc<dyn Inbox>,
-    /// Its Funding ledger.
     pub funding: Arc<dyn Ledger>,
     /// The ledger of numbered accounts that lives in it.
     pub accounts: Arc<dyn Ledger>,
@@ -62,7 +60,6 @@ pub trait Fresh: Fn(ManualClock, Arc<Flows>) -> Site + Send + Sync {}
 
 impl<F: Fn(ManualClock, Arc<Flows>) -> Site + Send + Sync> Fresh for F {}
 
-/// Runs every check.
 pub async fn run(fresh: impl Fresh) {
     guards::run(&fresh).await;
     puts::run(&fresh).await;

@@ -290,7 +290,7 @@ async fn open_transfers_are_counted_and_listed(b: &mut JournalFixture) {
     }
 }
 
-/// Later than anything.
+/// A time that comes after every other.
 const EVER: Millis = 1 << 60;
 
 async fn those_that_stay_open_come_by_age(b: &mut JournalFixture) {

@@ -22,7 +22,6 @@ pub(super) const GOLD: AssetId = AssetId(1);
 pub(super) const BARE: AssetId = AssetId(2);
 /// What user 1 begins with, of [`COIN`] and of [`GOLD`].
 pub(super) const START: u128 = 1_000;
-/// Who has it.
 pub(super) const RICH: UserId = UserId(1);
 /// A user whom no ledger has heard of.
 pub(super) const UNKNOWN_USER: UserId = UserId(77);
@@ -114,7 +113,7 @@ impl LedgerFixture {
         answers
     }
 
-    /// One operation alone.
+    /// Executes one operation in a batch of its own.
     pub(super) async fn one(&self, op: Op) -> Answer {
         match <[Answer; 1]>::try_from(self.all(vec![op]).await) {
             Ok([answer]) => answer,
@@ -195,7 +194,6 @@ impl LedgerFixture {
         self.said(self.ledger.accounts(Whose::User(user)).await).1
     }
 
-    /// All users' holdings.
     pub(super) async fn accounts(&self) -> Vec<Holding> {
         self.said(self.ledger.accounts(Whose::After(0, 1_000)).await).1
     }

@@ -3,7 +3,6 @@
 /// A wrong build that the campaign finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// Its name.
     pub name: &'static str,
     /// What it does wrong.
     pub lie: &'static str,

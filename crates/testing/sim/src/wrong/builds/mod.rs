@@ -35,7 +35,7 @@ pub struct Lie {
     pub near: Option<Around<dyn Ledger>>,
     /// Around a ledger itself.
     pub far: Option<Around<dyn Ledger>>,
-    /// Around the journal.
+    /// Around the journal of each process.
     pub journal: Option<Around<dyn Journal>>,
     /// The disk says that it synced, and did not.
     pub syncs_lie: bool,
