@@ -12,8 +12,9 @@ use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, Stored
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
-    ServiceStatus, Snapshot, Sums,
+    AccountSums, AttemptQueries, Count, Due, DueQuery, Lease, Line, Linked, OperatorQueries,
+    Recount, Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, Sums,
+    TransferQueries, UnitWriter, WorkerLeases,
 };
 use kernel::ports::ledger::{
     AccountStatus, Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
@@ -340,34 +341,58 @@ impl Snapshot for World {
 }
 
 #[rustfmt::skip]
-impl Journal for Fake {
+impl UnitWriter for Fake {
     fn now(&self) -> Millis { self.0.lock().unwrap().now }
-    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> { ready(Ok(Box::new(self.look()))) }
     fn write(&self, _: Vec<Unit>) -> Fut<'_, Vec<Wrote>> { ready(Vec::new()) }
+}
+
+#[rustfmt::skip]
+impl TransferQueries for Fake {
     fn get(&self, _: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
-    fn numbered_accounts(&self, _: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> { none() }
     fn find_by_idempotency_key(&self, _: FlowId, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Record>, Cause>> { none() }
     fn history(&self, _: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> { none() }
+    fn open_below(&self, _: Id) -> Fut<'_, Result<Vec<Id>, Cause>> { none() }
+    fn open_of(&self, _: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn open_older_than(&self, _: Millis, _: usize) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> { none() }
+}
+
+#[rustfmt::skip]
+impl WorkerLeases for Fake {
     fn due(&self, _: WorkerId, _: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }
     fn renew_lease(&self, _: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> { none() }
     fn end_lease(&self, _: WorkerId) -> Fut<'_, Result<(), Cause>> { none() }
     fn workers_not_halted(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> { none() }
-    fn open_below(&self, _: Id) -> Fut<'_, Result<Vec<Id>, Cause>> { none() }
-    fn open_of(&self, _: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> { none() }
-    fn open_older_than(&self, _: Millis, _: usize) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
-    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> { none() }
-    fn past_action(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<PastAction>, Cause>> { none() }
-    fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
-    fn resource(&self, _: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> { none() }
-    fn resources(&self, _: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> { none() }
-    fn counter(&self, _: Arc<str>) -> Fut<'_, Result<u128, Cause>> { none() }
+}
+
+#[rustfmt::skip]
+impl AttemptQueries for Fake {
     fn attempts_of(&self, _: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
     fn open_attempts(&self, _: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
     fn attempts_of_lane(&self, _: ChainId, _: Arc<str>, _: usize) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
     fn attempt_of_form(&self, _: ChainId, _: Arc<[u8]>) -> Fut<'_, Result<Option<Attempt>, Cause>> { none() }
-    fn daily_usage(&self, _: UserId, _: Day, _: AssetId) -> Fut<'_, Result<DailyUsage, Cause>> { none() }
+}
+
+#[rustfmt::skip]
+impl OperatorQueries for Fake {
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> { none() }
+    fn past_action(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<PastAction>, Cause>> { none() }
+    fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
+    fn numbered_accounts(&self, _: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> { none() }
+}
+
+#[rustfmt::skip]
+impl ServiceQueries for Fake {
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> { ready(Ok(ServiceStatus::default())) }
+    fn resource(&self, _: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> { none() }
+    fn resources(&self, _: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> { none() }
+    fn counter(&self, _: Arc<str>) -> Fut<'_, Result<u128, Cause>> { none() }
+    fn daily_usage(&self, _: UserId, _: Day, _: AssetId) -> Fut<'_, Result<DailyUsage, Cause>> { none() }
+}
+
+#[rustfmt::skip]
+impl SnapshotSource for Fake {
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> { ready(Ok(Box::new(self.look()))) }
 }
 
 /// Funding where it is enlisted, else Spot.

@@ -16,7 +16,7 @@ use kernel::operators::Scope;
 use kernel::owner::TransferOwner;
 use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::TransferQueries as _;
 use kernel::record::{Account, Facts, Origin, Party, Record, System, Terms};
 use sim::chain::{ChainRules, Locking, SimChain};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use engine::Refused;
 use kernel::code::Code;
 use kernel::flow::life::Normal;
 use kernel::ids::{FlowId, Id};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Hold, Put, Then, Unit, Wrote};
 use std::sync::Arc;

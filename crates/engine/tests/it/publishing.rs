@@ -13,7 +13,7 @@ use kernel::message::{Message, Outgoing};
 use kernel::ports::Fut;
 use kernel::ports::bus::{Bus, BusMessage};
 use kernel::ports::clock::Clock as _;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::meter::NoMeter;
 use kernel::ports::outbox::Outbox as _;
 use kernel::ports::spawn::Spawn as _;

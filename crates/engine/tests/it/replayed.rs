@@ -7,7 +7,7 @@ use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, quick};
 use engine::Refused;
 use kernel::ids::Id;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::outbox::Outbox as _;
 use kernel::record::{Binding, Terms};
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};

@@ -10,7 +10,7 @@ use crate::postgres::fixture::{Fixture, Worker, quick};
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use kernel::ids::Id;
 use kernel::operators::LaneName;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::ServiceQueries as _;
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
 use std::sync::Arc;
 use std::time::Duration;

@@ -30,7 +30,7 @@ use kernel::ids::LedgerId;
 use kernel::operation::Known;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::ServiceQueries as _;
 use kernel::unit::Put;
 use ledgers::spot::{QuiescedFiles, Spot};
 use std::fs::{self, DirBuilder, File};

@@ -4,7 +4,7 @@
 use super::{BackupError, DatabasePoint, Manifest, SpotPoint, halted};
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
-use kernel::ports::journal::{Journal, ServiceStatus};
+use kernel::ports::journal::{ServiceQueries as _, ServiceStatus, UnitWriter as _};
 use kernel::unit::{Unit, Wrote};
 use store::postgres::{Lsn, Postgres, WalPosition};
 

@@ -4,7 +4,7 @@ use super::exit::{Exit, Fault};
 use super::{Global, output, wait};
 use crate::open_store;
 use kernel::ids::Millis;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 
 /// Move transfers that ended long ago into the archive.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,8 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
+    AttemptQueries, Count, Due, DueQuery, Lease, Linked, OperatorQueries, Resource, ServiceQueries,
+    ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter, WorkerLeases,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -21,7 +22,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use tokio::sync::oneshot;
 
-impl Journal for Embedded {
+impl UnitWriter for Embedded {
     fn now(&self) -> Millis {
         let (clock, written) = (self.clock.now(), self.written.load(Ordering::Acquire));
         if clock > written { clock } else { written }
@@ -42,13 +43,11 @@ impl Journal for Embedded {
             answer.await.unwrap_or_else(|_| closed())
         })
     }
+}
 
+impl TransferQueries for Embedded {
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.ask(move |db, flows| transfers::get(db, flows, &ids))
-    }
-
-    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
-        self.ask(move |db, _| accounts::list(db, &of))
     }
 
     fn find_by_idempotency_key(
@@ -66,6 +65,24 @@ impl Journal for Embedded {
         self.ask(move |db, flows| transfers::history(db, flows, id))
     }
 
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        self.ask(move |db, flows| transfers::open_below(db, flows, id))
+    }
+
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| transfers::open_of(db, flows, user))
+    }
+
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| transfers::open_older_than(db, flows, opened, limit))
+    }
+
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        self.ask(transfers::counts)
+    }
+}
+
+impl WorkerLeases for Embedded {
     fn due(&self, _: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         let (handed_out, now) = (self.handed_out.clone(), self.now());
         self.ask(move |db, flows| {
@@ -92,52 +109,9 @@ impl Journal for Embedded {
     fn workers_not_halted(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
+}
 
-    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        self.ask(move |db, flows| transfers::open_below(db, flows, id))
-    }
-
-    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.ask(move |db, flows| transfers::open_of(db, flows, user))
-    }
-
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        self.ask(transfers::counts)
-    }
-
-    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.ask(move |db, flows| transfers::open_older_than(db, flows, opened, limit))
-    }
-
-    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
-        self.ask(|db, _| operators::open_cases(db))
-    }
-
-    fn past_action(
-        &self,
-        caller: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
-        self.ask(move |db, _| operators::past_action(db, &caller, &key))
-    }
-
-    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        let now = self.now();
-        self.ask(move |db, _| operators::approval(db, id, now))
-    }
-
-    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
-        self.ask(move |db, _| named_values::resource(db, &name))
-    }
-
-    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
-        self.ask(move |db, _| named_values::resources(db, &prefix))
-    }
-
-    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
-        self.ask(move |db, _| named_values::counter(db, &name))
-    }
-
+impl AttemptQueries for Embedded {
     fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
         self.ask(move |db, flows| attempts::of_transfers(db, flows, &ids))
     }
@@ -162,16 +136,32 @@ impl Journal for Embedded {
     ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
         self.ask(move |db, flows| attempts::of_form(db, flows, (chain, &name)))
     }
+}
 
-    fn daily_usage(
-        &self,
-        user: UserId,
-        day: Day,
-        asset: AssetId,
-    ) -> Fut<'_, Result<DailyUsage, Cause>> {
-        self.ask(move |db, _| daily_usage::daily_usage(db, user, day, asset))
+impl OperatorQueries for Embedded {
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        self.ask(|db, _| operators::open_cases(db))
     }
 
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        self.ask(move |db, _| operators::past_action(db, &caller, &key))
+    }
+
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        let now = self.now();
+        self.ask(move |db, _| operators::approval(db, id, now))
+    }
+
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        self.ask(move |db, _| accounts::list(db, &of))
+    }
+}
+
+impl ServiceQueries for Embedded {
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
         let worker = *self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         self.ask(move |db, flows| {
@@ -183,6 +173,29 @@ impl Journal for Embedded {
         })
     }
 
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        self.ask(move |db, _| named_values::resource(db, &name))
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.ask(move |db, _| named_values::resources(db, &prefix))
+    }
+
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        self.ask(move |db, _| named_values::counter(db, &name))
+    }
+
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        self.ask(move |db, _| daily_usage::daily_usage(db, user, day, asset))
+    }
+}
+
+impl SnapshotSource for Embedded {
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         let (file, flows) = (self.file.clone(), self.flows.clone());
         let begun =

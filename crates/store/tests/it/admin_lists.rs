@@ -5,7 +5,7 @@ use crate::operator_actions::{action, case, close};
 use kernel::ids::Id;
 use kernel::operators::{ApprovalStatus, Note, Proposal, Subject};
 use kernel::ports::admin_queries::{AdminQueries, Tells};
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::OperatorQueries as _;
 use kernel::unit::{Put, Unit};
 use store::sqlite::Embedded;
 

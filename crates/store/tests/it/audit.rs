@@ -9,7 +9,7 @@ use kernel::audit::{
 use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::operators::PastAction;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{TransferQueries as _, UnitWriter as _};
 use kernel::record::Record;
 use kernel::unit::{Put, Unit};
 use rusqlite::Connection;

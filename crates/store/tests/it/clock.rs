@@ -4,7 +4,7 @@ use crate::fixture::{COIN, Fixture, NOON, id, written};
 use crate::folder_store::fund;
 use kernel::ids::WorkerId;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{TransferQueries as _, UnitWriter as _, WorkerLeases as _};
 use kernel::record::Head;
 use kernel::unit::{Hold, Put, Then, Unit};
 

@@ -7,7 +7,7 @@ use kernel::flow::table::{Flows, S};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
-use kernel::ports::journal::{DueQuery, Journal};
+use kernel::ports::journal::{DueQuery, UnitWriter as _};
 use kernel::ports::ledger::{Ledger, Reply, Whose};
 use kernel::record::{Account, Binding, Head, Record, Terms};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit, Written, Wrote};

@@ -3,7 +3,7 @@
 use crate::fixture::{COIN, Fixture, balance, one, word, written};
 use crate::folder_store::fund;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::Wrote;
 use std::sync::Arc;
 use store::sqlite::{Embedded, OpenError};

@@ -5,7 +5,7 @@ use crate::folder_store::fund;
 use kernel::ids::{Day, UserId};
 use kernel::limits::{DailyCount, DailyUsage};
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{ServiceQueries as _, TransferQueries as _, UnitWriter as _};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 use store::sqlite::Embedded;

@@ -6,7 +6,7 @@ use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::operators::{
     Accepted, Action, ApprovalStatus, Case, Note, Proposal, Scope, Severity, Subject,
 };
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{OperatorQueries as _, ServiceQueries as _, TransferQueries as _};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 use store::sqlite::Embedded;

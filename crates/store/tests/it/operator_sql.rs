@@ -6,7 +6,7 @@ use kernel::answer::Answer;
 use kernel::flow::life::Leg;
 use kernel::ids::AssetId;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::ledger::{Ledger, Reply};
 use store::sqlite::Embedded;
 

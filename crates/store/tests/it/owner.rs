@@ -4,7 +4,7 @@ use crate::fixture::{COIN, Fixture, balance, id, one, word, written};
 use crate::folder_store::fund;
 use kernel::ids::WorkerId;
 use kernel::money::Amount;
-use kernel::ports::journal::{Due, Journal};
+use kernel::ports::journal::{Due, TransferQueries as _, WorkerLeases as _};
 use store::sqlite::{FILE, OpenError};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
 use kernel::ports::admin_queries::{AdminQueries, Search};
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{TransferQueries as _, UnitWriter as _};
 use kernel::record::{Head, Party, Record, System, Terms};
 use kernel::unit::{Hold, Put, Then, Unit};
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-/// The first pause between two questions.
+/// How long is waited after the first question.
 const FIRST: Duration = Duration::from_millis(5);
-/// The longest one.
+/// No pause between two questions is longer.
 const LONGEST: Duration = Duration::from_millis(80);
 
 /// Asks again and again until there is an answer or the time is over. A question is often a process of its own, so the

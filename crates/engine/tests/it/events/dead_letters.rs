@@ -7,7 +7,7 @@
 use super::fixture::AccountService;
 use engine::operators::{ActionResult, AdminAction, Objection, Redrive, Reemission};
 use kernel::ports::bus::{Bus as _, BusMessage, PartitionLag};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::{OperatorQueries as _, UnitWriter as _};
 use std::time::Duration;
 
 const TOPIC: &str = "transfer-validation";

@@ -12,7 +12,7 @@ use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::bus::{Bus as _, BusMessage};
 use kernel::ports::clock::Rng as _;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::{OperatorQueries as _, TransferQueries as _, UnitWriter as _};
 use kernel::ports::ledger::{Direction, External, Moved, World as _};
 use kernel::ports::outbox::Outbox as _;
 use kernel::record::{Account, Party, Record, System, Terms};

@@ -4,7 +4,7 @@ use super::fixture::AccountService;
 use crate::fixture::crash_points::Side;
 use engine::operators::{ActionResult, AdminAction};
 use kernel::ports::bus::{Bus as _, BusMessage};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::outbox::{Outbox as _, PublishedRange};
 use std::collections::BTreeSet;
 use std::time::Duration;

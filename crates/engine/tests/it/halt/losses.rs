@@ -18,7 +18,7 @@ use kernel::flow::life::Leg;
 use kernel::ids::Id;
 use kernel::operation::{Key, StoredOutcome};
 use kernel::operators::{Accepted, Scope};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::ledger::{Ledger, Reply, Stored};
 use kernel::reconcile::Break;
 use kernel::unit::{Put, Unit, Wrote};

@@ -12,7 +12,7 @@ use engine::Engine;
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
 use kernel::ids::Id;
 use kernel::operators::ApprovalStatus;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::{OperatorQueries as _, UnitWriter as _};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use kernel::flow::table::Table;
 use kernel::ids::{Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::AttemptQueries as _;
 use kernel::record::{Account, Party, System, Terms};
 use sim::chain::{ChainRules, Locking, SimChain};
 use std::sync::Arc;

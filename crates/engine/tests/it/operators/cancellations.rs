@@ -13,7 +13,7 @@ use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose};
 use kernel::code::Code;
 use kernel::ids::{ChainId, Id};
 use kernel::operators::Scope;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Guard, Hold, Put, Unit, Wrote};
 use serde_json::{Value, json};
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};

@@ -7,7 +7,7 @@ use crate::fixture::test_service::{NEVER, TestService};
 use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
 use kernel::ids::{ChainId, Id};
 use kernel::operators::{ApprovalStatus, Scope};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Put, Unit};
 
 const SCOPE: Scope = Scope::Chain(ChainId::NEAR);

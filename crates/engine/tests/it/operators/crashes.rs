@@ -14,7 +14,7 @@ use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus};
 use kernel::ids::{Id, UserId};
 use kernel::money::{Amount, AssetStatus};
 use kernel::operators::{ApprovalStatus, NoteText, Scope};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{AccountStatus, Ledger as _, Reply, Whose};
 use kernel::retry::Backoff;
 use serde_json::json;

@@ -13,7 +13,7 @@ use kernel::code::Code;
 use kernel::ids::{Day, LedgerId, UserId};
 use kernel::limits::DailyUsage;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::{ServiceQueries as _, TransferQueries as _, UnitWriter as _};
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::record::Binding;
 use kernel::retry::Backoff;

@@ -9,7 +9,7 @@ use engine::operators::{
 use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus};
 use kernel::ids::UserId;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{Direction, External, Moved};
 use std::collections::BTreeSet;
 

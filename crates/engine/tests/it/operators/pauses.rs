@@ -11,7 +11,7 @@ use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::code::Code;
 use kernel::ids::{FlowId, Id, UserId};
 use kernel::operators::Scope;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Put, Unit};
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use kernel::flow::life::Leg;
 use kernel::ids::Id;
 use kernel::operation::Key;
 use kernel::operators::Scope;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{Ledger as _, Reply, Stored};
 use kernel::record::System;
 use kernel::retry::Backoff;

@@ -14,7 +14,7 @@ use kernel::ids::{Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::operation::Key;
 use kernel::operators::ApprovalStatus;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{Form, Ledger as _, Reply, Stored, Whose};
 use kernel::retry::Backoff;
 use serde_json::json;

@@ -6,7 +6,7 @@ use crate::fixture::faulty_ledger::{FaultyLedger, Mood};
 use crate::fixture::test_service::{FUNDING, NEVER, SPOT, copied, spot_at};
 use engine::{Limits, Settings};
 use kernel::operation::{Incarnation, Known};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::{ServiceQueries as _, UnitWriter as _};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::time::Duration;
 

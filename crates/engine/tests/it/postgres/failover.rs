@@ -11,7 +11,7 @@ use crate::fixture::test_service::{FUNDING, SPOT, books};
 use engine::Refused;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId};
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::TransferQueries as _;
 use std::time::Duration;
 use testbed::Recovery;
 

@@ -11,7 +11,7 @@ use kernel::money::Amount;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Rng as _;
 use kernel::ports::facts::FactSource;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::TransferQueries as _;
 use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, StatusChange, World as _};
 use kernel::ports::meter::NoMeter;
 use kernel::record::Binding;

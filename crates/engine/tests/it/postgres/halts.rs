@@ -10,7 +10,7 @@ use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAc
 use kernel::code::Code;
 use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
-use kernel::ports::journal::Journal as _;
+use kernel::ports::journal::ServiceQueries as _;
 use kernel::ports::ledger::{Direction, External, Moved};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

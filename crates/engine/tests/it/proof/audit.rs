@@ -7,7 +7,7 @@ use kernel::audit::seal::SealKey;
 use kernel::operators::Action;
 use kernel::ports::audit::Audit;
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::meter::NoMeter;
 use kernel::unit::{Put, Unit, Wrote};
 use rusqlite::Connection;

@@ -4,7 +4,7 @@ use super::{Served, USER, answer, eventually, head, transfer};
 use crate::receiver::{Mood, Posted, Receiver, SECRET};
 use kernel::ids::{Id, LedgerId};
 use kernel::operators::{Case, Severity, Subject};
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

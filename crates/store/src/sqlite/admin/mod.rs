@@ -22,7 +22,7 @@ use kernel::ports::Fut;
 use kernel::ports::admin_queries::{
     AdminQueries, CaseFile, CaseRow, Delivery, Search, Stat, Tells,
 };
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::record::Record;
 use rusqlite::Connection;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use kernel::answer::Cause;
 use kernel::bucket_leases::BucketLeases;
 use kernel::ids::{Day, Millis, WorkerId};
 use kernel::ports::Fut;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
 use std::sync::{MutexGuard, PoisonError};
 use tokio::sync::oneshot;

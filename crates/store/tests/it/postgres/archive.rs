@@ -6,7 +6,7 @@ use crate::fixture::{COIN, Fixture, NOON, id};
 use crate::folder_store::fund;
 use kernel::ids::Id;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{TransferQueries as _, UnitWriter as _};
 use kernel::record::Binding;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use kernel::attempt::{Attempt, AttemptId, Lock};
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::Amount;
-use kernel::ports::journal::{Due, DueQuery, Journal};
+use kernel::ports::journal::{Due, DueQuery, UnitWriter as _, WorkerLeases as _};
 use kernel::record::{Head, Record, Terms};
 use kernel::unit::{Guard, Hold, Put, Unit, Wrote};
 use sim::suite::ManualClock;

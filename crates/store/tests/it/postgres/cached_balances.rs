@@ -4,7 +4,7 @@ use super::fixture::{database, open};
 use crate::fixture::{COIN, Fixture, word};
 use crate::folder_store::{fund, give};
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::Unit;
 use std::sync::Arc;
 use store::postgres::Postgres;

@@ -3,7 +3,7 @@
 
 use super::fixture::{database, open};
 use crate::fixture::Fixture;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};

@@ -14,7 +14,7 @@ use crate::fixture::{COIN, Fixture};
 use crate::folder_store::fund;
 use kernel::ids::Serial;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{SnapshotSource as _, UnitWriter as _};
 use kernel::unit::Wrote;
 use std::sync::Arc;
 use std::time::Duration;

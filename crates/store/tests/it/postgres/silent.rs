@@ -8,7 +8,7 @@ use crate::fixture::{COIN, Fixture};
 use crate::folder_store::fund;
 use kernel::ids::WorkerId;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{TransferQueries as _, UnitWriter as _, WorkerLeases as _};
 use kernel::unit::Wrote;
 use std::time::Duration;
 use testbed::{Direction, Healing, Proxy, Silence, Strike};

@@ -14,7 +14,7 @@ use crate::folder_store::{fund, give};
 use kernel::answer::Cause;
 use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{TransferQueries as _, UnitWriter as _};
 use kernel::ports::ledger::{Direction, External, Moved, World as _};
 use kernel::unit::Wrote;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::folder_store::{fund, give};
 use kernel::code::Code;
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Ledger, Moved, Reply, StatusChange, World,
 };

@@ -18,7 +18,7 @@ use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, LedgerId, Millis, WorkerId};
 use kernel::ports::clock::Rng;
-use kernel::ports::journal::{Journal, ServiceStatus};
+use kernel::ports::journal::{Journal, ServiceQueries as _, ServiceStatus};
 use kernel::ports::ledger::{Ledger, Reply, World};
 use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;

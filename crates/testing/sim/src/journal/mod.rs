@@ -12,6 +12,7 @@ mod inbox;
 mod leases;
 mod observe;
 mod outbox;
+mod queries;
 mod standby;
 mod state;
 mod view;
@@ -24,19 +25,14 @@ pub use observe::{Durable, Observer};
 
 use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};
-use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
-use kernel::attempt::Attempt;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
-use kernel::limits::DailyUsage;
-use kernel::operators::{Approval, OpenCase, PastAction};
+use kernel::ids::{Id, Millis, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
+    Due, DueQuery, Lease, Linked, ServiceStatus, UnitWriter, WorkerLeases,
 };
-use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use standby::Away;
 use state::State;
@@ -243,7 +239,7 @@ const fn later(a: Millis, b: Millis) -> Millis {
     if a > b { a } else { b }
 }
 
-impl Journal for SimJournal {
+impl UnitWriter for SimJournal {
     fn now(&self) -> Millis {
         later(self.clock.now(), self.place.now().last)
     }
@@ -271,42 +267,9 @@ impl Journal for SimJournal {
             }
         })
     }
+}
 
-    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
-        let found = self.readable().map(|()| self.place.now().accounts.list(&of));
-        Box::pin(std::future::ready(found))
-    }
-
-    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move {
-            breath().await;
-            self.readable()?;
-            let state = self.place.now();
-            Ok(ids.iter().filter_map(|id| state.transfers.get(id).cloned()).collect())
-        })
-    }
-
-    fn find_by_idempotency_key(
-        &self,
-        flow: FlowId,
-        scope: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        Box::pin(async move {
-            self.readable()?;
-            let state = self.place.now();
-            let id = state.bindings.get(&(flow, scope, key));
-            Ok(id.and_then(|id| state.transfers.get(id).cloned()))
-        })
-    }
-
-    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        Box::pin(async move {
-            self.readable()?;
-            Ok(self.place.now().history.get(&id).cloned().unwrap_or_default())
-        })
-    }
-
+impl WorkerLeases for SimJournal {
     fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
             breath().await;
@@ -343,118 +306,5 @@ impl Journal for SimJournal {
         let now = self.now();
         let moving = self.readable().map(|()| self.place.now().workers_not_halted(worker, now));
         Box::pin(std::future::ready(moving))
-    }
-
-    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        Box::pin(async move {
-            self.readable().map(|()| self.place.now().open.range(..=id).copied().collect())
-        })
-    }
-
-    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move {
-            self.readable()?;
-            let state = self.place.now();
-            Ok(state
-                .opens()
-                .filter(|record| record.terms.owner.user() == Some(user))
-                .cloned()
-                .collect())
-        })
-    }
-
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().counts()) })
-    }
-
-    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move {
-            self.readable().map(|()| self.place.now().open_older_than(opened, limit))
-        })
-    }
-
-    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().open_cases()) })
-    }
-
-    fn past_action(
-        &self,
-        caller: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().past_action(caller, key)) })
-    }
-
-    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().approval(id, self.now())) })
-    }
-
-    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
-        let found = self.readable().map(|()| self.place.now().named_resources(&name));
-        let found = found.map(|all| all.into_iter().find(|resource| resource.name == name));
-        Box::pin(std::future::ready(found))
-    }
-
-    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
-        let found = self.readable().map(|()| self.place.now().named_resources(&prefix));
-        Box::pin(std::future::ready(found))
-    }
-
-    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
-        let found = self.readable().map(|()| self.place.now().counter(&name));
-        Box::pin(std::future::ready(found))
-    }
-
-    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().attempts_of(&ids)) })
-    }
-
-    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().open_attempts(chain)) })
-    }
-
-    fn attempts_of_lane(
-        &self,
-        chain: ChainId,
-        lane: Arc<str>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
-        Box::pin(async move {
-            self.readable()?;
-            Ok(self.place.now().attempts_of_lane(chain, &lane, limit))
-        })
-    }
-
-    fn attempt_of_form(
-        &self,
-        chain: ChainId,
-        name: Arc<[u8]>,
-    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
-        Box::pin(
-            async move { self.readable().map(|()| self.place.now().attempt_of_form(chain, &name)) },
-        )
-    }
-
-    fn daily_usage(
-        &self,
-        user: UserId,
-        day: Day,
-        asset: AssetId,
-    ) -> Fut<'_, Result<DailyUsage, Cause>> {
-        Box::pin(
-            async move { self.readable().map(|()| self.place.now().daily_usage(user, day, asset)) },
-        )
-    }
-
-    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().status(self.now())) })
-    }
-
-    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
-        Box::pin(async move {
-            self.readable()?;
-            let snapshot: Box<dyn Snapshot> = Box::new(view::View::of(self.place.now()));
-            Ok(snapshot)
-        })
     }
 }

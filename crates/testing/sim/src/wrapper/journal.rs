@@ -9,7 +9,9 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
+    AttemptQueries, Count, Due, DueQuery, Journal, Lease, Linked, OperatorQueries, Resource,
+    ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
+    WorkerLeases,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -18,23 +20,23 @@ use std::sync::Arc;
 /// What stands around a journal; each default passes its call on.
 pub trait JournalWrapper: Send + Sync {
     fn inner(&self) -> &dyn Journal;
-    /// In the place of [`Journal::now`].
+    /// In the place of [`UnitWriter::now`].
     fn now(&self) -> Millis {
         self.inner().now()
     }
-    /// In the place of [`Journal::write`].
+    /// In the place of [`UnitWriter::write`].
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         self.inner().write(units)
     }
-    /// In the place of [`Journal::get`].
+    /// In the place of [`TransferQueries::get`].
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.inner().get(ids)
     }
-    /// In the place of [`Journal::numbered_accounts`].
+    /// In the place of [`OperatorQueries::numbered_accounts`].
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         self.inner().numbered_accounts(of)
     }
-    /// In the place of [`Journal::find_by_idempotency_key`].
+    /// In the place of [`TransferQueries::find_by_idempotency_key`].
     fn find_by_idempotency_key(
         &self,
         flow: FlowId,
@@ -43,15 +45,15 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Option<Record>, Cause>> {
         self.inner().find_by_idempotency_key(flow, scope, key)
     }
-    /// In the place of [`Journal::history`].
+    /// In the place of [`TransferQueries::history`].
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         self.inner().history(id)
     }
-    /// In the place of [`Journal::due`].
+    /// In the place of [`WorkerLeases::due`].
     fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         self.inner().due(worker, query)
     }
-    /// In the place of [`Journal::renew_lease`].
+    /// In the place of [`WorkerLeases::renew_lease`].
     fn renew_lease(
         &self,
         worker: WorkerId,
@@ -60,35 +62,35 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Lease, Cause>> {
         self.inner().renew_lease(worker, length, stopped)
     }
-    /// In the place of [`Journal::end_lease`].
+    /// In the place of [`WorkerLeases::end_lease`].
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         self.inner().end_lease(worker)
     }
-    /// In the place of [`Journal::workers_not_halted`].
+    /// In the place of [`WorkerLeases::workers_not_halted`].
     fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
         self.inner().workers_not_halted(worker)
     }
-    /// In the place of [`Journal::open_below`].
+    /// In the place of [`TransferQueries::open_below`].
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         self.inner().open_below(id)
     }
-    /// In the place of [`Journal::open_of`].
+    /// In the place of [`TransferQueries::open_of`].
     fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.inner().open_of(user)
     }
-    /// In the place of [`Journal::counts`].
+    /// In the place of [`TransferQueries::counts`].
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
         self.inner().counts()
     }
-    /// In the place of [`Journal::open_older_than`].
+    /// In the place of [`TransferQueries::open_older_than`].
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.inner().open_older_than(opened, limit)
     }
-    /// In the place of [`Journal::open_cases`].
+    /// In the place of [`OperatorQueries::open_cases`].
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
         self.inner().open_cases()
     }
-    /// In the place of [`Journal::past_action`].
+    /// In the place of [`OperatorQueries::past_action`].
     fn past_action(
         &self,
         caller: Arc<str>,
@@ -96,31 +98,31 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         self.inner().past_action(caller, key)
     }
-    /// In the place of [`Journal::approval`].
+    /// In the place of [`OperatorQueries::approval`].
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.inner().approval(id)
     }
-    /// In the place of [`Journal::resource`].
+    /// In the place of [`ServiceQueries::resource`].
     fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
         self.inner().resource(name)
     }
-    /// In the place of [`Journal::resources`].
+    /// In the place of [`ServiceQueries::resources`].
     fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
         self.inner().resources(prefix)
     }
-    /// In the place of [`Journal::counter`].
+    /// In the place of [`ServiceQueries::counter`].
     fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
         self.inner().counter(name)
     }
-    /// In the place of [`Journal::attempts_of`].
+    /// In the place of [`AttemptQueries::attempts_of`].
     fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
         self.inner().attempts_of(ids)
     }
-    /// In the place of [`Journal::open_attempts`].
+    /// In the place of [`AttemptQueries::open_attempts`].
     fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
         self.inner().open_attempts(chain)
     }
-    /// In the place of [`Journal::attempts_of_lane`].
+    /// In the place of [`AttemptQueries::attempts_of_lane`].
     fn attempts_of_lane(
         &self,
         chain: ChainId,
@@ -129,7 +131,7 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
         self.inner().attempts_of_lane(chain, lane, limit)
     }
-    /// In the place of [`Journal::attempt_of_form`].
+    /// In the place of [`AttemptQueries::attempt_of_form`].
     fn attempt_of_form(
         &self,
         chain: ChainId,
@@ -137,7 +139,7 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
         self.inner().attempt_of_form(chain, name)
     }
-    /// In the place of [`Journal::daily_usage`].
+    /// In the place of [`ServiceQueries::daily_usage`].
     fn daily_usage(
         &self,
         user: UserId,
@@ -146,28 +148,28 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<DailyUsage, Cause>> {
         self.inner().daily_usage(user, day, asset)
     }
-    /// In the place of [`Journal::service_status`].
+    /// In the place of [`ServiceQueries::service_status`].
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
         self.inner().service_status()
     }
-    /// In the place of [`Journal::snapshot`].
+    /// In the place of [`SnapshotSource::snapshot`].
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         self.inner().snapshot()
     }
 }
 
-impl<T: JournalWrapper> Journal for Wrapper<T> {
+impl<T: JournalWrapper> UnitWriter for Wrapper<T> {
     fn now(&self) -> Millis {
         self.0.now()
     }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         self.0.write(units)
     }
+}
+
+impl<T: JournalWrapper> TransferQueries for Wrapper<T> {
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.0.get(ids)
-    }
-    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
-        self.0.numbered_accounts(of)
     }
     fn find_by_idempotency_key(
         &self,
@@ -180,6 +182,21 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         self.0.history(id)
     }
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        self.0.open_below(id)
+    }
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.0.open_of(user)
+    }
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.0.open_older_than(opened, limit)
+    }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        self.0.counts()
+    }
+}
+
+impl<T: JournalWrapper> WorkerLeases for Wrapper<T> {
     fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         self.0.due(worker, query)
     }
@@ -197,40 +214,9 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
         self.0.workers_not_halted(worker)
     }
-    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        self.0.open_below(id)
-    }
-    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.0.open_of(user)
-    }
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        self.0.counts()
-    }
-    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.0.open_older_than(opened, limit)
-    }
-    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
-        self.0.open_cases()
-    }
-    fn past_action(
-        &self,
-        caller: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
-        self.0.past_action(caller, key)
-    }
-    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        self.0.approval(id)
-    }
-    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
-        self.0.resource(name)
-    }
-    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
-        self.0.resources(prefix)
-    }
-    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
-        self.0.counter(name)
-    }
+}
+
+impl<T: JournalWrapper> AttemptQueries for Wrapper<T> {
     fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
         self.0.attempts_of(ids)
     }
@@ -252,6 +238,40 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
         self.0.attempt_of_form(chain, name)
     }
+}
+
+impl<T: JournalWrapper> OperatorQueries for Wrapper<T> {
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        self.0.open_cases()
+    }
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        self.0.past_action(caller, key)
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        self.0.approval(id)
+    }
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        self.0.numbered_accounts(of)
+    }
+}
+
+impl<T: JournalWrapper> ServiceQueries for Wrapper<T> {
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        self.0.service_status()
+    }
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        self.0.resource(name)
+    }
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.0.resources(prefix)
+    }
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        self.0.counter(name)
+    }
     fn daily_usage(
         &self,
         user: UserId,
@@ -260,9 +280,9 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     ) -> Fut<'_, Result<DailyUsage, Cause>> {
         self.0.daily_usage(user, day, asset)
     }
-    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
-        self.0.service_status()
-    }
+}
+
+impl<T: JournalWrapper> SnapshotSource for Wrapper<T> {
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         self.0.snapshot()
     }

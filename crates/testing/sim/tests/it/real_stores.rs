@@ -12,8 +12,9 @@ use kernel::ports::Fut;
 use kernel::ports::bus::BusDelivery;
 use kernel::ports::inbox::{Inbox, NextTry, ParkedKey, ParkedMessage, ParkedName};
 use kernel::ports::journal::{
-    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
-    ServiceStatus, Snapshot, Sums,
+    AccountSums, AttemptQueries, Count, Due, DueQuery, Journal, Lease, Line, Linked,
+    OperatorQueries, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource,
+    Sums, TransferQueries, UnitWriter, WorkerLeases,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -64,21 +65,21 @@ async fn written<T>(future: impl Future<Output = T>) -> T {
 /// A port whose every call is waited for.
 struct Waiting<P: ?Sized>(Arc<P>);
 
-impl Journal for Waiting<dyn Journal> {
+impl UnitWriter for Waiting<dyn Journal> {
     fn now(&self) -> Millis {
         self.0.now()
     }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         Box::pin(written(self.0.write(units)))
     }
+}
+
+impl TransferQueries for Waiting<dyn Journal> {
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move {
             breath().await;
             wait(self.0.get(ids))
         })
-    }
-    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
-        Box::pin(async move { wait(self.0.numbered_accounts(of)) })
     }
     fn find_by_idempotency_key(
         &self,
@@ -91,6 +92,21 @@ impl Journal for Waiting<dyn Journal> {
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         Box::pin(async move { wait(self.0.history(id)) })
     }
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        Box::pin(async move { wait(self.0.open_below(id)) })
+    }
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move { wait(self.0.open_of(user)) })
+    }
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move { wait(self.0.open_older_than(opened, limit)) })
+    }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        Box::pin(async move { wait(self.0.counts()) })
+    }
+}
+
+impl WorkerLeases for Waiting<dyn Journal> {
     fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
             breath().await;
@@ -111,40 +127,9 @@ impl Journal for Waiting<dyn Journal> {
     fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
         Box::pin(async move { wait(self.0.workers_not_halted(worker)) })
     }
-    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        Box::pin(async move { wait(self.0.open_below(id)) })
-    }
-    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { wait(self.0.open_of(user)) })
-    }
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        Box::pin(async move { wait(self.0.counts()) })
-    }
-    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { wait(self.0.open_older_than(opened, limit)) })
-    }
-    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
-        Box::pin(async move { wait(self.0.open_cases()) })
-    }
-    fn past_action(
-        &self,
-        caller: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
-        Box::pin(async move { wait(self.0.past_action(caller, key)) })
-    }
-    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        Box::pin(async move { wait(self.0.approval(id)) })
-    }
-    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
-        Box::pin(async move { wait(self.0.resource(name)) })
-    }
-    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
-        Box::pin(async move { wait(self.0.resources(prefix)) })
-    }
-    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
-        Box::pin(async move { wait(self.0.counter(name)) })
-    }
+}
+
+impl AttemptQueries for Waiting<dyn Journal> {
     fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
         Box::pin(async move { wait(self.0.attempts_of(ids)) })
     }
@@ -166,6 +151,40 @@ impl Journal for Waiting<dyn Journal> {
     ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
         Box::pin(async move { wait(self.0.attempt_of_form(chain, name)) })
     }
+}
+
+impl OperatorQueries for Waiting<dyn Journal> {
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        Box::pin(async move { wait(self.0.open_cases()) })
+    }
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        Box::pin(async move { wait(self.0.past_action(caller, key)) })
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move { wait(self.0.approval(id)) })
+    }
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        Box::pin(async move { wait(self.0.numbered_accounts(of)) })
+    }
+}
+
+impl ServiceQueries for Waiting<dyn Journal> {
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        Box::pin(async move { wait(self.0.service_status()) })
+    }
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        Box::pin(async move { wait(self.0.resource(name)) })
+    }
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        Box::pin(async move { wait(self.0.resources(prefix)) })
+    }
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        Box::pin(async move { wait(self.0.counter(name)) })
+    }
     fn daily_usage(
         &self,
         user: UserId,
@@ -174,9 +193,9 @@ impl Journal for Waiting<dyn Journal> {
     ) -> Fut<'_, Result<DailyUsage, Cause>> {
         Box::pin(async move { wait(self.0.daily_usage(user, day, asset)) })
     }
-    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
-        Box::pin(async move { wait(self.0.service_status()) })
-    }
+}
+
+impl SnapshotSource for Waiting<dyn Journal> {
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         Box::pin(async move {
             let snapshot = wait(self.0.snapshot())?;

@@ -1,0 +1,42 @@
+//! The store of transfers, as a sum of small ports: a component names the part that it uses, or takes
+//! the whole.
+
+mod attempts;
+mod operators;
+mod service;
+mod snapshot;
+mod transfers;
+mod units;
+mod workers;
+
+pub use attempts::AttemptQueries;
+pub use operators::OperatorQueries;
+pub use service::{Owner, Resource, ServiceQueries, ServiceStatus};
+pub use snapshot::{AccountSums, Line, Recount, Snapshot, SnapshotSource, Sums};
+pub use transfers::{Count, Linked, TransferQueries};
+pub use units::{UnitWriter, Writing};
+pub use workers::{Due, DueQuery, Lease, WorkerLeases};
+
+/// The whole journal. A store implements the seven parts, and is a journal by the implementation below.
+pub trait Journal:
+    UnitWriter
+    + TransferQueries
+    + WorkerLeases
+    + AttemptQueries
+    + OperatorQueries
+    + ServiceQueries
+    + SnapshotSource
+{
+}
+
+impl<T> Journal for T where
+    T: UnitWriter
+        + TransferQueries
+        + WorkerLeases
+        + AttemptQueries
+        + OperatorQueries
+        + ServiceQueries
+        + SnapshotSource
+        + ?Sized
+{
+}

@@ -1,0 +1,25 @@
+//! What the journal says of operators' work: cases, actions, approvals, numbered accounts.
+
+use crate::accounts::{AccountsOf, NumberedAccount};
+use crate::answer::Cause;
+use crate::ids::Id;
+use crate::operators::{Approval, OpenCase, PastAction};
+use crate::ports::Fut;
+use std::sync::Arc;
+
+/// Reads what operators are told, decided and opened; their lists and searches are
+/// [`AdminQueries`](crate::ports::admin_queries::AdminQueries).
+pub trait OperatorQueries: Send + Sync {
+    /// Every case that is open.
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>>;
+    /// What (principal, key) did.
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>>;
+    /// The approval of this id.
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
+    /// Numbered accounts, in the order of their numbers.
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>>;
+}

@@ -1,0 +1,113 @@
+//! One instant of the journal, for reconciliation.
+
+use crate::answer::Cause;
+use crate::flow::table::S;
+use crate::ids::{AssetId, FlowId, Id, LedgerId, Serial};
+use crate::money::Amount;
+use crate::operation::{Key, Operation};
+use crate::ports::Fut;
+use crate::ports::ledger::Totals;
+use crate::record::{Account, Party};
+
+/// A transfer beside its operations, as the conservation check reads it.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The journal's number of the transfer.
+    pub serial: Serial,
+    /// The id that its operations are keyed by.
+    pub id: Id,
+    /// The flow that the transfer belongs to.
+    pub flow: FlowId,
+    /// The state that the transfer is in.
+    pub state: S,
+    /// Where the money comes from.
+    pub source: Party,
+    /// Where the money goes.
+    pub target: Party,
+    /// What is kept as a fee, in base units of the source's asset.
+    pub fee: Amount,
+    /// What each ledger answered, as far as it is stored.
+    pub operations: Vec<(LedgerId, Operation)>,
+}
+
+/// What the stored operations of one ledger add up to, per asset, over the DONE ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// The sum of withdraws, in base units.
+    pub withdraw: i128,
+    /// The sum of deposits, in base units.
+    pub deposit: i128,
+    /// The sum of settles, in base units.
+    pub settle: i128,
+    /// The sum of refunds, in base units.
+    pub refund: i128,
+    /// From the world less to the world.
+    pub external: i128,
+    /// Operations of every leg and outcome.
+    pub count: u64,
+}
+
+/// What all stored operations add up to, by ledger and asset.
+pub type Recount = Vec<(LedgerId, AssetId, Sums)>;
+
+/// What the stored operations of one account add up to, in one asset at one ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountSums {
+    /// The account that is summed.
+    pub account: Account,
+    /// The asset that is summed.
+    pub asset: AssetId,
+    /// What the account has available, at an enlisted ledger; 0 where it has no such row.
+    pub available: Amount,
+    /// What is held of it, at an enlisted ledger.
+    pub frozen: Amount,
+    /// Over the DONE ones; `count` counts these alone, without external movements.
+    pub sums: Sums,
+}
+
+/// Gives instants of the journal.
+pub trait SnapshotSource: Send + Sync {
+    /// One instant of the whole journal.
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>>;
+}
+
+/// One instant of the journal's database. Dropping it ends the read transaction.
+pub trait Snapshot: Send {
+    /// The books of an enlisted ledger, recomputed from its balances.
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>>;
+    /// What the operations of a ledger with a number at or below `upto` add up to, by the running
+    /// sums that are written with the rows: it costs the same however many rows there are.
+    fn sums(&mut self, ledger: LedgerId, upto: u64)
+    -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>>;
+    /// The stored operations of a ledger with a number above `after`, by number, at most `limit`; such a
+    /// number may be there twice where the ledger lost the first one and persons accepted that.
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>>;
+    /// What the operations of every ledger add up to, recomputed from all rows. It may take minutes,
+    /// and keeps no writer waiting.
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>>;
+    /// What the DONE operations of a ledger with a number at or below `upto` add up to by account and
+    /// asset, external movements among those of the ledger that has them; of an enlisted ledger beside
+    /// the balances, and with those that have no operation. The first call begins the reading of all
+    /// rows, each further one gives the next page, an empty page ends it; no other ledger's reading is
+    /// begun before. In order: users by number, then accounts by name; an account's assets by number.
+    /// It may take minutes, and keeps no writer waiting.
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>>;
+    /// The highest number up to which this instant has every transfer that ever will have one.
+    /// Numbers above it may be in the instant, and lower ones beside them may still be committed:
+    /// who reads on behind a number reads no further than this.
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>>;
+    /// Transfers above a number, by number, at most `limit`.
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>>;
+    /// The transfers of these keys; unknown ones are left out.
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>>;
+}

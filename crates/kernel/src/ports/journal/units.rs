@@ -1,0 +1,36 @@
+//! What writes to the journal, for every component of the engine that changes a row.
+
+use crate::answer::Cause;
+use crate::ids::Millis;
+use crate::ports::Fut;
+use crate::unit::{Unit, Wrote};
+
+/// What became of a unit, or where that is told.
+#[expect(missing_debug_implementations, reason = "a future has none")]
+pub enum Writing {
+    /// The write has ended, with this outcome.
+    Over(Wrote),
+    /// It waits for a row that another session has locked.
+    Waits(Fut<'static, Wrote>),
+}
+
+/// Writes units at the journal's time. A unit is all or nothing; a group of units is only a speed-up.
+pub trait UnitWriter: Send + Sync {
+    /// The journal's time: `max(clock, last written)`.
+    fn now(&self) -> Millis;
+    /// Independent units; one answer each, in order. An answer is given when it is durable.
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
+    /// The same, without waiting for those among them that wait for another session.
+    fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
+        Box::pin(async move { self.write(units).await.into_iter().map(Writing::Over).collect() })
+    }
+    /// Whether the store can write, as far as it knows without asking; one that is silent is found when
+    /// its limit for an answer is over. A worker that cannot write neither renews its lease nor takes
+    /// requests.
+    ///
+    /// # Errors
+    /// The cause for which it cannot.
+    fn writes(&self) -> Result<(), Cause> {
+        Ok(())
+    }
+}
