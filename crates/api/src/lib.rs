@@ -7,4 +7,8 @@ pub mod audit;
 pub mod backup;
 pub mod health;
 pub mod movements;
+pub mod problem;
 pub mod proof;
+pub mod transfers;
+pub mod transfers_v2;
+mod words;

@@ -4,9 +4,9 @@ use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
     AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked,
-    BookedNumbered, Created, DryRun, Filter, Health, Movement, NewAccountTransfer,
-    NewRelayTransfer, NewTransfer, NumberedMovement, Page, Proof, RelayTransfer, StatusSet, Story,
-    Transfer,
+    BookedNumbered, CreateTransfer, Created, DryRun, FailedTransfer, Filter, Health, Movement,
+    NewAccountTransfer, NewRelayTransfer, NumberedMovement, Page, Problem, Proof, RelayTransfer,
+    StatusSet, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -28,20 +28,12 @@ pub struct Client {
     token: HeaderValue,
 }
 
-/// The shape of every error.
+/// An error, with the id of the transfer where one was opened.
 #[derive(Debug, Deserialize)]
-struct Problem {
-    error: String,
-    code: String,
-    #[serde(default)]
-    request_id: Option<String>,
-    /// Where a transfer was opened.
-    #[serde(default)]
+struct RefusedRequest {
+    #[serde(flatten)]
+    problem: Problem,
     req_id: Option<String>,
-    #[serde(default)]
-    outcome: Option<String>,
-    #[serde(default)]
-    mismatched_fields: Vec<String>,
 }
 
 impl Client {
@@ -99,8 +91,9 @@ impl Client {
     /// ended FAILED or ROLLED_BACK is an answer too: its `code` says why.
     ///
     /// # Errors
-    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
-    pub async fn create(&self, new: &NewTransfer) -> Result<Created, Error> {
+    /// As [`Error::concludes`] says: nothing was opened, or send the same again. [`Error::Unfit`] without a `cid`.
+    pub async fn create(&self, new: &CreateTransfer) -> Result<Created, Error> {
+        keyed(new)?;
         let request = self.request(Method::POST, "/api/v1/internal_transfer").json(new);
         let response = sent(request).await?;
         let replayed = response.headers().contains_key("idempotency-replayed");
@@ -158,7 +151,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error`].
-    pub async fn dry_run(&self, new: &NewTransfer) -> Result<DryRun, Error> {
+    pub async fn dry_run(&self, new: &CreateTransfer) -> Result<DryRun, Error> {
         let path = "/api/v1/internal_transfer?dry_run=true";
         let (status, body) = read(sent(self.request(Method::POST, path).json(new)).await?).await?;
         well(status, &body)
@@ -168,12 +161,14 @@ impl Client {
     /// repeated as it is.
     ///
     /// # Errors
-    /// Of the whole: as [`Error::concludes`] says, nothing was opened, or send the same again.
-    pub async fn create_many(&self, all: &[NewTransfer]) -> Result<Vec<BatchResult>, Error> {
+    /// Of the whole: as [`Error::concludes`] says, nothing was opened, or send the same again. [`Error::Unfit`] where
+    /// one has no `cid`.
+    pub async fn create_many(&self, all: &[CreateTransfer]) -> Result<Vec<BatchResult>, Error> {
         #[derive(Debug, Deserialize)]
         struct Results {
             results: Vec<BatchResult>,
         }
+        all.iter().try_for_each(keyed)?;
         let body = serde_json::json!({ "transfers": all });
         let request = self.request(Method::POST, "/api/v1/internal_transfers").json(&body);
         let (status, body) = read(sent(request).await?).await?;
@@ -198,7 +193,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Refused`] with 404 where there is none that the token may see.
-    pub async fn transfer(&self, req_id: &str) -> Result<Story, Error> {
+    pub async fn transfer(&self, req_id: &str) -> Result<TransferStory, Error> {
         self.get_json(&format!("/api/v1/internal_transfer/{req_id}")).await
     }
 
@@ -350,6 +345,12 @@ impl Client {
     }
 }
 
+/// A create without a key could be made twice, when it is sent again after an unknown outcome.
+fn keyed(new: &CreateTransfer) -> Result<(), Error> {
+    let unfit = || Error::Unfit("a create without a `cid` is not sent".to_owned());
+    new.cid.as_ref().map(|_| ()).ok_or_else(unfit)
+}
+
 /// Only a connection that was never made proves that nothing was sent.
 pub(crate) async fn sent(request: RequestBuilder) -> Result<Response, Error> {
     request.send().await.map_err(|fault| {
@@ -379,32 +380,34 @@ pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, 
     if !matches!(status, 200 | 202 | 422) {
         return Err(refused(status, body));
     }
-    match serde_json::from_slice::<Transfer>(body) {
-        Ok(transfer) => Ok(Created { transfer, replayed }),
-        Err(_) if status == 422 => Err(refused(status, body)),
-        Err(fault) => Err(Error::Unknown(whole(&fault))),
+    if status == 422 {
+        let failed = serde_json::from_slice::<FailedTransfer>(body);
+        let FailedTransfer { problem, transfer } = failed.map_err(|_| refused(status, body))?;
+        return Ok(Created { transfer, code: Some(problem.code), replayed });
     }
+    let transfer = serde_json::from_slice(body).map_err(|fault| Error::Unknown(whole(&fault)))?;
+    Ok(Created { transfer, code: None, replayed })
 }
 
 /// A refusal counts only where the contract says that nothing was opened, in the shape that it
 /// gives: 4xx without a transfer's id, HALTED, OVERLOADED. A proxy's page says nothing.
 pub(crate) fn refused(status: u16, body: &[u8]) -> Error {
-    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+    let Ok(RefusedRequest { problem, req_id }) = serde_json::from_slice(body) else {
         return Error::Unknown(format!("status {status} without a known body"));
     };
     let shut = status == 503 && matches!(problem.code.as_str(), "HALTED" | "OVERLOADED");
     let sure = shut || (400..500).contains(&status);
-    let opened = problem.req_id.is_some() || problem.outcome.is_some();
+    let opened = req_id.is_some() || problem.outcome.is_some();
     if !sure || opened || problem.code == "SYSTEM_ERROR" {
-        let (sentence, request) = (problem.error, problem.request_id.unwrap_or_default());
+        let Problem { error: sentence, request_id: request, .. } = problem;
         return Error::Unknown(format!("{sentence} (request {request})"));
     }
     Error::Refused {
         status,
         code: problem.code,
         sentence: problem.error,
-        request_id: problem.request_id.unwrap_or_default(),
-        mismatched: problem.mismatched_fields,
+        request_id: problem.request_id,
+        mismatched: problem.mismatched_fields.unwrap_or_default(),
     }
 }
 
@@ -459,7 +462,7 @@ mod tests {
             r#"{{"index":0,"status":422,"replayed":false,"state":"FAILED","error":"m",
                 "code":"INSUFFICIENT_BALANCE",{transfer}}}"#
         );
-        let failed = item(&failed).unwrap().transfer;
+        let failed = item(&failed).unwrap();
         assert_eq!(failed.code.as_deref(), Some("INSUFFICIENT_BALANCE"));
         let refused =
             r#"{"index":0,"status":400,"replayed":false,"error":"m","code":"INVALID_ASSET"}"#;

@@ -5,87 +5,13 @@ pub use api::audit::{AuditProof, SealRow, Seals};
 pub use api::backup::{BackupMade, NewBackup};
 pub use api::health::{Alive, Health, ProviderHealth};
 pub use api::movements::{Booked, BookedNumbered, Movement, NumberedMovement};
+pub use api::problem::Problem;
 pub use api::proof::{Books, Break, LedgerProof, Proof, Proving, Unproven};
+pub use api::transfers::{
+    CreateTransfer, FailedTransfer, HistoryEntry, Page, Transfer, TransferStory,
+};
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// A transfer to be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewTransfer {
-    /// The account type that pays.
-    pub from: String,
-    /// The account type that receives.
-    pub to: String,
-    /// The asset's symbol.
-    pub asset: String,
-    /// A plain decimal in the asset's unit.
-    pub amount: String,
-    /// The key: keep it to repeat the request.
-    pub cid: String,
-    /// For whom, where the token acts for any user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<u64>,
-    /// Your own reference, up to 64 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<String>,
-    /// Your own words: up to 8 short strings by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub metadata: BTreeMap<String, String>,
-}
-
-impl NewTransfer {
-    /// A transfer under a fresh key, for the token's own user.
-    pub fn new(from: &str, to: &str, asset: &str, amount: &str) -> Self {
-        Self {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            asset: asset.to_owned(),
-            amount: amount.to_owned(),
-            cid: crate::fresh_cid(),
-            user_id: None,
-            reference: None,
-            metadata: BTreeMap::new(),
-        }
-    }
-}
-
-/// A transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Transfer {
-    /// The journal's number of it.
-    pub transfer_id: u64,
-    /// Its id.
-    pub req_id: String,
-    /// The account type that pays.
-    pub from: String,
-    /// The account type that receives.
-    pub to: String,
-    /// The asset's symbol.
-    pub asset: String,
-    /// In the asset's unit.
-    pub amount: String,
-    /// `COMMITTED`, `PENDING`, `FAILED`, `ROLLED_BACK`; from a get the exact state.
-    pub state: String,
-    /// The same as a sentence.
-    pub message: String,
-    /// The key.
-    pub cid: Option<String>,
-    /// Your own reference.
-    #[serde(default)]
-    pub reference: Option<String>,
-    /// Your own words.
-    #[serde(default)]
-    pub metadata: BTreeMap<String, String>,
-    /// RFC 3339.
-    pub created_at: String,
-    /// RFC 3339.
-    pub updated_at: String,
-    /// Why it moved no money, where it did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-}
 
 /// What became of a create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -93,6 +19,9 @@ pub struct Created {
     /// The transfer, as far as it came.
     #[serde(flatten)]
     pub transfer: Transfer,
+    /// Why it moved no money, where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
     /// The key had been used before: this is that transfer.
     pub replayed: bool,
 }
@@ -150,46 +79,6 @@ pub struct Filter {
     pub limit: Option<u32>,
 }
 
-/// A page of transfers, newest first; `state` is the exact one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
-    /// The transfers.
-    pub transfers: Vec<Transfer>,
-    /// The next page's `cursor`, where there may be more.
-    pub next: Option<String>,
-}
-
-/// A transfer with its history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Story {
-    /// The transfer.
-    #[serde(flatten)]
-    pub transfer: Transfer,
-    /// The last refusal or cause.
-    pub error: Option<String>,
-    /// Unclear answers so far.
-    pub retry_count: u32,
-    /// Oldest first.
-    pub history: Vec<Step>,
-}
-
-/// One step of a history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// From 0.
-    pub seq: u32,
-    /// RFC 3339.
-    pub at: String,
-    /// The state before.
-    pub from: Option<String>,
-    /// The state after.
-    pub to: String,
-    /// What happened.
-    pub event: String,
-    /// Evidence, cause or reason.
-    pub detail: Option<String>,
-}
-
 /// A transfer between two numbered accounts, as it is asked for.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -222,7 +111,7 @@ pub struct AccountTransfer {
     pub reason: Option<String>,
     /// Everything that happened to it, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Step>,
+    pub history: Vec<HistoryEntry>,
 }
 
 /// A payment of the relay, as it is asked for.

@@ -7,7 +7,7 @@ use super::screen::Screen;
 use super::{broken, client, settings};
 use crate::cli::exit::Fault;
 use crate::cli::{output, transfer};
-use client::types::{Created, Movement, NewTransfer};
+use client::types::{Created, Movement};
 use client::{Client, Error, Method};
 use serde_json::{Value, json};
 use std::fs;
@@ -96,7 +96,7 @@ impl RemoteDemo {
     }
 
     async fn send(&self, amount: &str) -> Result<Created, Fault> {
-        Ok(self.alice.create(&NewTransfer::new("FUNDING", "FUTURE", "USDT", amount)).await?)
+        Ok(self.alice.create(&client::new_transfer("FUNDING", "FUTURE", "USDT", amount)).await?)
     }
 
     /// Looks until the transfer stands there.

@@ -1,8 +1,9 @@
 //! How an account transfer is shown.
 
 use super::request::description;
-use crate::http::transfers::response::{HistoryEntry, entry, message};
+use crate::http::transfers::response::{entry, message};
 use crate::http::{App, format};
+use api::transfers::HistoryEntry;
 use kernel::ports::journal::Linked;
 use kernel::record::{Account, Party, Record};
 use serde::Serialize;

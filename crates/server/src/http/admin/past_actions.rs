@@ -2,9 +2,10 @@
 
 use super::{cursor, limit};
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use kernel::operators::PastAction;

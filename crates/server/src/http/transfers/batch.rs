@@ -1,14 +1,15 @@
 //! Many creates in one request: checked as one, then each on its own.
 
 use super::create;
-use super::request::CreateTransfer;
-use super::response::{self, Outcome, Transfer};
+use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};
 use crate::auth::Caller;
 use crate::http::App;
 use crate::http::middleware::body::{self, Large};
 use crate::http::middleware::caller::{RequireTransfersCreate, acts_for};
-use crate::http::middleware::error::{self, Problem, Refusal};
+use crate::http::middleware::error::{self, Refusal};
+use api::problem::Problem;
+use api::transfers::{CreateTransfer, Transfer};
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;

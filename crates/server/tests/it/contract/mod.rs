@@ -15,7 +15,7 @@ use server::http::admin;
 use server::http::middleware::error::status;
 use server::http::pages::openapi::description;
 use server::http::relay;
-use server::http::transfers::{batch, request, v2};
+use server::http::transfers::batch;
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
@@ -108,10 +108,10 @@ type Read = fn(Value) -> bool;
 
 /// Every form that is sent to us, read as its route reads it.
 const FORMS: &[(&str, Read)] = &[
-    ("CreateTransfer", reads::<request::CreateTransfer>),
+    ("CreateTransfer", reads::<api::transfers::CreateTransfer>),
     ("CreateAccountTransfer", reads::<account_transfers::request::CreateAccountTransfer>),
     ("CreateTransfers", reads::<batch::CreateTransfers>),
-    ("CreateV2", reads::<v2::CreateV2>),
+    ("CreateV2", reads::<api::transfers_v2::CreateV2>),
     ("CreateRelayTransfer", reads::<relay::request::CreateRelayTransfer>),
     ("CreateRelayTransfers", reads::<relay::batch::CreateRelayTransfers>),
     ("Movement", reads::<api::movements::Movement>),

@@ -2,8 +2,9 @@
 
 use super::none_offered;
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::{App, format, silent};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use engine::messaging::{GroupStatus, PipelineStatus};
