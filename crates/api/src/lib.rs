@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod audit;
 pub mod backup;
+pub mod batch;
 pub mod health;
 pub mod movements;
 pub mod problem;

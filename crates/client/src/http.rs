@@ -3,10 +3,10 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked,
-    BookedNumbered, CreateTransfer, Created, DryRun, FailedTransfer, Filter, Health, Movement,
-    NewAccountTransfer, NewRelayTransfer, NumberedMovement, Page, Problem, Proof, RelayTransfer,
-    StatusSet, TransferStory,
+    AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, BatchResults, Booked,
+    BookedNumbered, CreateTransfer, CreateTransfers, Created, DryRun, FailedTransfer, Filter,
+    Health, Movement, NewAccountTransfer, NewRelayTransfer, NumberedMovement, Page, Problem, Proof,
+    RelayTransfer, StatusSet, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -157,22 +157,18 @@ impl Client {
         well(status, &body)
     }
 
-    /// Makes up to 1000 transfers, in no order; [`BatchResult::created`] tells of each. May be
+    /// Makes up to 1000 transfers, in no order; [`created`] tells of each. May be
     /// repeated as it is.
     ///
     /// # Errors
     /// Of the whole: as [`Error::concludes`] says, nothing was opened, or send the same again. [`Error::Unfit`] where
     /// one has no `cid`.
     pub async fn create_many(&self, all: &[CreateTransfer]) -> Result<Vec<BatchResult>, Error> {
-        #[derive(Debug, Deserialize)]
-        struct Results {
-            results: Vec<BatchResult>,
-        }
         all.iter().try_for_each(keyed)?;
-        let body = serde_json::json!({ "transfers": all });
+        let body = CreateTransfers { transfers: all.to_vec() };
         let request = self.request(Method::POST, "/api/v1/internal_transfers").json(&body);
         let (status, body) = read(sent(request).await?).await?;
-        let Results { results } = well(status, &body)?;
+        let BatchResults { results } = well(status, &body)?;
         if !results.iter().map(|result| result.index).eq(0..all.len()) {
             return Err(Error::Unknown("an answer that does not tell of every item".to_owned()));
         }
@@ -376,7 +372,7 @@ pub(crate) fn well<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, E
 }
 
 /// What a create's answer says. FAILED and ROLLED_BACK come as errors that carry the transfer.
-pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
+fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
     if !matches!(status, 200 | 202 | 422) {
         return Err(refused(status, body));
     }
@@ -387,6 +383,15 @@ pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, 
     }
     let transfer = serde_json::from_slice(body).map_err(|fault| Error::Unknown(whole(&fault)))?;
     Ok(Created { transfer, code: None, replayed })
+}
+
+/// What became of one create of a batch, as a create alone would have told.
+///
+/// # Errors
+/// As [`Error::concludes`] says: nothing was opened, or send the same again.
+pub fn created(result: &BatchResult) -> Result<Created, Error> {
+    let body = serde_json::to_vec(&result.answer).map_err(|fault| Error::Unknown(whole(&fault)))?;
+    made(result.status, result.replayed, &body)
 }
 
 /// A refusal counts only where the contract says that nothing was opened, in the shape that it
@@ -413,7 +418,7 @@ pub(crate) fn refused(status: u16, body: &[u8]) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{BatchResult, Client, Error, refused};
+    use super::{BatchResult, Client, Error, created, refused};
     use crate::error::Conclusion;
     use kernel::code::Code;
 
@@ -451,7 +456,7 @@ mod tests {
 
     #[test]
     fn an_item_of_a_batch_is_read_like_a_create() {
-        let item = |text: &str| serde_json::from_str::<BatchResult>(text).unwrap().created();
+        let item = |text: &str| created(&serde_json::from_str::<BatchResult>(text).unwrap());
         let transfer = r#""transfer_id":1,"req_id":"01J","from":"SPOT","to":"FUNDING","asset":"USDT",
             "amount":"1","message":"m","cid":"k","created_at":"t","updated_at":"t""#;
         let done =

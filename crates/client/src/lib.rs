@@ -13,7 +13,7 @@ mod watch;
 
 pub use admin::TextPage;
 pub use error::{Conclusion, Error, whole};
-pub use http::Client;
+pub use http::{Client, created};
 pub use reqwest::Method;
 pub use watch::{Looked, Watch};
 

@@ -3,12 +3,13 @@
 pub use api::accounts::{AccountRow, Accounts, Balance, SetStatus, Silent, StatusSet};
 pub use api::audit::{AuditProof, SealRow, Seals};
 pub use api::backup::{BackupMade, NewBackup};
+pub use api::batch::{Answer, BatchResult, BatchResults, CreateTransfers};
 pub use api::health::{Alive, Health, ProviderHealth};
 pub use api::movements::{Booked, BookedNumbered, Movement, NumberedMovement};
 pub use api::problem::Problem;
 pub use api::proof::{Books, Break, LedgerProof, Proof, Proving, Unproven};
 pub use api::transfers::{
-    CreateTransfer, FailedTransfer, HistoryEntry, Page, Transfer, TransferStory,
+    CreateTransfer, DryRun, FailedTransfer, HistoryEntry, Page, Transfer, TransferStory,
 };
 
 use serde::{Deserialize, Serialize};
@@ -24,36 +25,6 @@ pub struct Created {
     pub code: Option<String>,
     /// The key had been used before: this is that transfer.
     pub replayed: bool,
-}
-
-/// What would become of a create.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DryRun {
-    /// `COMMITTED`, or the code that would be answered.
-    pub would: String,
-    /// The transfer that the key is bound to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub req_id: Option<String>,
-    /// With `DUPLICATE_REQUEST`: what differs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mismatched_fields: Vec<String>,
-    /// Ledgers that show no accounts: what they would say is not in `would`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unasked: Vec<String>,
-}
-
-/// What became of one create of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BatchResult {
-    /// Its place in the batch, from 0.
-    pub index: usize,
-    /// What the create alone would have been answered with.
-    pub status: u16,
-    /// The key had been used before: this is that transfer.
-    pub replayed: bool,
-    /// The transfer, or the refusal.
-    #[serde(flatten)]
-    pub answer: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Which transfers are listed; what is `None` does not matter.

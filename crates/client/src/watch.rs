@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::http::Client;
 use crate::state;
-use crate::types::{BatchResult, Created, HistoryEntry, TransferStory};
+use crate::types::{HistoryEntry, TransferStory};
 
 /// A transfer that is looked at again and again. It holds no timer: its caller says when.
 #[derive(Debug, Clone)]
@@ -46,17 +46,5 @@ impl Watch {
         self.seen = story.history.len();
         let ended = state::has_ended(&story.transfer.state);
         Ok(Looked { fresh, story, ended })
-    }
-}
-
-impl BatchResult {
-    /// What became of it, as a create alone would have told.
-    ///
-    /// # Errors
-    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
-    pub fn created(&self) -> Result<Created, Error> {
-        let body =
-            serde_json::to_vec(&self.answer).map_err(|fault| Error::Unknown(fault.to_string()))?;
-        crate::http::made(self.status, self.replayed, &body)
     }
 }

@@ -205,7 +205,7 @@ fn unsent(piece: &[(usize, CreateTransfer)], why: &str) -> Vec<LineResult> {
 fn told(((line, new), result): (&(usize, CreateTransfer), &BatchResult)) -> LineResult {
     let (line, replayed) = (*line, result.replayed);
     let cid = new.cid.clone().unwrap_or_default();
-    match result.created() {
+    match client::created(result) {
         Ok(created) => {
             let t = created.transfer;
             let req_id = Some(t.req_id);

@@ -7,6 +7,7 @@ use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
 use client::types::{CreateTransfer, Created, DryRun};
 use client::{Client, Error, state};
+use serde::Serialize;
 use std::time::Duration;
 
 /// Move money between two accounts of one user.
@@ -103,15 +104,39 @@ pub(super) async fn run(global: &Global, args: &CreateArgs) -> Result<(), Fault>
     }
 }
 
+/// A dry run as JSON: its answer, without saying that it is one.
+#[derive(Debug, Serialize)]
+struct Foreseen<'a> {
+    would: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    req_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mismatched_fields: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unasked: Option<&'a [String]>,
+}
+
+impl<'a> Foreseen<'a> {
+    fn of(run: &'a DryRun) -> Self {
+        let DryRun { dry_run: _, would, req_id, mismatched_fields, unasked } = run;
+        Self {
+            would,
+            req_id: req_id.as_deref(),
+            mismatched_fields: mismatched_fields.as_deref(),
+            unasked: unasked.as_deref(),
+        }
+    }
+}
+
 fn dry(args: &CreateArgs, run: &DryRun) -> Result<(), Fault> {
     if args.json {
-        output::print_json(run)?;
+        output::print_json(&Foreseen::of(run))?;
     } else {
-        let differs = run.mismatched_fields.join(", ");
+        let differs = run.mismatched_fields.as_deref().unwrap_or_default().join(", ");
         let mut pairs = vec![("would", run.would.as_str())];
         pairs.extend(run.req_id.as_deref().map(|id| ("bound to", id)));
         pairs.extend(Some(("differs in", differs.as_str())).filter(|_| !differs.is_empty()));
-        let unasked = run.unasked.join(", ");
+        let unasked = run.unasked.as_deref().unwrap_or_default().join(", ");
         pairs.extend(Some(("not asked", unasked.as_str())).filter(|_| !unasked.is_empty()));
         output::print(&output::pairs(&pairs))?;
     }

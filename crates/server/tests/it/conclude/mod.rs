@@ -237,8 +237,8 @@ fn a_batch_says_it_of_each_item() {
     let client = client(&fixture);
     let items = [new("5", "a"), new("5000", "poor"), new("1e2", "bad"), new("6", "a")];
     let results = outside(client.create_many(&items)).expect("results");
-    let opened = results.iter().filter(|result| result.created().is_ok()).count();
-    let nothing = results.iter().filter_map(|result| result.created().err());
+    let opened = results.iter().filter(|result| client::created(result).is_ok()).count();
+    let nothing = results.iter().filter_map(|result| client::created(result).err());
     let nothing = nothing.filter(|fault| fault.concludes() == Conclusion::NothingOpened).count();
     assert_eq!((opened, nothing, fixture.rows()), (2, 2, 2), "{results:?}");
     let whole = [new("5", "b"), new("5", "")];
@@ -246,7 +246,7 @@ fn a_batch_says_it_of_each_item() {
     assert_eq!((fault.concludes(), fixture.rows()), (Conclusion::NothingOpened, 2), "{fault:?}");
     fixture.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::HangAfter, 1);
     let results = outside(client.create_many(&[new("5", "c")])).expect("results");
-    let unknown = results[0].created().expect_err("it is unknown");
+    let unknown = client::created(&results[0]).expect_err("it is unknown");
     assert_eq!((unknown.concludes(), fixture.rows()), (Conclusion::Unknown, 3), "{unknown:?}");
     fixture.control().heal();
     until_known(&fixture, &new("5", "c"));

@@ -15,7 +15,6 @@ use server::http::admin;
 use server::http::middleware::error::status;
 use server::http::pages::openapi::description;
 use server::http::relay;
-use server::http::transfers::batch;
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
@@ -110,7 +109,7 @@ type Read = fn(Value) -> bool;
 const FORMS: &[(&str, Read)] = &[
     ("CreateTransfer", reads::<api::transfers::CreateTransfer>),
     ("CreateAccountTransfer", reads::<account_transfers::request::CreateAccountTransfer>),
-    ("CreateTransfers", reads::<batch::CreateTransfers>),
+    ("CreateTransfers", reads::<api::batch::CreateTransfers>),
     ("CreateV2", reads::<api::transfers_v2::CreateV2>),
     ("CreateRelayTransfer", reads::<relay::request::CreateRelayTransfer>),
     ("CreateRelayTransfers", reads::<relay::batch::CreateRelayTransfers>),
