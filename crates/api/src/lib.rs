@@ -2,6 +2,7 @@
 //! made of the same types. Fields that a newer server adds are passed over by an older client; a field that an older server
 //! does not send has a default.
 
+pub mod account_transfers;
 pub mod accounts;
 pub mod audit;
 pub mod backup;

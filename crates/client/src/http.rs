@@ -4,9 +4,9 @@ use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
     AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, BatchResults, Booked,
-    BookedNumbered, CreateTransfer, CreateTransfers, Created, DryRun, FailedTransfer, Filter,
-    Health, Movement, NewAccountTransfer, NewRelayTransfer, NumberedMovement, Page, Problem, Proof,
-    RelayTransfer, StatusSet, TransferStory,
+    BookedNumbered, CreateAccountTransfer, CreateTransfer, CreateTransfers, Created, DryRun,
+    FailedTransfer, Filter, Health, Movement, NewRelayTransfer, NumberedMovement,
+    OpenedAccountTransfer, Page, Problem, Proof, RelayTransfer, StatusSet, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -108,9 +108,9 @@ impl Client {
     /// As [`Error::concludes`] says: nothing was opened, or send the same again.
     pub async fn create_account_transfer(
         &self,
-        new: &NewAccountTransfer,
+        new: &CreateAccountTransfer,
         key: &str,
-    ) -> Result<AccountTransfer, Error> {
+    ) -> Result<OpenedAccountTransfer, Error> {
         let request = self.request(Method::POST, "/api/transfers").json(new);
         let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
         well(status, &body)

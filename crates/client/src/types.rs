@@ -1,5 +1,6 @@
 //! What is sent and what comes back. Fields that a newer server adds are passed over.
 
+pub use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
 pub use api::accounts::{AccountRow, Accounts, Balance, SetStatus, Silent, StatusSet};
 pub use api::audit::{AuditProof, SealRow, Seals};
 pub use api::backup::{BackupMade, NewBackup};
@@ -48,41 +49,6 @@ pub struct Filter {
     /// At most so many, up to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-}
-
-/// A transfer between two numbered accounts, as it is asked for.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NewAccountTransfer {
-    /// The number of the account that pays.
-    pub from_account_number: String,
-    /// The number of the account that receives.
-    pub to_account_number: String,
-    /// A plain decimal in the currency's unit.
-    pub amount: String,
-    /// The symbol of the asset that both accounts hold.
-    pub currency: String,
-    /// Your own words, up to 128 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-}
-
-/// A transfer between two numbered accounts. The answer to a create has the first fields alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AccountTransfer {
-    /// Its id, as UUID text.
-    pub transfer_id: String,
-    /// `PENDING`, `VALIDATING`, `VALIDATED`, `EXECUTING`, `COMPLETED` or `FAILED`.
-    pub status: String,
-    /// When it was opened, RFC 3339.
-    pub created_at: String,
-    /// The code that a FAILED one was refused with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Everything that happened to it, the oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<HistoryEntry>,
 }
 
 /// A payment of the relay, as it is asked for.

@@ -6,7 +6,7 @@ use super::{broken, client};
 use crate::cli::exit::Fault;
 use crate::cli::transfer;
 use crate::config::Config;
-use client::types::{AccountTransfer, NewAccountTransfer, NumberedMovement};
+use client::types::{AccountTransfer, CreateAccountTransfer, NumberedMovement};
 use client::{Client, Method};
 use serde_json::json;
 use std::time::Duration;
@@ -54,9 +54,9 @@ pub(super) async fn play(
     screen.held("1000 USD more than there are: FAILED, INSUFFICIENT_BALANCE, nothing moved")
 }
 
-fn new(amount: &str) -> NewAccountTransfer {
+fn new(amount: &str) -> CreateAccountTransfer {
     let [(from, _), (to, _)] = ACCOUNTS;
-    NewAccountTransfer {
+    CreateAccountTransfer {
         from_account_number: from.to_owned(),
         to_account_number: to.to_owned(),
         amount: amount.to_owned(),
@@ -68,7 +68,7 @@ fn new(amount: &str) -> NewAccountTransfer {
 /// Makes a transfer and waits for its end.
 async fn ended(
     alice: &Client,
-    new: &NewAccountTransfer,
+    new: &CreateAccountTransfer,
     key: &str,
 ) -> Result<AccountTransfer, Fault> {
     let opened = alice.create_account_transfer(new, key).await?;

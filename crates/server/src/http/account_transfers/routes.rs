@@ -1,7 +1,7 @@
 //! Account transfers: create and get.
 
-use super::request::{AccountTransferRequest, CreateAccountTransfer, flow};
-use super::response::{self, AccountTransfer, OpenedAccountTransfer};
+use super::request::{AccountTransferRequest, fits, flow};
+use super::response;
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::body::{self, Body};
 use crate::http::middleware::caller::{RequireTransfersCreate, RequireTransfersRead, own};
@@ -11,6 +11,7 @@ use crate::http::pages::openapi::descriptions;
 use crate::http::transfers::{create, routes};
 use crate::http::{App, silent};
 use crate::telemetry;
+use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
 use api::problem::Problem;
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -50,7 +51,7 @@ pub(crate) async fn create(
     body: Body,
 ) -> Result<Response, Refusal> {
     let form: CreateAccountTransfer = body.read()?;
-    form.fits()?;
+    fits(&form)?;
     body::no_parameters(query.as_deref())?;
     let key = body::key(&headers, None)?;
     let user = owner(&app, &caller, &form.from_account_number).await?;

@@ -10,7 +10,6 @@ use kernel::code::Code;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use server::auth::Scope;
-use server::http::account_transfers;
 use server::http::admin;
 use server::http::middleware::error::status;
 use server::http::pages::openapi::description;
@@ -108,7 +107,7 @@ type Read = fn(Value) -> bool;
 /// Every form that is sent to us, read as its route reads it.
 const FORMS: &[(&str, Read)] = &[
     ("CreateTransfer", reads::<api::transfers::CreateTransfer>),
-    ("CreateAccountTransfer", reads::<account_transfers::request::CreateAccountTransfer>),
+    ("CreateAccountTransfer", reads::<api::account_transfers::CreateAccountTransfer>),
     ("CreateTransfers", reads::<api::batch::CreateTransfers>),
     ("CreateV2", reads::<api::transfers_v2::CreateV2>),
     ("CreateRelayTransfer", reads::<relay::request::CreateRelayTransfer>),
