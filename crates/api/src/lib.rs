@@ -11,6 +11,7 @@ pub mod health;
 pub mod movements;
 pub mod problem;
 pub mod proof;
+pub mod relay;
 pub mod transfers;
 pub mod transfers_v2;
 mod words;

@@ -4,9 +4,10 @@ use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
     AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, BatchResults, Booked,
-    BookedNumbered, CreateAccountTransfer, CreateTransfer, CreateTransfers, Created, DryRun,
-    FailedTransfer, Filter, Health, Movement, NewRelayTransfer, NumberedMovement,
-    OpenedAccountTransfer, Page, Problem, Proof, RelayTransfer, StatusSet, TransferStory,
+    BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer, CreateTransfers,
+    Created, DryRun, FailedTransfer, Filter, Health, Movement, NumberedMovement,
+    OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, StatusSet,
+    TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -131,9 +132,9 @@ impl Client {
     /// As [`Error::concludes`] says: nothing was opened, or send the same again.
     pub async fn create_relay_transfer(
         &self,
-        new: &NewRelayTransfer,
+        new: &CreateRelayTransfer,
         key: &str,
-    ) -> Result<RelayTransfer, Error> {
+    ) -> Result<OpenedRelayTransfer, Error> {
         let request = self.request(Method::POST, "/transfer").json(new);
         let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
         well(status, &body)

@@ -9,11 +9,12 @@ pub use api::health::{Alive, Health, ProviderHealth};
 pub use api::movements::{Booked, BookedNumbered, Movement, NumberedMovement};
 pub use api::problem::Problem;
 pub use api::proof::{Books, Break, LedgerProof, Proof, Proving, Unproven};
+pub use api::relay::{CreateRelayTransfer, OpenedRelayTransfer, RelayEvent, RelayTransfer};
 pub use api::transfers::{
     CreateTransfer, DryRun, FailedTransfer, HistoryEntry, Page, Transfer, TransferStory,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What became of a create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,34 +50,4 @@ pub struct Filter {
     /// At most so many, up to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-}
-
-/// A payment of the relay, as it is asked for.
-#[derive(Debug, Clone, Serialize)]
-pub struct NewRelayTransfer {
-    /// The account on NEAR that is paid.
-    pub receiver_id: String,
-    /// In the token's base units, digits alone.
-    pub amount: String,
-}
-
-/// A payment of the relay. The answer to a create has the first fields alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RelayTransfer {
-    /// The key that it was asked for under.
-    pub transfer_id: String,
-    /// `RECEIVED` and on to `COMPLETED` or `FAILED`.
-    pub status: String,
-    /// The account on NEAR that is paid.
-    pub receiver_id: String,
-    /// In the token's base units.
-    pub amount: String,
-    /// When it was opened, RFC 3339.
-    pub created_at: String,
-    /// The transaction that carries it, or carried it last, in base58.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tx_hash: Option<String>,
-    /// Why it FAILED; before an end the last error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_message: Option<String>,
 }

@@ -13,7 +13,6 @@ use server::auth::Scope;
 use server::http::admin;
 use server::http::middleware::error::status;
 use server::http::pages::openapi::description;
-use server::http::relay;
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
@@ -110,8 +109,8 @@ const FORMS: &[(&str, Read)] = &[
     ("CreateAccountTransfer", reads::<api::account_transfers::CreateAccountTransfer>),
     ("CreateTransfers", reads::<api::batch::CreateTransfers>),
     ("CreateV2", reads::<api::transfers_v2::CreateV2>),
-    ("CreateRelayTransfer", reads::<relay::request::CreateRelayTransfer>),
-    ("CreateRelayTransfers", reads::<relay::batch::CreateRelayTransfers>),
+    ("CreateRelayTransfer", reads::<api::relay::CreateRelayTransfer>),
+    ("CreateRelayTransfers", reads::<api::relay::CreateRelayTransfers>),
     ("Movement", reads::<api::movements::Movement>),
     ("NumberedMovement", reads::<api::movements::NumberedMovement>),
     ("OpenNumberedAccount", reads::<admin::numbered_accounts::OpenNumberedAccount>),
