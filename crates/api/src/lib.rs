@@ -4,9 +4,11 @@
 
 pub mod account_transfers;
 pub mod accounts;
+pub mod admin;
 pub mod audit;
 pub mod backup;
 pub mod batch;
+mod given;
 pub mod health;
 pub mod movements;
 pub mod problem;

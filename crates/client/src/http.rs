@@ -5,9 +5,9 @@ use crate::tls;
 use crate::types::{
     AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, BatchResults, Booked,
     BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer, CreateTransfers,
-    Created, DryRun, FailedTransfer, Filter, Health, Movement, NumberedMovement,
-    OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, StatusSet,
-    TransferStory,
+    Created, DryRun, FailedTransfer, Filter, Health, Movement, NewBackup, NumberedMovement,
+    OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus,
+    StatusSet, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -277,7 +277,7 @@ impl Client {
         reason: &str,
     ) -> Result<StatusSet, Error> {
         let path = format!("/api/v1/ops/accounts/{user}/{account}/status");
-        let body = serde_json::json!({ "status": status, "reason": reason });
+        let body = SetStatus { status: status.to_owned(), reason: reason.to_owned() };
         let (status, body) =
             read(sent(self.request(Method::POST, &path).json(&body)).await?).await?;
         well(status, &body)
@@ -321,7 +321,7 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn backup(&self, name: &str) -> Result<BackupMade, Error> {
-        let body = serde_json::json!({ "dir": name });
+        let body = NewBackup { dir: name.to_owned() };
         let request = self.request(Method::POST, "/api/v1/ops/backup").timeout(LONG).json(&body);
         let (status, body) = read(sent(request).await?).await?;
         well(status, &body)

@@ -6,9 +6,9 @@ use super::{broken, client};
 use crate::cli::exit::Fault;
 use crate::cli::transfer;
 use crate::config::Config;
+use api::admin::numbered_accounts::OpenNumberedAccount;
 use client::types::{AccountTransfer, CreateAccountTransfer, NumberedMovement};
 use client::{Client, Method};
-use serde_json::json;
 use std::time::Duration;
 
 const CURRENCY: &str = "USD";
@@ -25,8 +25,12 @@ pub(super) async fn play(
     operator: &Client,
 ) -> Result<(), Fault> {
     for (number, owner) in ACCOUNTS {
-        let account =
-            json!({"number": number, "owner": owner, "currency": CURRENCY, "reason": "demo"});
+        let account = OpenNumberedAccount {
+            number: number.to_owned(),
+            owner,
+            currency: CURRENCY.to_owned(),
+            reason: "demo".to_owned(),
+        };
         let path = "/ops/accounts/pipeline";
         operator.run(Method::POST, path, Some(&account), &format!("demo-{number}")).await?;
     }

@@ -5,13 +5,14 @@ use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::{ActionRow, Actions};
 use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use kernel::operators::PastAction;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Which actions are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -25,47 +26,6 @@ pub(in crate::http) struct ActionsQuery {
     /// From 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// A page of actions, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Actions {
-    /// The rows.
-    pub actions: Vec<ActionRow>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// Something that a person did.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ActionRow {
-    /// Its number.
-    #[schema(example = 41)]
-    pub id: u64,
-    /// When, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-    /// Who.
-    #[schema(example = "portage|ops-7")]
-    pub by: String,
-    /// What: `RETRY`, `HALT`, `RESOLVE`, …
-    #[schema(example = "HALT")]
-    pub kind: String,
-    /// To what.
-    #[schema(example = "service")]
-    pub subject: String,
-    /// What exactly.
-    #[schema(example = json!({}))]
-    pub value: serde_json::Value,
-    /// Why.
-    #[schema(example = "the ledger's numbers do not add up")]
-    pub reason: String,
-    /// What it came to.
-    #[schema(example = json!({"outcome": "halted"}))]
-    pub result: serde_json::Value,
-    /// The key under which it is done once.
-    #[schema(example = "halt-1")]
-    pub key: String,
 }
 
 /// Operators' actions, newest first.
