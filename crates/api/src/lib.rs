@@ -4,9 +4,18 @@
 
 #![warn(missing_docs)]
 
+pub mod account_transfers;
 pub mod accounts;
+pub mod admin;
 pub mod audit;
 pub mod backup;
+pub mod batch;
+mod given;
 pub mod health;
 pub mod movements;
+pub mod problem;
 pub mod proof;
+pub mod relay;
+pub mod transfers;
+pub mod transfers_v2;
+mod words;

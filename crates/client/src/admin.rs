@@ -58,7 +58,7 @@ impl Client {
         &self,
         method: Method,
         path: &str,
-        body: Option<&Value>,
+        body: Option<&(impl Serialize + ?Sized)>,
         key: &str,
     ) -> Result<AdminResult, Error> {
         let mut request = self.request(method, &format!("/api/v1{path}"));

@@ -25,7 +25,7 @@ pub enum Error {
     /// Nothing was sent: the server cannot be reached.
     #[error("not reachable: {0}")]
     Unreachable(String),
-    /// The client cannot be made of this address or this token.
+    /// The client cannot be made of this address or this token; or a create has no key.
     #[error("{0}")]
     Unfit(String),
 }

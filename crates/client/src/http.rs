@@ -3,10 +3,11 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked,
-    BookedNumbered, Created, DryRun, Filter, Health, Movement, NewAccountTransfer,
-    NewRelayTransfer, NewTransfer, NumberedMovement, Page, Proof, RelayTransfer, StatusSet, Story,
-    Transfer,
+    AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, BatchResults, Booked,
+    BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer, CreateTransfers,
+    Created, DryRun, FailedTransfer, Filter, Health, Movement, NewBackup, NumberedMovement,
+    OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus,
+    StatusSet, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -28,20 +29,12 @@ pub struct Client {
     token: HeaderValue,
 }
 
-/// The shape of every error.
+/// An error, with the id of the transfer where one was opened.
 #[derive(Debug, Deserialize)]
-struct Problem {
-    error: String,
-    code: String,
-    #[serde(default)]
-    request_id: Option<String>,
-    /// Where a transfer was opened.
-    #[serde(default)]
+struct RefusedRequest {
+    #[serde(flatten)]
+    problem: Problem,
     req_id: Option<String>,
-    #[serde(default)]
-    outcome: Option<String>,
-    #[serde(default)]
-    mismatched_fields: Vec<String>,
 }
 
 impl Client {
@@ -99,8 +92,9 @@ impl Client {
     /// ended FAILED or ROLLED_BACK is an answer too: its `code` says why.
     ///
     /// # Errors
-    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
-    pub async fn create(&self, new: &NewTransfer) -> Result<Created, Error> {
+    /// As [`Error::concludes`] says: nothing was opened, or send the same again. [`Error::Unfit`] without a `cid`.
+    pub async fn create(&self, new: &CreateTransfer) -> Result<Created, Error> {
+        keyed(new)?;
         let request = self.request(Method::POST, "/api/v1/internal_transfer").json(new);
         let response = sent(request).await?;
         let replayed = response.headers().contains_key("idempotency-replayed");
@@ -115,9 +109,9 @@ impl Client {
     /// As [`Error::concludes`] says: nothing was opened, or send the same again.
     pub async fn create_account_transfer(
         &self,
-        new: &NewAccountTransfer,
+        new: &CreateAccountTransfer,
         key: &str,
-    ) -> Result<AccountTransfer, Error> {
+    ) -> Result<OpenedAccountTransfer, Error> {
         let request = self.request(Method::POST, "/api/transfers").json(new);
         let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
         well(status, &body)
@@ -138,9 +132,9 @@ impl Client {
     /// As [`Error::concludes`] says: nothing was opened, or send the same again.
     pub async fn create_relay_transfer(
         &self,
-        new: &NewRelayTransfer,
+        new: &CreateRelayTransfer,
         key: &str,
-    ) -> Result<RelayTransfer, Error> {
+    ) -> Result<OpenedRelayTransfer, Error> {
         let request = self.request(Method::POST, "/transfer").json(new);
         let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
         well(status, &body)
@@ -158,26 +152,24 @@ impl Client {
     ///
     /// # Errors
     /// [`Error`].
-    pub async fn dry_run(&self, new: &NewTransfer) -> Result<DryRun, Error> {
+    pub async fn dry_run(&self, new: &CreateTransfer) -> Result<DryRun, Error> {
         let path = "/api/v1/internal_transfer?dry_run=true";
         let (status, body) = read(sent(self.request(Method::POST, path).json(new)).await?).await?;
         well(status, &body)
     }
 
-    /// Makes up to 1000 transfers, in no order; [`BatchResult::created`] tells of each. May be
+    /// Makes up to 1000 transfers, in no order; [`created`] tells of each. May be
     /// repeated as it is.
     ///
     /// # Errors
-    /// Of the whole: as [`Error::concludes`] says, nothing was opened, or send the same again.
-    pub async fn create_many(&self, all: &[NewTransfer]) -> Result<Vec<BatchResult>, Error> {
-        #[derive(Debug, Deserialize)]
-        struct Results {
-            results: Vec<BatchResult>,
-        }
-        let body = serde_json::json!({ "transfers": all });
+    /// Of the whole: as [`Error::concludes`] says, nothing was opened, or send the same again. [`Error::Unfit`] where
+    /// one has no `cid`.
+    pub async fn create_many(&self, all: &[CreateTransfer]) -> Result<Vec<BatchResult>, Error> {
+        all.iter().try_for_each(keyed)?;
+        let body = CreateTransfers { transfers: all.to_vec() };
         let request = self.request(Method::POST, "/api/v1/internal_transfers").json(&body);
         let (status, body) = read(sent(request).await?).await?;
-        let Results { results } = well(status, &body)?;
+        let BatchResults { results } = well(status, &body)?;
         if !results.iter().map(|result| result.index).eq(0..all.len()) {
             return Err(Error::Unknown("an answer that does not tell of every item".to_owned()));
         }
@@ -198,7 +190,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Refused`] with 404 where there is none that the token may see.
-    pub async fn transfer(&self, req_id: &str) -> Result<Story, Error> {
+    pub async fn transfer(&self, req_id: &str) -> Result<TransferStory, Error> {
         self.get_json(&format!("/api/v1/internal_transfer/{req_id}")).await
     }
 
@@ -285,7 +277,7 @@ impl Client {
         reason: &str,
     ) -> Result<StatusSet, Error> {
         let path = format!("/api/v1/ops/accounts/{user}/{account}/status");
-        let body = serde_json::json!({ "status": status, "reason": reason });
+        let body = SetStatus { status: status.to_owned(), reason: reason.to_owned() };
         let (status, body) =
             read(sent(self.request(Method::POST, &path).json(&body)).await?).await?;
         well(status, &body)
@@ -329,7 +321,7 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn backup(&self, name: &str) -> Result<BackupMade, Error> {
-        let body = serde_json::json!({ "dir": name });
+        let body = NewBackup { dir: name.to_owned() };
         let request = self.request(Method::POST, "/api/v1/ops/backup").timeout(LONG).json(&body);
         let (status, body) = read(sent(request).await?).await?;
         well(status, &body)
@@ -348,6 +340,12 @@ impl Client {
         let (status, body) = read(sent(self.request(Method::GET, path)).await?).await?;
         well(status, &body)
     }
+}
+
+/// A create without a key could be made twice, when it is sent again after an unknown outcome.
+fn keyed(new: &CreateTransfer) -> Result<(), Error> {
+    let unfit = || Error::Unfit("a create without a `cid` is not sent".to_owned());
+    new.cid.as_ref().map(|_| ()).ok_or_else(unfit)
 }
 
 /// Only a connection that was never made proves that nothing was sent.
@@ -375,42 +373,53 @@ pub(crate) fn well<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, E
 }
 
 /// What a create's answer says. FAILED and ROLLED_BACK come as errors that carry the transfer.
-pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
+fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
     if !matches!(status, 200 | 202 | 422) {
         return Err(refused(status, body));
     }
-    match serde_json::from_slice::<Transfer>(body) {
-        Ok(transfer) => Ok(Created { transfer, replayed }),
-        Err(_) if status == 422 => Err(refused(status, body)),
-        Err(fault) => Err(Error::Unknown(whole(&fault))),
+    if status == 422 {
+        let failed = serde_json::from_slice::<FailedTransfer>(body);
+        let FailedTransfer { problem, transfer } = failed.map_err(|_| refused(status, body))?;
+        return Ok(Created { transfer, code: Some(problem.code), replayed });
     }
+    let transfer = serde_json::from_slice(body).map_err(|fault| Error::Unknown(whole(&fault)))?;
+    Ok(Created { transfer, code: None, replayed })
+}
+
+/// What became of one create of a batch, as a create alone would have told.
+///
+/// # Errors
+/// As [`Error::concludes`] says: nothing was opened, or send the same again.
+pub fn created(result: &BatchResult) -> Result<Created, Error> {
+    let body = serde_json::to_vec(&result.answer).map_err(|fault| Error::Unknown(whole(&fault)))?;
+    made(result.status, result.replayed, &body)
 }
 
 /// A refusal counts only where the contract says that nothing was opened, in the shape that it
 /// gives: 4xx without a transfer's id, HALTED, OVERLOADED. A proxy's page says nothing.
 pub(crate) fn refused(status: u16, body: &[u8]) -> Error {
-    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+    let Ok(RefusedRequest { problem, req_id }) = serde_json::from_slice(body) else {
         return Error::Unknown(format!("status {status} without a known body"));
     };
     let shut = status == 503 && matches!(problem.code.as_str(), "HALTED" | "OVERLOADED");
     let sure = shut || (400..500).contains(&status);
-    let opened = problem.req_id.is_some() || problem.outcome.is_some();
+    let opened = req_id.is_some() || problem.outcome.is_some();
     if !sure || opened || problem.code == "SYSTEM_ERROR" {
-        let (sentence, request) = (problem.error, problem.request_id.unwrap_or_default());
+        let Problem { error: sentence, request_id: request, .. } = problem;
         return Error::Unknown(format!("{sentence} (request {request})"));
     }
     Error::Refused {
         status,
         code: problem.code,
         sentence: problem.error,
-        request_id: problem.request_id.unwrap_or_default(),
-        mismatched: problem.mismatched_fields,
+        request_id: problem.request_id,
+        mismatched: problem.mismatched_fields.unwrap_or_default(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BatchResult, Client, Error, refused};
+    use super::{BatchResult, Client, Error, created, refused};
     use crate::error::Conclusion;
     use kernel::code::Code;
 
@@ -448,7 +457,7 @@ mod tests {
 
     #[test]
     fn an_item_of_a_batch_is_read_like_a_create() {
-        let item = |text: &str| serde_json::from_str::<BatchResult>(text).unwrap().created();
+        let item = |text: &str| created(&serde_json::from_str::<BatchResult>(text).unwrap());
         let transfer = r#""transfer_id":1,"req_id":"01J","from":"SPOT","to":"FUNDING","asset":"USDT",
             "amount":"1","message":"m","cid":"k","created_at":"t","updated_at":"t""#;
         let done =
@@ -459,7 +468,7 @@ mod tests {
             r#"{{"index":0,"status":422,"replayed":false,"state":"FAILED","error":"m",
                 "code":"INSUFFICIENT_BALANCE",{transfer}}}"#
         );
-        let failed = item(&failed).unwrap().transfer;
+        let failed = item(&failed).unwrap();
         assert_eq!(failed.code.as_deref(), Some("INSUFFICIENT_BALANCE"));
         let refused =
             r#"{"index":0,"status":400,"replayed":false,"error":"m","code":"INVALID_ASSET"}"#;

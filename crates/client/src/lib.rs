@@ -15,11 +15,12 @@ mod watch;
 
 pub use admin::TextPage;
 pub use error::{Conclusion, Error, whole};
-pub use http::Client;
+pub use http::{Client, created};
 pub use reqwest::Method;
 pub use watch::{Looked, Watch};
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use types::CreateTransfer;
 
 /// A fresh key for a create: 26 characters in the form of a ULID, of 128 random bits.
 pub fn fresh_cid() -> String {
@@ -30,6 +31,20 @@ pub fn fresh_cid() -> String {
         u128::from(hasher.finish())
     };
     kernel::ids::Id((draw(1) << 64) | draw(2)).to_string()
+}
+
+/// A transfer under a fresh key, for the token's own user.
+pub fn new_transfer(from: &str, to: &str, asset: &str, amount: &str) -> CreateTransfer {
+    CreateTransfer {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        asset: asset.to_owned(),
+        amount: amount.to_owned(),
+        cid: Some(fresh_cid()),
+        user_id: None,
+        reference: None,
+        metadata: None,
+    }
 }
 
 #[cfg(test)]

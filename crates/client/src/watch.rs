@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::http::Client;
 use crate::state;
-use crate::types::{BatchResult, Created, Step, Story};
+use crate::types::{HistoryEntry, TransferStory};
 
 /// A transfer that is looked at again and again. It holds no timer: its caller says when.
 #[derive(Debug, Clone)]
@@ -17,9 +17,9 @@ pub struct Watch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looked {
     /// Steps since the look before, oldest first.
-    pub fresh: Vec<Step>,
+    pub fresh: Vec<HistoryEntry>,
     /// The transfer as it stands.
-    pub story: Story,
+    pub story: TransferStory,
     /// It ended: nothing will ever change.
     pub ended: bool,
 }
@@ -42,21 +42,9 @@ impl Watch {
     /// next look goes on where this one failed.
     pub async fn look(&mut self) -> Result<Looked, Error> {
         let story = self.client.transfer(&self.req_id).await?;
-        let fresh: Vec<Step> = story.history.iter().skip(self.seen).cloned().collect();
+        let fresh: Vec<HistoryEntry> = story.history.iter().skip(self.seen).cloned().collect();
         self.seen = story.history.len();
         let ended = state::has_ended(&story.transfer.state);
         Ok(Looked { fresh, story, ended })
-    }
-}
-
-impl BatchResult {
-    /// What became of it, as a create alone would have told.
-    ///
-    /// # Errors
-    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
-    pub fn created(&self) -> Result<Created, Error> {
-        let body =
-            serde_json::to_vec(&self.answer).map_err(|fault| Error::Unknown(fault.to_string()))?;
-        crate::http::made(self.status, self.replayed, &body)
     }
 }

@@ -32,7 +32,7 @@ const TABLE: [Row; 21] = [
     Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["flows", "sim", "tempfile", "testbed", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "links",   normal: Only(&["kernel", "flows", "argon2", "base64", "borsh", "bs58", "chacha20poly1305", "ed25519-dalek", "futures-util", "getrandom", "rdkafka", "reqwest", "rusqlite", "rustls", "rustls-platform-verifier", "serde", "serde_json", "sha2", "tokio", "tracing", "uuid", "zeroize"]), dev: Only(&["devnet", "sim", "tempfile", "testbed", "tokio"]) },
-    Row { name: "api",     normal: Only(&["serde", "utoipa"]),                                                   dev: Only(&[]) },
+    Row { name: "api",     normal: Only(&["serde", "serde_json", "utoipa"]),                                     dev: Only(&[]) },
     Row { name: "client",  normal: Only(&["api", "kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
     Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },

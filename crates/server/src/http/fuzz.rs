@@ -1,8 +1,8 @@
 //! Drawn bodies: a form that is taken says no more and nothing else than what was sent.
 
 use super::middleware::body::Body;
-use super::transfers::request::CreateTransfer;
 use crate::json;
+use api::transfers::CreateTransfer;
 use axum::body::Bytes;
 use serde_json::Value;
 use sim::fuzz::{Target, kind};

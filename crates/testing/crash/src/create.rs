@@ -4,9 +4,8 @@ use crate::Outcome;
 use crate::book::Wish;
 use crate::history::Kind;
 use crate::store::body;
-use client::types::{Movement, NewTransfer};
+use client::types::{CreateTransfer, Movement};
 use client::{Client, Error};
-use std::collections::BTreeMap;
 
 /// What a create was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,15 +41,15 @@ pub(crate) async fn put(client: &Client, key: &str, wish: &Wish) -> Outcome<Crea
 
 async fn transfer(client: &Client, key: &str, wish: &Wish) -> Outcome<CreateResult> {
     let (from, to) = if wish.in_to_spot { ("FUNDING", "SPOT") } else { ("SPOT", "FUNDING") };
-    let new = NewTransfer {
+    let new = CreateTransfer {
         from: from.to_owned(),
         to: to.to_owned(),
         asset: wish.asset.to_owned(),
         amount: wish.amount(),
-        cid: key.to_owned(),
+        cid: Some(key.to_owned()),
         user_id: Some(wish.user),
         reference: None,
-        metadata: BTreeMap::new(),
+        metadata: None,
     };
     match client.create(&new).await {
         Ok(made) => {

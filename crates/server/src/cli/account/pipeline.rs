@@ -4,10 +4,11 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::ops::{ActionArgs, OpsTarget, escaped, fields, post, rows};
 use crate::cli::{Global, output, wait};
+use api::admin::numbered_accounts::{OpenNumberedAccount, SetNumberedStatus};
 use client::Error;
 use client::types::{BookedNumbered, NumberedMovement};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Below it every account of the pipeline has its route.
 const PATH: &str = "/ops/accounts/pipeline";
@@ -152,13 +153,19 @@ async fn show(global: &Global, args: &ShowPipelineArgs) -> Result<(), Fault> {
 }
 
 async fn open(global: &Global, args: &OpenArgs) -> Result<(), Fault> {
-    let body = json!({ "number": args.number, "owner": args.owner, "currency": args.currency });
-    post(global, &args.action, PATH, body).await
+    let account = OpenNumberedAccount {
+        number: args.number.clone(),
+        owner: args.owner,
+        currency: args.currency.clone(),
+        reason: args.action.reason().to_owned(),
+    };
+    post(global, &args.action, PATH, &account).await
 }
 
 async fn set_status(global: &Global, args: &StatusArgs, status: &str) -> Result<(), Fault> {
     let path = format!("{PATH}/{}/status", escaped(&args.number));
-    post(global, &args.action, &path, json!({ "status": status })).await
+    let (status, reason) = (status.to_owned(), args.action.reason().to_owned());
+    post(global, &args.action, &path, &SetNumberedStatus { status, reason }).await
 }
 
 async fn deposit(global: &Global, args: &MovementArgs) -> Result<(), Fault> {

@@ -6,9 +6,9 @@ use super::{broken, client};
 use crate::cli::exit::Fault;
 use crate::cli::transfer;
 use crate::config::Config;
-use client::types::{AccountTransfer, NewAccountTransfer, NumberedMovement};
+use api::admin::numbered_accounts::OpenNumberedAccount;
+use client::types::{AccountTransfer, CreateAccountTransfer, NumberedMovement};
 use client::{Client, Method};
-use serde_json::json;
 use std::time::Duration;
 
 const CURRENCY: &str = "USD";
@@ -25,8 +25,12 @@ pub(super) async fn play(
     operator: &Client,
 ) -> Result<(), Fault> {
     for (number, owner) in ACCOUNTS {
-        let account =
-            json!({"number": number, "owner": owner, "currency": CURRENCY, "reason": "demo"});
+        let account = OpenNumberedAccount {
+            number: number.to_owned(),
+            owner,
+            currency: CURRENCY.to_owned(),
+            reason: "demo".to_owned(),
+        };
         let path = "/ops/accounts/pipeline";
         operator.run(Method::POST, path, Some(&account), &format!("demo-{number}")).await?;
     }
@@ -54,9 +58,9 @@ pub(super) async fn play(
     screen.held("1000 USD more than there are: FAILED, INSUFFICIENT_BALANCE, nothing moved")
 }
 
-fn new(amount: &str) -> NewAccountTransfer {
+fn new(amount: &str) -> CreateAccountTransfer {
     let [(from, _), (to, _)] = ACCOUNTS;
-    NewAccountTransfer {
+    CreateAccountTransfer {
         from_account_number: from.to_owned(),
         to_account_number: to.to_owned(),
         amount: amount.to_owned(),
@@ -68,7 +72,7 @@ fn new(amount: &str) -> NewAccountTransfer {
 /// Makes a transfer and waits for its end.
 async fn ended(
     alice: &Client,
-    new: &NewAccountTransfer,
+    new: &CreateAccountTransfer,
     key: &str,
 ) -> Result<AccountTransfer, Fault> {
     let opened = alice.create_account_transfer(new, key).await?;

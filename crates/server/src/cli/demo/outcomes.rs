@@ -6,7 +6,7 @@ use crate::cli::exit::Fault;
 use crate::cli::transfer;
 use crate::config::Config;
 use client::Client;
-use client::types::{Created, Movement, NewTransfer};
+use client::types::{CreateTransfer, Created, Movement};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -43,13 +43,12 @@ pub(super) async fn fund(screen: &mut Screen, operator: &Client) -> Result<(), F
     ))
 }
 
-fn transfer_of(from: &str, to: &str, amount: &str) -> NewTransfer {
-    NewTransfer::new(from, to, "USDT", amount)
+fn transfer_of(from: &str, to: &str, amount: &str) -> CreateTransfer {
+    client::new_transfer(from, to, "USDT", amount)
 }
 
 fn expect(created: &Created, state: &str, code: Option<&str>) -> Result<(), Fault> {
-    let transfer = &created.transfer;
-    if transfer.state == state && transfer.code.as_deref() == code {
+    if created.transfer.state == state && created.code.as_deref() == code {
         return Ok(());
     }
     Err(broken(format!("expected {state} {code:?}, got {created:?}")))

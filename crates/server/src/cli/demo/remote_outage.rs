@@ -7,9 +7,13 @@ use super::screen::Screen;
 use super::{broken, client, settings};
 use crate::cli::exit::Fault;
 use crate::cli::{output, transfer};
-use client::types::{Created, Movement, NewTransfer};
+use api::admin::actions::{Done, ReasonBody};
+use api::admin::cases::{Case, Cases};
+use api::admin::transfer_actions::Resolve;
+use client::types::{Created, Movement};
 use client::{Client, Error, Method};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -96,7 +100,7 @@ impl RemoteDemo {
     }
 
     async fn send(&self, amount: &str) -> Result<Created, Fault> {
-        Ok(self.alice.create(&NewTransfer::new("FUNDING", "FUTURE", "USDT", amount)).await?)
+        Ok(self.alice.create(&client::new_transfer("FUNDING", "FUTURE", "USDT", amount)).await?)
     }
 
     /// Looks until the transfer stands there.
@@ -171,23 +175,23 @@ impl RemoteDemo {
     }
 
     /// The cases about a transfer, as the server lists them.
-    async fn cases(&self, id: &str, status: &str) -> Result<Vec<Value>, Fault> {
+    async fn cases(&self, id: &str, status: &str) -> Result<Vec<Case>, Fault> {
         let path = format!("/cases?status={status}&subject=transfer/{id}");
-        let mut found = self.operator.get(&path).await?;
-        let cases = found.get_mut("cases").and_then(Value::as_array_mut);
-        Ok(cases.map(std::mem::take).unwrap_or_default())
+        let found = self.operator.get(&path).await?;
+        let read = serde_json::from_value(found).map_err(|fault| broken(fault.to_string()));
+        read.map(|Cases { cases, .. }| cases)
     }
 
     /// Waits for the alert; says it as `portage ops cases` does.
     async fn alert(&self, id: &str) -> Result<String, Fault> {
         for _ in 0..LOOKS {
             let found = self.cases(id, "open").await?;
-            if let Some(case) = found.iter().find(|case| word(case, "kind") == "TARGET_PENDING") {
-                if word(case, "severity") != "CRITICAL" {
-                    return Err(broken(format!("expected a CRITICAL case, got {case}")));
+            if let Some(case) = found.into_iter().find(|case| case.kind == "TARGET_PENDING") {
+                if case.severity != "CRITICAL" {
+                    return Err(broken(format!("expected a CRITICAL case, got {case:?}")));
                 }
                 let titles = ["severity", "kind", "opened_at", "facts"];
-                let row = titles.map(|name| word(case, name).to_owned());
+                let row = [case.severity, case.kind, case.opened_at, case.facts];
                 return Ok(output::table(titles, vec![row]));
             }
             tokio::time::sleep(LOOK).await;
@@ -207,17 +211,16 @@ impl RemoteDemo {
 
     /// A verdict, which is proposed and takes no effect; the approval's id.
     async fn propose(&self, id: &str) -> Result<String, Fault> {
-        let body = json!({
-            "answer": "rejected",
-            "evidence": { "ticket": "4711" },
-            "reason": "the user needs it back",
-        });
+        let body = Resolve {
+            answer: "rejected".to_owned(),
+            evidence: json!({ "ticket": "4711" }),
+            reason: "the user needs it back".to_owned(),
+        };
         let path = format!("/ops/transfers/{id}/resolve");
         let proposed = run_action(&self.operator, &path, &body).await?;
-        let approval = word(&proposed, "approval_id").to_owned();
-        if approval.is_empty() {
-            return Err(broken(format!("no approval: {proposed}")));
-        }
+        let Some(approval) = proposed.approval_id else {
+            return Err(broken(format!("no approval: {proposed:?}")));
+        };
         match self.decide(&self.operator, &approval).await {
             Err(Error::Refused { status: 403, .. }) => {}
             other => return Err(broken(format!("approved by the person who proposed: {other:?}"))),
@@ -226,24 +229,20 @@ impl RemoteDemo {
         Ok(approval)
     }
 
-    async fn decide(&self, who: &Client, approval: &str) -> Result<Value, Error> {
+    async fn decide(&self, who: &Client, approval: &str) -> Result<Done, Error> {
         let path = format!("/ops/approvals/{approval}/approve");
-        run_action(who, &path, &json!({ "reason": "seen in ticket 4711" })).await
+        let why = ReasonBody { reason: "seen in ticket 4711".to_owned() };
+        run_action(who, &path, &why).await
     }
 
     async fn approve(&self, approval: &str) -> Result<(), Fault> {
         let done = self.decide(&self.second, approval).await?;
-        let told = ["outcome", "said", "answer"].map(|name| word(&done, name));
-        if told == ["RESOLVED", "FENCED", "rejected"] {
+        let told = (done.outcome.as_str(), done.said.as_deref(), done.answer.as_deref());
+        if told == ("RESOLVED", Some("FENCED"), Some("rejected")) {
             return Ok(());
         }
         Err(broken(format!("expected a fence, got {done:?}")))
     }
-}
-
-/// A field of an answer; nothing where there is none.
-fn word<'a>(answer: &'a Value, name: &str) -> &'a str {
-    answer.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// As much of a text as fits beside a history.
@@ -254,6 +253,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-async fn run_action(who: &Client, path: &str, body: &Value) -> Result<Value, Error> {
-    Ok(who.run(Method::POST, path, Some(body), &client::fresh_cid()).await?.answer)
+async fn run_action(who: &Client, path: &str, body: &impl Serialize) -> Result<Done, Error> {
+    let done = who.run(Method::POST, path, Some(body), &client::fresh_cid()).await?.answer;
+    serde_json::from_value(done).map_err(|fault| Error::Unknown(fault.to_string()))
 }

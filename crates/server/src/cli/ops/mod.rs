@@ -5,7 +5,7 @@ mod run;
 
 use self::get::{ActionsArgs, ApprovalsArgs, CasesArgs, FindArgs, HaltsArgs, IdArgs, ListArgs};
 use self::run::ActionCommand;
-pub(in crate::cli) use self::run::{ActionArgs, delete, lift_pause, patch, post, repeatable};
+pub(in crate::cli) use self::run::{ActionArgs, delete, hold, lift_pause, patch, post, repeatable};
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};

@@ -2,10 +2,18 @@
 
 use super::{OpsTarget, escaped, fields, usage};
 use crate::auth::Scope;
-use crate::cli::exit::Fault;
+use crate::cli::exit::{Exit, Fault};
 use crate::cli::{Global, output};
+use api::accounts::SetStatus;
+use api::admin::actions::{AcceptedBreak, Done, ReasonBody};
+use api::admin::assets::{AddAsset, ChangeAsset};
+use api::admin::cases::{Assign, Comment};
+use api::admin::halts::Resume;
+use api::admin::pauses::{NewPause, Pauses};
+use api::admin::transfer_actions::{NewTransferNote, Resolve};
 use client::Method;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// What an operator does: each command is one action in the audit.
 #[derive(Debug, clap::Subcommand)]
@@ -88,6 +96,11 @@ impl ActionArgs {
 
     pub(in crate::cli) fn reason(&self) -> &str {
         &self.reason
+    }
+
+    /// The reason alone, for an action that needs no more.
+    pub(in crate::cli) fn why(&self) -> ReasonBody {
+        ReasonBody { reason: self.reason.clone() }
     }
 
     /// The key that was given, or a new one.
@@ -301,8 +314,10 @@ struct ActionRequest<'a> {
 
 impl<'a> ActionRequest<'a> {
     /// A POST of an operator who acts.
-    const fn post(path: &'a str, body: Value) -> Self {
-        Self { scope: Scope::OpsAct, method: Method::POST, path, body: Some(body) }
+    fn post(path: &'a str, body: &impl Serialize) -> Result<Self, Fault> {
+        let unwritten = |fault: serde_json::Error| Fault::new(Exit::Software, fault.to_string());
+        let body = serde_json::to_value(body).map_err(unwritten)?;
+        Ok(Self { scope: Scope::OpsAct, method: Method::POST, path, body: Some(body) })
     }
 }
 
@@ -338,12 +353,11 @@ async fn send_action(
     let client = target.client(global, scope)?;
     let result = loop {
         let result = client.run(method.clone(), path, body.as_ref(), key).await?;
-        let of = |name: &str| result.answer.get(name).and_then(Value::as_u64).unwrap_or(0);
-        if result.answer.get("outcome").and_then(Value::as_str) != Some("PROVING") {
-            break result;
-        }
+        let done = Done::deserialize(&result.answer).ok();
+        let Some(proving) = done.filter(|done| done.outcome == "PROVING") else { break result };
         // the same again under the same key waits for the proof that is being made
-        output::eprint(&format!("proving: {} of {} transfers", of("proven"), of("transfers")));
+        let (proven, all) = (proving.proven.unwrap_or(0), proving.transfers.unwrap_or(0));
+        output::eprint(&format!("proving: {proven} of {all} transfers"));
     };
     if target.json {
         return output::print_json(&result);
@@ -353,33 +367,24 @@ async fn send_action(
     output::print(&(fields(&result.answer) + again))
 }
 
-/// Sets a field of an object.
-fn set(body: &mut Value, name: &str, value: Value) {
-    if let Some(fields) = body.as_object_mut() {
-        fields.insert(name.to_owned(), value);
-    }
-}
-
-/// One action at a path, with its reason.
+/// One action at a path.
 pub(in crate::cli) async fn post(
     global: &Global,
     action: &ActionArgs,
     path: &str,
-    mut body: Value,
+    body: &impl Serialize,
 ) -> Result<(), Fault> {
-    set(&mut body, "reason", json!(action.reason));
-    run_action(global, action, ActionRequest::post(path, body)).await
+    run_action(global, action, ActionRequest::post(path, body)?).await
 }
 
-/// One change at a path, with its reason.
+/// One change at a path.
 pub(in crate::cli) async fn patch(
     global: &Global,
     action: &ActionArgs,
     path: &str,
-    mut body: Value,
+    body: &impl Serialize,
 ) -> Result<(), Fault> {
-    set(&mut body, "reason", json!(action.reason));
-    let request = ActionRequest { method: Method::PATCH, ..ActionRequest::post(path, body) };
+    let request = ActionRequest { method: Method::PATCH, ..ActionRequest::post(path, body)? };
     run_action(global, action, request).await
 }
 
@@ -400,46 +405,65 @@ async fn transfer_action(
     action: &str,
 ) -> Result<(), Fault> {
     let path = format!("/ops/transfers/{}/{action}", escaped(&args.id));
-    post(global, &args.action, &path, json!({})).await
+    post(global, &args.action, &path, &args.action.why()).await
 }
 
 async fn note(global: &Global, args: &NoteArgs) -> Result<(), Fault> {
     let path = format!("/ops/transfers/{}/notes", escaped(&args.id));
-    post(global, &args.action, &path, json!({ "text": args.text })).await
+    let note = NewTransferNote { text: args.text.clone(), reason: args.action.reason.clone() };
+    post(global, &args.action, &path, &note).await
 }
 
 async fn resolve(global: &Global, args: &ResolveArgs) -> Result<(), Fault> {
-    let mut evidence = serde_json::Map::new();
+    let mut evidence = Map::new();
     for pair in &args.evidence {
         let (name, text) = pair.split_once('=').ok_or_else(|| usage("--evidence is NAME=TEXT"))?;
-        evidence.insert(name.to_owned(), json!(text));
+        evidence.insert(name.to_owned(), text.into());
     }
     let path = format!("/ops/transfers/{}/resolve", escaped(&args.id));
-    post(global, &args.action, &path, json!({ "answer": args.answer, "evidence": evidence })).await
+    let resolve = Resolve {
+        answer: args.answer.clone(),
+        evidence: evidence.into(),
+        reason: args.action.reason.clone(),
+    };
+    post(global, &args.action, &path, &resolve).await
 }
 
 async fn decide(global: &Global, args: &DecideArgs, decision: &str) -> Result<(), Fault> {
     let path = format!("/ops/approvals/{}/{decision}", escaped(&args.id));
-    let body = json!({ "reason": args.action.reason });
-    let request = ActionRequest { scope: Scope::OpsApprove, ..ActionRequest::post(&path, body) };
+    let request = ActionRequest::post(&path, &args.action.why())?;
+    let request = ActionRequest { scope: Scope::OpsApprove, ..request };
     run_action(global, &args.action, request).await
 }
 
 async fn halt(global: &Global, args: &HaltArgs) -> Result<(), Fault> {
-    post(global, &args.action, "/ops/halt", json!({})).await
+    post(global, &args.action, "/ops/halt", &args.action.why()).await
 }
 
 async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fault> {
     let one = |pair: &String| {
         let (key, amount) = pair.rsplit_once('=').ok_or_else(|| usage("--accept is KEY=AMOUNT"))?;
-        Ok(json!({ "key": key, "amount": amount }))
+        Ok(AcceptedBreak { key: key.to_owned(), amount: amount.to_owned() })
     };
     let accept = args.accept.iter().map(one).collect::<Result<Vec<_>, Fault>>()?;
-    post(global, &args.action, "/ops/resume", json!({ "accept": accept })).await
+    let resume = Resume { reason: args.action.reason.clone(), accept };
+    post(global, &args.action, "/ops/resume", &resume).await
 }
 
 async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
-    post(global, &args.action, "/ops/pauses", json!({ "kind": args.kind, "name": args.name })).await
+    hold(global, &args.action, &args.kind, &args.name).await
+}
+
+/// Pauses something, by its kind and name.
+pub(in crate::cli) async fn hold(
+    global: &Global,
+    action: &ActionArgs,
+    kind: &str,
+    name: &str,
+) -> Result<(), Fault> {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    let pause = NewPause { kind, name, reason: action.reason.clone() };
+    post(global, action, "/ops/pauses", &pause).await
 }
 
 async fn unpause(global: &Global, args: &UnpauseArgs) -> Result<(), Fault> {
@@ -457,61 +481,58 @@ pub(in crate::cli) async fn lift_pause(
     of: (&str, &str),
 ) -> Result<(), Fault> {
     let found = action.target.client(global, Scope::OpsRead)?.get("/ops/pauses").await?;
-    let is = |pause: &&Value| {
-        let text = |name: &str| pause.get(name).and_then(Value::as_str).unwrap_or_default();
-        (text("kind"), text("name")) == of
-    };
-    let pauses = found.get("pauses").and_then(Value::as_array);
-    let pause = pauses.into_iter().flatten().find(is).and_then(|pause| pause.get("id"));
+    let Pauses { pauses } = Pauses::deserialize(&found)
+        .map_err(|fault| Fault::new(Exit::TempFail, fault.to_string()))?;
     let (kind, name) = of;
+    let pause = pauses.iter().find(|pause| pause.kind == kind && pause.name == name);
     let none = || usage(format!("the {kind} {name} is not paused"));
-    lift(global, action, pause.and_then(Value::as_u64).ok_or_else(none)?).await
+    lift(global, action, pause.ok_or_else(none)?.id).await
 }
 
 async fn account(global: &Global, args: &AccountStatusArgs) -> Result<(), Fault> {
     let path = format!("/ops/accounts/{}/{}/status", args.user, escaped(&args.account));
-    post(global, &args.action, &path, json!({ "status": args.status })).await
+    let status = SetStatus { status: args.status.clone(), reason: args.action.reason.clone() };
+    post(global, &args.action, &path, &status).await
 }
 
 async fn add_asset(global: &Global, args: &AddAssetArgs) -> Result<(), Fault> {
-    let body = json!({
-        "symbol": args.symbol,
-        "precision": args.precision,
-        "min_transfer_amount": args.min,
-        "max_transfer_amount": args.max,
-        "daily_amount": args.daily,
-    });
-    post(global, &args.action, "/ops/assets", body).await
+    let asset = AddAsset {
+        symbol: args.symbol.clone(),
+        precision: args.precision,
+        asset_id: None,
+        internal_transfer_enabled: None,
+        min_transfer_amount: args.min.clone(),
+        max_transfer_amount: args.max.clone(),
+        daily_amount: args.daily.clone(),
+        reason: args.action.reason.clone(),
+    };
+    post(global, &args.action, "/ops/assets", &asset).await
 }
 
 async fn set_asset(global: &Global, args: &SetAssetArgs) -> Result<(), Fault> {
-    let mut body = json!({});
-    let limit = |text: &String| if text == "none" { Value::Null } else { json!(text) };
-    let changes = [
-        ("status", args.status.as_ref().map(|text| json!(text))),
-        ("internal_transfer_enabled", args.transferable.map(Value::from)),
-        ("min_transfer_amount", args.min.as_ref().map(|text| json!(text))),
-        ("max_transfer_amount", args.max.as_ref().map(limit)),
-        ("daily_amount", args.daily.as_ref().map(limit)),
-    ];
-    for (name, value) in changes {
-        if let Some(value) = value {
-            set(&mut body, name, value);
-        }
-    }
+    // `null` lifts a limit
+    let limit = |text: &String| Some(text.clone()).filter(|text| text != "none");
+    let change = ChangeAsset {
+        status: args.status.clone(),
+        internal_transfer_enabled: args.transferable,
+        min_transfer_amount: args.min.clone(),
+        max_transfer_amount: args.max.as_ref().map(limit),
+        daily_amount: args.daily.as_ref().map(limit),
+        reason: args.action.reason.clone(),
+    };
     let path = format!("/ops/assets/{}", escaped(&args.symbol));
-    patch(global, &args.action, &path, body).await
+    patch(global, &args.action, &path, &change).await
 }
 
 async fn assign(global: &Global, args: &AssignArgs) -> Result<(), Fault> {
     let path = format!("/cases/{}/assign", args.id);
-    let request = ActionRequest::post(&path, json!({ "to": args.to }));
+    let request = ActionRequest::post(&path, &Assign { to: args.to.clone(), reason: None })?;
     send_action(global, &args.target, &client::fresh_cid(), request).await
 }
 
 async fn comment(global: &Global, args: &CommentArgs) -> Result<(), Fault> {
     let path = format!("/cases/{}/comment", args.id);
-    let request = ActionRequest::post(&path, json!({ "text": args.text }));
+    let request = ActionRequest::post(&path, &Comment { text: args.text.clone() })?;
     send_action(global, &args.target, &client::fresh_cid(), request).await
 }
 

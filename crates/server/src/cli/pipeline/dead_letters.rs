@@ -5,7 +5,8 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::ops::{ActionArgs, OpsTarget, escaped, fields, post, rows};
 use crate::cli::{Global, output, wait};
-use serde_json::{Value, json};
+use api::admin::pipeline::RedriveDeadLetters;
+use serde_json::Value;
 
 /// Messages that no consumer can take: listed, shown, and sent back to their topic.
 #[derive(Debug, clap::Subcommand)]
@@ -74,12 +75,13 @@ pub(in crate::cli) fn run(global: &Global, command: &DeadLetterCommand) -> Resul
             DeadLetterCommand::Show(args) => show(global, args).await,
             DeadLetterCommand::Redrive(args) => {
                 let path = format!("/ops/dlt/{}/redrive", escaped(&args.topic));
-                let body = json!({
-                    "most": args.most,
-                    "per_second": args.per_second,
-                    "max_replays": args.max_replays,
-                });
-                post(global, &args.action, &tried(&path, args.dry_run), body).await
+                let redrive = RedriveDeadLetters {
+                    most: Some(args.most),
+                    per_second: Some(args.per_second),
+                    max_replays: Some(args.max_replays),
+                    reason: args.action.reason().to_owned(),
+                };
+                post(global, &args.action, &tried(&path, args.dry_run), &redrive).await
             }
         }
     })

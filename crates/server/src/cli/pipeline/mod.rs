@@ -7,10 +7,11 @@ pub(super) use self::dead_letters::{DeadLetterCommand, run as run_dead_letters};
 pub(super) use self::outbox::{OutboxCommand, run as run_outbox};
 
 use super::exit::Fault;
-use super::ops::{ActionArgs, OpsTarget, escaped, lift_pause, post, rows};
+use super::ops::{ActionArgs, OpsTarget, escaped, hold, lift_pause, post, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
-use serde_json::{Value, json};
+use api::admin::pipeline::{SeekGroup, Unpark};
+use serde_json::Value;
 use std::io::Write;
 
 /// How messages do: lag, the outbox, parked keys, dead letters, groups of consumers.
@@ -126,19 +127,25 @@ pub(super) fn run(global: &Global, command: &PipelineCommand) -> Result<(), Faul
             PipelineCommand::Status(args) => status(global, args).await,
             PipelineCommand::Parked(args) => parked(global, args).await,
             PipelineCommand::Unpark(args) => {
-                let body = json!({ "group": args.group, "topic": args.topic, "key": args.account });
-                post(global, &args.action, "/ops/pipeline/parked/unpark", body).await
+                let unpark = Unpark {
+                    group: args.group.clone(),
+                    topic: args.topic.clone(),
+                    key: args.account.clone(),
+                    reason: args.action.reason().to_owned(),
+                };
+                post(global, &args.action, "/ops/pipeline/parked/unpark", &unpark).await
             }
-            PipelineCommand::Pause(args) => {
-                let body = json!({ "kind": "group", "name": args.group });
-                post(global, &args.action, "/ops/pauses", body).await
-            }
+            PipelineCommand::Pause(args) => hold(global, &args.action, "group", &args.group).await,
             PipelineCommand::Resume(args) => {
                 lift_pause(global, &args.action, ("group", &args.group)).await
             }
             PipelineCommand::Seek(args) => {
-                let body = json!({ "group": args.group, "to": args.to });
-                post(global, &args.action, &tried("/ops/pipeline/seek", args.dry_run), body).await
+                let seek = SeekGroup {
+                    group: args.group.clone(),
+                    to: args.to.clone(),
+                    reason: args.action.reason().to_owned(),
+                };
+                post(global, &args.action, &tried("/ops/pipeline/seek", args.dry_run), &seek).await
             }
             PipelineCommand::Export(args) => export(global, args).await,
         }

@@ -4,7 +4,7 @@ use super::tried;
 use crate::cli::exit::Fault;
 use crate::cli::ops::{ActionArgs, post};
 use crate::cli::{Global, wait};
-use serde_json::json;
+use api::admin::pipeline::Reemit;
 
 /// What was published: sent again by time.
 #[derive(Debug, clap::Subcommand)]
@@ -37,7 +37,11 @@ pub(in crate::cli) struct ReemitArgs {
 
 pub(in crate::cli) fn run(global: &Global, command: &OutboxCommand) -> Result<(), Fault> {
     let OutboxCommand::Reemit(args) = command;
-    let body = json!({ "from": args.from, "to": args.to });
+    let reemit = Reemit {
+        from: args.from.clone(),
+        to: args.to.clone(),
+        reason: args.action.reason().to_owned(),
+    };
     let path = tried("/ops/outbox/reemit", args.dry_run);
-    wait(post(global, &args.action, &path, body))
+    wait(post(global, &args.action, &path, &reemit))
 }

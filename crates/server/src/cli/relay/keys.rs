@@ -5,6 +5,7 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::ops::{ActionArgs, OpsTarget, escaped, repeatable, rows};
 use crate::cli::{Global, output};
+use api::admin::relay_keys::{KeyRetirement, RelayKey, RelayKeys};
 use client::{Client, Error, Method};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -110,11 +111,8 @@ impl Retirement<'_> {
         match self.post(&path, &key).await {
             Ok(_) => output::eprint("retired: no attempt takes it any more"),
             Err(error @ Error::Refused { status: 409, .. }) => {
-                let row = self.row().await?.unwrap_or_default();
-                let text =
-                    |name: &str| row.pointer(name).and_then(Value::as_str).map(str::to_owned);
-                let by = text("/retired/by").ok_or_else(|| Fault::from(error))?;
-                let at = text("/retired/at").unwrap_or_default();
+                let retired = self.row().await?.and_then(|key| key.retired);
+                let KeyRetirement { by, at, .. } = retired.ok_or_else(|| Fault::from(error))?;
                 output::eprint(&format!("retired before, by {by} at {at}"));
             }
             Err(error) => return Err(repeatable(error.into(), &key)),
@@ -144,8 +142,8 @@ impl Retirement<'_> {
 
     /// Has the server ask the chain, unless it is proven.
     async fn ask(&self, key: &str) -> Result<Value, Error> {
-        let row = self.row().await?.unwrap_or_default();
-        let block = row.pointer("/retired/gone_at_block").filter(|block| !block.is_null());
+        let retired = self.row().await?.and_then(|key| key.retired);
+        let block = retired.and_then(|retired| retired.gone_at_block);
         let mut outcome = match block {
             Some(block) => json!({ "outcome": "KEY_GONE", "block": block }),
             None => self.post(&self.path("prove-gone"), key).await?,
@@ -161,18 +159,16 @@ impl Retirement<'_> {
     }
 
     async fn post(&self, path: &str, key: &str) -> Result<Value, Error> {
-        let body = json!({ "reason": self.args.action.reason() });
         let client = self.client(Scope::OpsAct)?;
-        Ok(client.run(Method::POST, path, Some(&body), key).await?.answer)
+        Ok(client.run(Method::POST, path, Some(&self.args.action.why()), key).await?.answer)
     }
 
     /// The key as the server shows it.
-    async fn row(&self) -> Result<Option<Value>, Error> {
+    async fn row(&self) -> Result<Option<RelayKey>, Error> {
         let found = self.client(Scope::OpsRead)?.get("/ops/relay/keys").await?;
-        let mut keys = found.get("keys").and_then(Value::as_array).into_iter().flatten();
-        let own =
-            |row: &&Value| row.get("key").and_then(Value::as_str) == Some(&self.args.public_key);
-        Ok(keys.find(own).cloned())
+        let RelayKeys { keys, .. } =
+            serde_json::from_value(found).map_err(|fault| Error::Unknown(fault.to_string()))?;
+        Ok(keys.into_iter().find(|row| row.key == self.args.public_key))
     }
 
     /// A client of its own for each request: its token lasts an hour, and a wallet may take longer.

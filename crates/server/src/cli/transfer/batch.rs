@@ -5,9 +5,10 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
-use client::types::{BatchResult, NewTransfer};
+use client::types::{BatchResult, CreateTransfer};
 use client::{Client, Conclusion, Error, state};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Make the transfers of a file.
@@ -34,6 +35,29 @@ pub(in crate::cli) struct BatchArgs {
 const CHUNK: usize = 500;
 /// The same limit in bytes, as written.
 const BYTES: usize = 900_000;
+
+/// A line of the file: a create whose key is required. What else its words have to be the server says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    from: String,
+    to: String,
+    asset: String,
+    amount: String,
+    cid: String,
+    user_id: Option<u64>,
+    reference: Option<String>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+impl From<Line> for CreateTransfer {
+    fn from(line: Line) -> Self {
+        let Line { from, to, asset, amount, cid, user_id, reference, metadata } = line;
+        let metadata = Some(metadata).filter(|words| !words.is_empty());
+        Self { from, to, asset, amount, cid: Some(cid), user_id, reference, metadata }
+    }
+}
 
 /// What became of one line.
 #[derive(Debug, Serialize)]
@@ -85,7 +109,7 @@ pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> 
 async fn piece(
     global: &Global,
     args: &BatchArgs,
-    chunk: &[(usize, NewTransfer)],
+    chunk: &[(usize, CreateTransfer)],
 ) -> Result<Vec<LineResult>, Fault> {
     // a minted token lives for a minute, a long file may take longer
     let minted = Minted::User(args.user);
@@ -94,7 +118,7 @@ async fn piece(
 }
 
 /// Every line that is not empty, with its number.
-fn read(file: &PathBuf) -> Result<Vec<(usize, NewTransfer)>, Fault> {
+fn read(file: &PathBuf) -> Result<Vec<(usize, CreateTransfer)>, Fault> {
     let text = if file.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin().lock())?
     } else {
@@ -103,8 +127,8 @@ fn read(file: &PathBuf) -> Result<Vec<(usize, NewTransfer)>, Fault> {
         })?
     };
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let read = |(number, line)| match serde_json::from_str::<NewTransfer>(line) {
-        Ok(new) => Ok((number, new)),
+    let read = |(number, line)| match serde_json::from_str::<Line>(line) {
+        Ok(line) => Ok((number, line.into())),
         Err(fault) => {
             let sentence = format!("{}:{number}: {fault}; nothing was sent", file.display());
             Err(Fault::new(Exit::Data, sentence))
@@ -114,7 +138,7 @@ fn read(file: &PathBuf) -> Result<Vec<(usize, NewTransfer)>, Fault> {
 }
 
 /// Pieces that fit into one request each.
-fn chunks(lines: &[(usize, NewTransfer)]) -> Vec<&[(usize, NewTransfer)]> {
+fn chunks(lines: &[(usize, CreateTransfer)]) -> Vec<&[(usize, CreateTransfer)]> {
     let (mut pieces, mut rest, mut bytes, mut count) = (Vec::new(), lines, 0, 0);
     for (_, new) in lines {
         let size = serde_json::to_string(new).map_or(BYTES, |text| text.len() + 1);
@@ -132,8 +156,11 @@ fn chunks(lines: &[(usize, NewTransfer)]) -> Vec<&[(usize, NewTransfer)]> {
 
 /// Sends a piece until nothing in it is unknown, but not for ever. Once a try was unclear, a later
 /// one that was not sent, or turned away, says nothing of it.
-async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<LineResult>, Fault> {
-    let all: Vec<NewTransfer> = piece.iter().map(|(_, new)| new.clone()).collect();
+async fn sent(
+    client: &Client,
+    piece: &[(usize, CreateTransfer)],
+) -> Result<Vec<LineResult>, Fault> {
+    let all: Vec<CreateTransfer> = piece.iter().map(|(_, new)| new.clone()).collect();
     // filled once a try was unclear; what an earlier one told of stays told
     let mut last: Vec<LineResult> = Vec::new();
     for tries in 1..=TRIES {
@@ -142,7 +169,8 @@ async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Lin
             Err(_) if !last.is_empty() => {}
             Err(fault) if fault.concludes() == Conclusion::Unknown => {
                 let why = fault.to_string();
-                let unknown = |(line, new): &(usize, NewTransfer)| unknown_line(*line, new, &why);
+                let unknown =
+                    |(line, new): &(usize, CreateTransfer)| unknown_line(*line, new, &why);
                 last = piece.iter().map(unknown).collect();
             }
             Err(fault) => return Err(fault.into()),
@@ -160,23 +188,24 @@ async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Lin
 const UNKNOWN: &str = "UNKNOWN";
 const NOT_SENT: &str = "NOT_SENT";
 
-fn unknown_line(line: usize, new: &NewTransfer, why: &str) -> LineResult {
-    let (cid, outcome) = (new.cid.clone(), UNKNOWN.to_owned());
+fn unknown_line(line: usize, new: &CreateTransfer, why: &str) -> LineResult {
+    let (cid, outcome) = (new.cid.clone().unwrap_or_default(), UNKNOWN.to_owned());
     LineResult { line, cid, outcome, req_id: None, replayed: false, message: why.to_owned() }
 }
 
 /// Lines of which nothing was opened, because the way to the server ended before.
-fn unsent(piece: &[(usize, NewTransfer)], why: &str) -> Vec<LineResult> {
-    let one = |(line, new): &(usize, NewTransfer)| LineResult {
+fn unsent(piece: &[(usize, CreateTransfer)], why: &str) -> Vec<LineResult> {
+    let one = |(line, new): &(usize, CreateTransfer)| LineResult {
         outcome: NOT_SENT.to_owned(),
         ..unknown_line(*line, new, why)
     };
     piece.iter().map(one).collect()
 }
 
-fn told(((line, new), result): (&(usize, NewTransfer), &BatchResult)) -> LineResult {
-    let (line, cid, replayed) = (*line, new.cid.clone(), result.replayed);
-    match result.created() {
+fn told(((line, new), result): (&(usize, CreateTransfer), &BatchResult)) -> LineResult {
+    let (line, replayed) = (*line, result.replayed);
+    let cid = new.cid.clone().unwrap_or_default();
+    match client::created(result) {
         Ok(created) => {
             let t = created.transfer;
             let req_id = Some(t.req_id);
@@ -224,15 +253,14 @@ fn ended(all: &[LineResult]) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::{BYTES, CHUNK, chunks};
-    use client::types::NewTransfer;
 
     #[test]
     fn pieces_hold_everything_once_and_fit() {
-        let new = NewTransfer::new("FUNDING", "SPOT", "USDT", "1");
+        let new = client::new_transfer("FUNDING", "SPOT", "USDT", "1");
         for (count, words) in [(0, 0), (1, 0), (CHUNK, 0), (CHUNK + 1, 0), (1300, 0), (700, 8)] {
             let mut one = new.clone();
             for n in 0..words {
-                one.metadata.insert(n.to_string(), "é".repeat(128));
+                one.metadata.get_or_insert_default().insert(n.to_string(), "é".repeat(128));
             }
             let lines: Vec<_> = (1..=count).map(|n| (n, one.clone())).collect();
             let pieces = chunks(&lines);

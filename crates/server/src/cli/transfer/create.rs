@@ -5,8 +5,9 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
-use client::types::{Created, DryRun, NewTransfer};
+use client::types::{CreateTransfer, Created, DryRun};
 use client::{Client, Error, state};
+use serde::Serialize;
 use std::time::Duration;
 
 /// Move money between two accounts of one user.
@@ -58,16 +59,17 @@ fn word(text: &str) -> Result<(String, String), String> {
 }
 
 impl CreateArgs {
-    fn wanted(&self) -> Result<NewTransfer, Fault> {
-        let mut new = NewTransfer::new(&self.from, &self.to, &self.asset, &self.amount);
-        if let Some(cid) = &self.cid {
-            new.cid.clone_from(cid);
+    fn wanted(&self) -> Result<CreateTransfer, Fault> {
+        let mut new = client::new_transfer(&self.from, &self.to, &self.asset, &self.amount);
+        if self.cid.is_some() {
+            new.cid.clone_from(&self.cid);
         }
         // a minted token is the user's own; one that was given may act for others
         new.user_id = self.user.filter(|_| self.remote.has_token());
         new.reference.clone_from(&self.reference);
         for (name, value) in &self.metadata {
-            if new.metadata.insert(name.clone(), value.clone()).is_some() {
+            let words = new.metadata.get_or_insert_default();
+            if words.insert(name.clone(), value.clone()).is_some() {
                 let sentence = format!("--metadata {name}: given twice");
                 return Err(Fault::new(Exit::Usage, sentence));
             }
@@ -87,7 +89,7 @@ pub(super) async fn run(global: &Global, args: &CreateArgs) -> Result<(), Fault>
     if args.json {
         output::print_json(&created)?;
     } else {
-        output::print(&told(transfer, created.replayed))?;
+        output::print(&told(transfer, created.code.as_deref(), created.replayed))?;
     }
     match transfer.state.as_str() {
         state::PAID => Ok(()),
@@ -102,15 +104,39 @@ pub(super) async fn run(global: &Global, args: &CreateArgs) -> Result<(), Fault>
     }
 }
 
+/// A dry run as JSON: its answer, without saying that it is one.
+#[derive(Debug, Serialize)]
+struct Foreseen<'a> {
+    would: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    req_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mismatched_fields: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unasked: Option<&'a [String]>,
+}
+
+impl<'a> Foreseen<'a> {
+    fn of(run: &'a DryRun) -> Self {
+        let DryRun { dry_run: _, would, req_id, mismatched_fields, unasked } = run;
+        Self {
+            would,
+            req_id: req_id.as_deref(),
+            mismatched_fields: mismatched_fields.as_deref(),
+            unasked: unasked.as_deref(),
+        }
+    }
+}
+
 fn dry(args: &CreateArgs, run: &DryRun) -> Result<(), Fault> {
     if args.json {
-        output::print_json(run)?;
+        output::print_json(&Foreseen::of(run))?;
     } else {
-        let differs = run.mismatched_fields.join(", ");
+        let differs = run.mismatched_fields.as_deref().unwrap_or_default().join(", ");
         let mut pairs = vec![("would", run.would.as_str())];
         pairs.extend(run.req_id.as_deref().map(|id| ("bound to", id)));
         pairs.extend(Some(("differs in", differs.as_str())).filter(|_| !differs.is_empty()));
-        let unasked = run.unasked.join(", ");
+        let unasked = run.unasked.as_deref().unwrap_or_default().join(", ");
         pairs.extend(Some(("not asked", unasked.as_str())).filter(|_| !unasked.is_empty()));
         output::print(&output::pairs(&pairs))?;
     }
@@ -128,7 +154,7 @@ pub(super) const TRIES: u32 = 4;
 
 /// Sends until there is an answer, but not for ever. Once a try was unclear, a later one that was
 /// not sent, or turned away, says nothing of it.
-async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Fault> {
+async fn until_known(client: &Client, new: &CreateTransfer) -> Result<Created, Fault> {
     let (mut tries, mut unknown) = (0, None);
     loop {
         tries += 1;
@@ -139,7 +165,7 @@ async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Faul
             Err(_) => {}
         }
         if let Some(why) = unknown.as_ref().filter(|_| tries == TRIES) {
-            let cid = &new.cid;
+            let cid = new.cid.as_deref().unwrap_or_default();
             let sentence = format!(
                 "outcome unknown: {why}; repeat it with --cid {cid}: it is never made twice"
             );

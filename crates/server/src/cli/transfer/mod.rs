@@ -9,7 +9,7 @@ use super::exit::Fault;
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};
 use crate::auth::Scope;
-use client::types::{Step, Story, Transfer};
+use client::types::{HistoryEntry, Transfer, TransferStory};
 
 /// Make transfers, ask for them, follow them.
 #[derive(Debug, clap::Subcommand)]
@@ -61,12 +61,12 @@ async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
     if args.json {
         return output::print_json(&story);
     }
-    output::print(&told(&story.transfer, false))?;
+    output::print(&told(&story.transfer, None, false))?;
     output::print(&history(&story))
 }
 
 /// A transfer, line by line.
-fn told(t: &Transfer, replayed: bool) -> String {
+fn told(t: &Transfer, code: Option<&str>, replayed: bool) -> String {
     let what = format!("{} {} from {} to {}", t.amount, t.asset, t.from, t.to);
     let mut pairs = vec![
         ("transfer", what.as_str()),
@@ -80,7 +80,7 @@ fn told(t: &Transfer, replayed: bool) -> String {
     }
     let words: Vec<_> = t.metadata.iter().map(|(name, value)| format!("{name}={value}")).collect();
     pairs.extend(words.iter().map(|word| ("metadata", word.as_str())));
-    if let Some(code) = &t.code {
+    if let Some(code) = code {
         pairs.push(("code", code));
     }
     if replayed {
@@ -89,13 +89,13 @@ fn told(t: &Transfer, replayed: bool) -> String {
     output::pairs(&pairs)
 }
 
-pub(super) fn history(story: &Story) -> String {
+pub(super) fn history(story: &TransferStory) -> String {
     steps(&story.history)
 }
 
 /// The steps of a history as a table.
-pub(super) fn steps(steps: &[Step]) -> String {
-    let row = |step: &Step| {
+pub(super) fn steps(steps: &[HistoryEntry]) -> String {
+    let row = |step: &HistoryEntry| {
         [
             step.seq.to_string(),
             step.at.clone(),

@@ -5,7 +5,7 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
-use client::types::Step;
+use client::types::HistoryEntry;
 use client::{Error, Looked, state};
 use std::time::Duration;
 
@@ -87,12 +87,12 @@ async fn follow(global: &Global, args: &WatchArgs) -> Result<(), Fault> {
     }
 }
 
-fn line(step: &Step, json: bool) -> Result<String, Fault> {
+fn line(step: &HistoryEntry, json: bool) -> Result<String, Fault> {
     if json {
         return serde_json::to_string(step)
             .map_err(|fault| Fault::new(Exit::Software, fault.to_string()));
     }
-    let Step { at, event, from, to, detail, .. } = step;
+    let HistoryEntry { at, event, from, to, detail, .. } = step;
     let from = from.as_deref().unwrap_or("·");
     let detail = detail.as_deref().unwrap_or_default();
     Ok(format!("{at}  {event:<12} {from:>14} → {to:<14} {detail}").trim_end().to_owned())
@@ -101,7 +101,7 @@ fn line(step: &Step, json: bool) -> Result<String, Fault> {
 fn ended(looked: &Looked, json: bool) -> Result<(), Fault> {
     let transfer = &looked.story.transfer;
     if !json {
-        output::print(&told(transfer, false))?;
+        output::print(&told(transfer, None, false))?;
     }
     match transfer.state.as_str() {
         state::PAID => Ok(()),

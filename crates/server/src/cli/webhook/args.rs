@@ -1,7 +1,7 @@
 //! The words of `portage webhook`.
 
-use super::{ActionArgs, OpsTarget, given};
-use serde_json::{Value, json};
+use super::{ActionArgs, OpsTarget};
+use api::admin::webhooks::{AddWebhook, ChangeWebhook};
 
 /// Add an endpoint. It is told of what happens from now on; its secret is shown this once.
 #[derive(Debug, clap::Args)]
@@ -31,15 +31,16 @@ pub(in crate::cli) struct AddArgs {
 }
 
 impl AddArgs {
-    pub(super) fn body(&self) -> Value {
-        json!({
-            "target": self.target,
-            "channel": self.channel,
-            "events": self.events,
-            "flows": self.flows,
-            "owner": self.owner,
-            "description": self.description,
-        })
+    pub(super) fn body(&self) -> AddWebhook {
+        AddWebhook {
+            channel: self.channel.clone(),
+            target: self.target.clone(),
+            description: self.description.clone(),
+            events: self.events.clone(),
+            flows: self.flows.clone(),
+            owner: self.owner.clone(),
+            reason: self.action.reason().to_owned(),
+        }
     }
 }
 
@@ -74,16 +75,19 @@ pub(in crate::cli) struct ChangeArgs {
 const ANY: &str = "any";
 
 impl ChangeArgs {
-    pub(super) fn body(&self) -> Value {
-        let flows: Vec<&String> = self.flows.iter().filter(|flow| *flow != ANY).collect();
-        let owner = |text: &String| if text == ANY { Value::Null } else { json!(text) };
-        given([
-            ("target", self.target.as_ref().map(|text| json!(text))),
-            ("events", (!self.events.is_empty()).then(|| json!(self.events))),
-            ("flows", (!self.flows.is_empty()).then(|| json!(flows))),
-            ("owner", self.owner.as_ref().map(owner)),
-            ("description", self.description.as_ref().map(|text| json!(text))),
-        ])
+    pub(super) fn body(&self) -> ChangeWebhook {
+        let flows = self.flows.iter().filter(|flow| *flow != ANY).cloned().collect();
+        // `null` is every owner
+        let owner = |text: &String| Some(text.clone()).filter(|text| text != ANY);
+        ChangeWebhook {
+            target: self.target.clone(),
+            description: self.description.clone(),
+            events: Some(self.events.clone()).filter(|events| !events.is_empty()),
+            flows: (!self.flows.is_empty()).then_some(flows),
+            owner: self.owner.as_ref().map(owner),
+            status: None,
+            reason: self.action.reason().to_owned(),
+        }
     }
 }
 

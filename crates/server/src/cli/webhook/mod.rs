@@ -7,7 +7,8 @@ use super::exit::Fault;
 use super::ops::{self, ActionArgs, OpsTarget, escaped, fields, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
-use serde_json::{Map, Value, json};
+use api::admin::webhooks::{ChangeWebhook, ReplayWebhook, RotateWebhook};
+use serde_json::Value;
 
 /// Below it every endpoint has its route.
 const PATH: &str = "/webhooks";
@@ -67,9 +68,9 @@ pub(super) fn run(global: &Global, command: &WebhookCommand) -> Result<(), Fault
         match command {
             WebhookCommand::List(args) => list(global, args).await,
             WebhookCommand::Show(args) => show(global, args).await,
-            WebhookCommand::Add(args) => ops::post(global, &args.action, PATH, args.body()).await,
+            WebhookCommand::Add(args) => ops::post(global, &args.action, PATH, &args.body()).await,
             WebhookCommand::Change(args) => {
-                ops::patch(global, &args.action, &path(&args.id, ""), args.body()).await
+                ops::patch(global, &args.action, &path(&args.id, ""), &args.body()).await
             }
             WebhookCommand::Enable(args) => set_status(global, args, "ACTIVE").await,
             WebhookCommand::Disable(args) => set_status(global, args, "DISABLED").await,
@@ -77,20 +78,27 @@ pub(super) fn run(global: &Global, command: &WebhookCommand) -> Result<(), Fault
                 ops::delete(global, &args.action, &path(&args.id, "")).await
             }
             WebhookCommand::Rotate(args) => {
-                let body = json!({ "overlap_seconds": args.overlap_seconds });
-                ops::post(global, &args.action, &path(&args.id, "/rotate"), body).await
+                let rotate = RotateWebhook {
+                    overlap_seconds: Some(args.overlap_seconds),
+                    reason: args.action.reason().to_owned(),
+                };
+                ops::post(global, &args.action, &path(&args.id, "/rotate"), &rotate).await
             }
             WebhookCommand::Test(args) => {
-                ops::post(global, &args.action, &path(&args.id, "/test"), json!({})).await
+                ops::post(global, &args.action, &path(&args.id, "/test"), &args.action.why()).await
             }
             WebhookCommand::Deliveries(args) => deliveries(global, args).await,
             WebhookCommand::Resend(args) => {
                 let path = path(&args.id, &format!("/deliveries/{}/resend", args.number));
-                ops::post(global, &args.action, &path, json!({})).await
+                ops::post(global, &args.action, &path, &args.action.why()).await
             }
             WebhookCommand::Replay(args) => {
-                let body = json!({ "since": args.since, "dry_run": args.dry_run });
-                ops::post(global, &args.action, &path(&args.id, "/replay"), body).await
+                let replay = ReplayWebhook {
+                    since: args.since.clone(),
+                    dry_run: args.dry_run,
+                    reason: args.action.reason().to_owned(),
+                };
+                ops::post(global, &args.action, &path(&args.id, "/replay"), &replay).await
             }
         }
     })
@@ -117,7 +125,16 @@ async fn show(global: &Global, args: &ShowWebhookArgs) -> Result<(), Fault> {
 }
 
 async fn set_status(global: &Global, args: &OneArgs, status: &str) -> Result<(), Fault> {
-    ops::patch(global, &args.action, &path(&args.id, ""), json!({ "status": status })).await
+    let change = ChangeWebhook {
+        target: None,
+        description: None,
+        events: None,
+        flows: None,
+        owner: None,
+        status: Some(status.to_owned()),
+        reason: args.action.reason().to_owned(),
+    };
+    ops::patch(global, &args.action, &path(&args.id, ""), &change).await
 }
 
 async fn deliveries(global: &Global, args: &LogArgs) -> Result<(), Fault> {
@@ -148,10 +165,4 @@ async fn deliveries(global: &Global, args: &LogArgs) -> Result<(), Fault> {
         "error",
     ];
     output::print(&rows(&all, columns))
-}
-
-/// An object of the fields that are given.
-fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(given.collect::<Map<_, _>>())
 }

@@ -4,6 +4,7 @@ use crate::http::middleware::error::Refusal;
 use crate::http::transfers::create::RequestedTransfer;
 use crate::http::transfers::validate::{AccountNames, plain, taken_in, validated_amount};
 use crate::http::{App, format, name_errors};
+use api::account_transfers::CreateAccountTransfer;
 use flows::account::State;
 use kernel::accounts::is_account_number;
 use kernel::code::Code;
@@ -11,62 +12,36 @@ use kernel::flow::life::Life as _;
 use kernel::ids::{FlowId, LedgerId, UserId};
 use kernel::owner::TransferOwner;
 use kernel::record::{Account, Binding, Party, Record, System, Terms};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// The most characters of a description.
 const DESCRIPTION: usize = 128;
 /// Under this name the terms keep it.
 const KEPT_AS: &str = "description";
 
-/// A transfer between two numbered accounts.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct CreateAccountTransfer {
-    /// The account that pays. It must be the caller's.
-    #[schema(example = "DE-4001-USD")]
-    pub from_account_number: String,
-    /// The number of the account that receives.
-    #[schema(example = "DE-4002-USD")]
-    pub to_account_number: String,
-    /// A plain positive decimal in the currency's unit, with at most its decimals.
-    #[schema(example = "100.00")]
-    pub amount: String,
-    /// The symbol of the asset that both accounts hold.
-    #[schema(example = "USD")]
-    pub currency: String,
-    /// The client's own words: 1 to 128 characters, none of them a control.
-    #[serde(default)]
-    #[schema(example = "invoice 12")]
-    pub description: Option<String>,
-}
-
-impl CreateAccountTransfer {
-    /// That its own words have their form.
-    ///
-    /// # Errors
-    /// 400 with the field that does not fit.
-    pub fn fits(&self) -> Result<(), Refusal> {
-        let numbers = [
-            ("fromAccountNumber", &self.from_account_number),
-            ("toAccountNumber", &self.to_account_number),
-        ];
-        if let Some((name, _)) = numbers.iter().find(|(_, number)| !is_account_number(number)) {
-            return Err(Refusal::bad(format!("field `{name}`: not the number of an account")));
-        }
-        let printable = |text: &String| {
-            let length = text.chars().count();
-            (1..=DESCRIPTION).contains(&length) && !text.chars().any(char::is_control)
-        };
-        if self.description.as_ref().is_some_and(|text| !printable(text)) {
-            return Err(Refusal::bad(
-                "field `description`: 1 to 128 characters, none of them a control",
-            ));
-        }
-        Ok(())
+/// That the numbers and the words of a create have their form.
+///
+/// # Errors
+/// 400 with the field that does not fit.
+pub(super) fn fits(form: &CreateAccountTransfer) -> Result<(), Refusal> {
+    let numbers = [
+        ("fromAccountNumber", &form.from_account_number),
+        ("toAccountNumber", &form.to_account_number),
+    ];
+    if let Some((name, _)) = numbers.iter().find(|(_, number)| !is_account_number(number)) {
+        return Err(Refusal::bad(format!("field `{name}`: not the number of an account")));
     }
+    let printable = |text: &String| {
+        let length = text.chars().count();
+        (1..=DESCRIPTION).contains(&length) && !text.chars().any(char::is_control)
+    };
+    if form.description.as_ref().is_some_and(|text| !printable(text)) {
+        return Err(Refusal::bad(
+            "field `description`: 1 to 128 characters, none of them a control",
+        ));
+    }
+    Ok(())
 }
 
 /// The flow of these routes.

@@ -1,16 +1,18 @@
 //! Account transfers: create and get.
 
-use super::request::{AccountTransferRequest, CreateAccountTransfer, flow};
-use super::response::{self, AccountTransfer, OpenedAccountTransfer};
+use super::request::{AccountTransferRequest, fits, flow};
+use super::response;
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::body::{self, Body};
 use crate::http::middleware::caller::{RequireTransfersCreate, RequireTransfersRead, own};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::pages::openapi::descriptions;
 use crate::http::transfers::{create, routes};
 use crate::http::{App, silent};
 use crate::telemetry;
+use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -49,7 +51,7 @@ pub(crate) async fn create(
     body: Body,
 ) -> Result<Response, Refusal> {
     let form: CreateAccountTransfer = body.read()?;
-    form.fits()?;
+    fits(&form)?;
     body::no_parameters(query.as_deref())?;
     let key = body::key(&headers, None)?;
     let user = owner(&app, &caller, &form.from_account_number).await?;

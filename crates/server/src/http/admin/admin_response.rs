@@ -6,6 +6,7 @@ use crate::http::middleware::caller::needs;
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::create;
 use crate::http::{App, format, unknown};
+use api::admin::actions::{AcceptedBreak, Done, OnWire};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -16,141 +17,8 @@ use kernel::code::Code;
 use kernel::ids::Id;
 use kernel::operators::{Accepted, ApprovalStatus, Permission};
 use kernel::reconcile::Break;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// Why something is done.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReasonBody {
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "ticket 4711: the ledger is back")]
-    pub reason: String,
-}
-
-/// What an action came to. Which fields are there depends on `outcome`.
-#[derive(Debug, Default, Serialize, ToSchema)]
-pub struct Done {
-    /// `RETRIED`, `ASKED`, `PAUSED`, `UNPAUSED`, `HALTED`, `PROPOSED` (another person has to
-    /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
-    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, the deposit's `ref` was
-    /// booked meanwhile, the pause was lifted, or its chain was stopped for one more reason; nothing was done),
-    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED`, `UNPARKED`, `REDRIVEN`,
-    /// `REEMITTED`, `SOUGHT`, `KEY_RETIRED`, `KEY_GONE` or `NOTED`.
-    #[schema(example = "PROPOSED")]
-    pub outcome: &'static str,
-    /// When it was done, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-    /// `PROPOSED`: what another person approves or rejects.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval_id: Option<String>,
-    /// `PAUSED`: what is lifted later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pause_id: Option<u64>,
-    /// `ASKED`: the ledger that was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<&'static str>,
-    /// `ASKED`: the leg that was asked after.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub leg: Option<&'static str>,
-    /// `ASKED`, `RESOLVED`: what the ledger holds: `DONE`, `REJECTED`, `FENCED`, `NOTHING` (which is
-    /// no evidence) or `UNKNOWN`; `NEVER_SENT` of a transfer that was cancelled, by the journal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<&'static str>,
-    /// With `said`: the ledger's number, its code, or why it is unclear; how many attempts are proven dead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// `RESOLVED`: the answer as the ledger bore it out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<&'static str>,
-    /// `RESOLVED`, `SUPERSEDED`: where the transfer stands; `BOOKED` of a deposit; `RESUMED` or `STOPPED_AGAIN` of a
-    /// pause.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// `HALTED`: calls that had begun before and may still have an effect, the first hundred.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_wire: Option<Vec<OnWire>>,
-    /// `HALTED`: so many calls there were.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<usize>,
-    /// `HALTED`: a HALT stands, and all of them, and every write begun before it, have ended since, in
-    /// every process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub quiet: Option<bool>,
-    /// `HALTED`: the number of the last halt that stands now, which a resume is of. Missing where
-    /// persons resumed since.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 7)]
-    pub halt: Option<u64>,
-    /// `DEPOSITED`: the `ref` under which the deposit is booked.
-    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
-    #[schema(example = "bank-2024-12-23-7")]
-    pub reference: Option<String>,
-    /// `PROVING`: the number of the transfer that the proof has come to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub proven: Option<u64>,
-    /// `PROVING`: the number of the last transfer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transfers: Option<u64>,
-    /// `REDRIVEN`, `REEMITTED`: so many messages were sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 12)]
-    pub messages: Option<u64>,
-    /// `REDRIVEN`: so many had gone back too often, and were passed over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed_over: Option<u64>,
-    /// `REDRIVEN`: so many wait still.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub left: Option<u64>,
-    /// `SOUGHT`: so many partitions go on elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub partitions: Option<u64>,
-    /// `KEY_RETIRED`: the attempt that has the key; missing where none has. Delete the key on the chain once it is
-    /// closed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub attempt_id: Option<String>,
-    /// `KEY_GONE`: the lowest final block that shows the account without the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 132_004_711)]
-    pub block: Option<u64>,
-    /// `KEY_GONE`: so many providers show it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 2)]
-    pub providers: Option<u64>,
-    /// `RESUMED`: the breaks of conservation that were accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accepted: Option<Vec<AcceptedBreak>>,
-}
-
-/// A call that was on its way when money was stopped.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct OnWire {
-    /// The ledger that was called, or the chain for which a transaction was signed or sent.
-    #[schema(example = "SPOT")]
-    pub ledger: &'static str,
-    /// The id of the transfer.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub req_id: String,
-    /// What it asks for.
-    #[schema(example = "DEPOSIT")]
-    pub leg: &'static str,
-}
-
-/// A break of conservation that persons accept.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AcceptedBreak {
-    /// Its key, as `/ops/conservation` names it.
-    #[schema(example = "FUNDING/3/clearing")]
-    pub key: String,
-    /// By how much, in base units, as `/ops/conservation` says it.
-    #[schema(example = "-1500000")]
-    pub amount: String,
-}
 
 /// Does it, and says what it came to.
 ///
@@ -262,12 +130,13 @@ fn row(found: &Break) -> serde_json::Value {
 /// What an action came to, as it is told.
 pub(super) fn to_response(performed: PerformedAction) -> Done {
     let at = format::time(performed.at);
-    let done = |outcome| Done { outcome, at: at.clone(), ..Done::default() };
+    let done =
+        |outcome: &str| Done { outcome: outcome.to_owned(), at: at.clone(), ..Done::default() };
     match performed.outcome {
         ActionResult::Retried => done("RETRIED"),
         ActionResult::Asked { ledger, leg, said } => {
             let (word, detail) = ledger_answer(said);
-            let (ledger, leg) = (Some(ledger.name()), Some(leg.name()));
+            let (ledger, leg) = (Some(ledger.name().to_owned()), Some(leg.name().to_owned()));
             Done { ledger, leg, said: Some(word), detail, ..done("ASKED") }
         }
         ActionResult::Paused { number } => Done { pause_id: number, ..done("PAUSED") },
@@ -291,7 +160,7 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
         }
         ActionResult::Resolved { verdict, said, state } => {
             let (word, detail) = ledger_answer(said);
-            let (answer, state) = (Some(verdict.name()), Some(state.to_string()));
+            let (answer, state) = (Some(verdict.name().to_owned()), Some(state.to_string()));
             Done { answer, said: Some(word), detail, state, ..done("RESOLVED") }
         }
         ActionResult::Superseded { state } => {
@@ -330,19 +199,24 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
     }
 }
 
-fn ledger_answer(said: StoredAnswer) -> (&'static str, Option<String>) {
-    match said {
+fn ledger_answer(said: StoredAnswer) -> (String, Option<String>) {
+    let (word, detail) = match said {
         StoredAnswer::Done { seq } => ("DONE", Some(seq.to_string())),
         StoredAnswer::Rejected(evidence) => ("REJECTED", Some(evidence.code.to_string())),
         StoredAnswer::Fenced => ("FENCED", None),
         StoredAnswer::Nothing => ("NOTHING", None),
         StoredAnswer::Unknown { why } => ("UNKNOWN", Some(why.to_string())),
         StoredAnswer::NeverSent { dead } => ("NEVER_SENT", Some(dead.to_string())),
-    }
+    };
+    (word.to_owned(), detail)
 }
 
 fn outstanding_call(OutstandingCall { system, key }: OutstandingCall) -> OnWire {
-    OnWire { ledger: system.name(), req_id: key.id.to_string(), leg: key.leg.name() }
+    OnWire {
+        ledger: system.name().to_owned(),
+        req_id: key.id.to_string(),
+        leg: key.leg.name().to_owned(),
+    }
 }
 
 /// An accepted break as it is shown.

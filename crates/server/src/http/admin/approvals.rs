@@ -1,13 +1,16 @@
 //! What waits for the eyes of another person.
 
-use super::admin_response::{self, Done, ReasonBody};
+use super::admin_response;
 use super::{cursor, limit};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsApprove, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::{Done, ReasonBody};
+use api::admin::approvals::{ApprovalRow, Approvals};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -16,9 +19,9 @@ use engine::operators::AdminAction;
 use kernel::code::Code;
 use kernel::ids::Id;
 use kernel::operators::{Approval, ApprovalStatus};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Which approvals are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -33,59 +36,6 @@ pub(in crate::http) struct ApprovalsQuery {
     /// From 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// A page of approvals, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Approvals {
-    /// The approvals of this page.
-    pub approvals: Vec<ApprovalRow>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// Something that takes effect when another person approves.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ApprovalRow {
-    /// The id that names the approval.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub id: String,
-    /// `RESOLVE`, `RESUME`, `DEPOSIT` or `UNPAUSE`.
-    #[schema(example = "RESOLVE")]
-    pub kind: String,
-    /// What it is about: a transfer's id, `service`, or `deposit/` and the `ref`.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8W")]
-    pub subject: String,
-    /// What exactly. Of a resume: the number of the halt that it is of, and the breaks that are
-    /// accepted. Of a verdict: the answer, the state, the ledger and the leg of the call, and the place
-    /// in the history of the event that led to that state. Of a deposit: `user_id`, `asset`, `amount` and `ref`,
-    /// and the asset's number and the amount in base units; with `account_number` it goes to that account
-    /// of the pipeline.
-    #[schema(example = json!({
-        "answer": "rejected", "state": "TARGET_PENDING", "entered": 3, "ledger": "SPOT",
-        "leg": "DEPOSIT", "evidence": {"ticket": "4711"},
-    }))]
-    pub value: serde_json::Value,
-    /// The reason that the proposer gave.
-    #[schema(example = "the ledger was restored without it")]
-    pub reason: String,
-    /// The principal who proposed it: `issuer|sub`.
-    #[schema(example = "portage|ops-7")]
-    pub by: String,
-    /// When it was proposed, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` (a halt or a resume came since, or the transfer
-    /// moved on) or `LAPSED` (no decision before `expires_at`).
-    #[schema(example = "PENDING")]
-    pub status: &'static str,
-    /// Until when it may be decided, RFC 3339; `ops.approval_hours` after `at`.
-    #[schema(example = "2026-11-22T09:23:15.121Z")]
-    pub expires_at: String,
-    /// Who decided; `journal` where a halt or a resume superseded it.
-    pub decided_by: Option<String>,
-    /// When it was decided, RFC 3339; none while it waits and once it lapsed.
-    pub decided_at: Option<String>,
 }
 
 /// What waits, and what was decided.
@@ -123,7 +73,7 @@ fn shown(approval: &Approval) -> ApprovalRow {
         reason: approval.reason.to_string(),
         by: approval.caller.to_string(),
         at: format::time(approval.at),
-        status: approval.stand.name(),
+        status: approval.stand.name().to_owned(),
         expires_at: format::time(approval.expires_at),
         decided_by: approval.decided.as_ref().map(|(who, _)| who.to_string()),
         decided_at: approval.decided.as_ref().map(|(_, at)| format::time(*at)),

@@ -4,9 +4,11 @@ use super::admin_response;
 use crate::http::App;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::transfers::create;
+use api::admin::assets::{AddAsset, AssetRow, Assets, ChangeAsset};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -15,106 +17,7 @@ use engine::operators::{ActionResult, AdminAction, AssetChange, NewAsset, Perfor
 use kernel::code::Code;
 use kernel::ids::AssetId;
 use kernel::money::{Amount, Asset, AssetStatus};
-use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// Every asset, in whatever status.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Assets {
-    /// The assets, by their number.
-    pub assets: Vec<AssetRow>,
-}
-
-/// An asset. Amounts are in its own unit.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AssetRow {
-    /// The number that stored rows know it by.
-    #[schema(example = 3)]
-    pub asset_id: u32,
-    /// The symbol that requests name it by.
-    #[schema(example = "USDT")]
-    pub symbol: String,
-    /// Its decimals; they never change.
-    #[schema(maximum = 38, example = 6)]
-    pub precision: u8,
-    /// `ACTIVE`, `SUSPENDED` or `DELISTED`.
-    #[schema(example = "ACTIVE")]
-    pub status: &'static str,
-    /// Whether users may move it between their accounts.
-    #[schema(example = true)]
-    pub internal_transfer_enabled: bool,
-    /// The least of one transfer.
-    #[schema(example = "0.000001")]
-    pub min_transfer_amount: String,
-    /// The most of one transfer, where there is a limit.
-    pub max_transfer_amount: Option<String>,
-    /// The most of one user on one day in UTC, where there is a limit.
-    pub daily_amount: Option<String>,
-}
-
-/// An asset that is added. It begins ACTIVE.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AddAsset {
-    /// 1 to 16 upper-case letters and digits, not in use.
-    #[schema(pattern = "^[A-Z0-9]{1,16}$", example = "EURC")]
-    pub symbol: String,
-    /// Its decimals, at most 38. They never change.
-    #[schema(maximum = 38, example = 6)]
-    pub precision: u8,
-    /// Its number; the next one where nothing is said.
-    #[serde(default)]
-    pub asset_id: Option<u32>,
-    /// Whether users may move it between their accounts; yes where nothing is said.
-    #[serde(default)]
-    pub internal_transfer_enabled: Option<bool>,
-    /// The least of one transfer, in its unit; one base unit where nothing is said.
-    #[serde(default)]
-    #[schema(example = "0.01")]
-    pub min_transfer_amount: Option<String>,
-    /// The most of one transfer.
-    #[serde(default)]
-    pub max_transfer_amount: Option<String>,
-    /// The most of one user on one day in UTC.
-    #[serde(default)]
-    pub daily_amount: Option<String>,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "listed on Monday")]
-    pub reason: String,
-}
-
-/// What changes of an asset; what is not there stays. `null` lifts a limit.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChangeAsset {
-    /// `ACTIVE`, `SUSPENDED` or `DELISTED`. What was accepted before goes on.
-    #[serde(default)]
-    #[schema(pattern = "^(ACTIVE|SUSPENDED|DELISTED)$", example = "SUSPENDED")]
-    pub status: Option<String>,
-    /// Whether users may move it between their accounts.
-    #[serde(default)]
-    pub internal_transfer_enabled: Option<bool>,
-    /// The least of one transfer.
-    #[serde(default)]
-    pub min_transfer_amount: Option<String>,
-    /// The most of one transfer; `null` lifts it.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>)]
-    pub max_transfer_amount: Option<Option<String>>,
-    /// The most of one user on one day in UTC; `null` lifts it.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>)]
-    pub daily_amount: Option<Option<String>>,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "the issuer stopped redeeming")]
-    pub reason: String,
-}
-
-/// A field that is there, be it `null`.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(from).map(Some)
-}
 
 /// Every asset, in whatever status.
 #[utoipa::path(
@@ -135,7 +38,7 @@ fn shown(asset: &Asset) -> AssetRow {
         asset_id: asset.id.0,
         symbol: asset.symbol.clone(),
         precision: asset.precision,
-        status: asset.status.name(),
+        status: asset.status.name().to_owned(),
         internal_transfer_enabled: asset.transferable,
         min_transfer_amount: text(asset.min),
         max_transfer_amount: asset.max.map(text),

@@ -1,10 +1,11 @@
 //! Operators: the audit computed again, and its seals.
 
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
 use crate::http::{App, format, silent, unknown};
 use api::audit::{AuditProof, SealRow, Seals};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use engine::audit::{SealText, parse_seal};

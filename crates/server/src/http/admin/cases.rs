@@ -1,13 +1,16 @@
 //! Questions for people: the list, one with its notes, and what is added to it.
 
-use super::admin_response::{self, Done};
+use super::admin_response;
 use super::{cursor, limit};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::Done;
+use api::admin::cases::{Assign, Case, CaseNote, CaseStory, Cases, Comment};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -16,9 +19,9 @@ use engine::operators::AdminAction;
 use kernel::code::Code;
 use kernel::operators::{Note, Subject};
 use kernel::ports::admin_queries::{CaseRow, NoteRow};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Which cases are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -35,98 +38,6 @@ pub(in crate::http) struct CasesQuery {
     /// From 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// A page of cases, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Cases {
-    /// The cases of this page.
-    pub cases: Vec<Case>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// A question for a person: one for each episode.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Case {
-    /// The number that names the case.
-    #[schema(example = 12)]
-    pub id: u64,
-    /// What kind of question; each has a page in the runbook.
-    #[schema(example = "TARGET_PENDING")]
-    pub kind: String,
-    /// `WARNING` (look at it today) or `CRITICAL` (look at it now).
-    #[schema(example = "CRITICAL")]
-    pub severity: &'static str,
-    /// `service`, `transfer/<id>`, `user/4001` or `ledger/SPOT`.
-    #[schema(example = "transfer/01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub subject: String,
-    /// What was known when it was opened.
-    #[schema(example = "TARGET_PENDING for 61 s: TIMEOUT")]
-    pub facts: String,
-    /// `OPEN`, or `CLOSED` by a fact.
-    #[schema(example = "OPEN")]
-    pub status: &'static str,
-    /// Since when, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub opened_at: String,
-    /// When it was closed.
-    pub closed_at: Option<String>,
-    /// The fact that closed it.
-    pub closed_by: Option<String>,
-    /// Who looks after it.
-    pub assigned: Option<String>,
-}
-
-/// A case with its notes.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CaseStory {
-    /// The case without its notes.
-    #[serde(flatten)]
-    pub case: Case,
-    /// The notes, oldest first.
-    pub notes: Vec<CaseNote>,
-}
-
-/// What was added to a case.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CaseNote {
-    /// When it was written, RFC 3339.
-    #[schema(example = "2026-11-21T09:25:00.000Z")]
-    pub at: String,
-    /// The principal who wrote it: `issuer|sub`.
-    #[schema(example = "portage|ops-7")]
-    pub by: String,
-    /// The one who looks after it from then on.
-    pub assigned: Option<String>,
-    /// The words, where it is a comment.
-    pub comment: Option<String>,
-}
-
-/// What an operator adds to a case.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Assign {
-    /// Who looks after it: 1 to 128 characters.
-    #[schema(min_length = 1, max_length = 128, example = "ops-7")]
-    pub to: String,
-    /// Why, for the audit; `assigned` where nothing is said.
-    #[serde(default)]
-    #[schema(example = "on call tonight")]
-    pub reason: Option<String>,
-}
-
-/// Words about a case.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Comment {
-    /// 1 to 2000 characters.
-    #[schema(
-        min_length = 1,
-        max_length = 2000,
-        example = "The ledger's operators restart it at 14:00."
-    )]
-    pub text: String,
 }
 
 /// Cases of one status or of all, newest first.
@@ -166,10 +77,10 @@ fn shown(case: &CaseRow) -> Case {
     Case {
         id: opened.number,
         kind: opened.kind.to_string(),
-        severity: opened.severity.name(),
+        severity: opened.severity.name().to_owned(),
         subject: opened.subject.to_string(),
         facts: opened.facts.to_string(),
-        status: if case.closed.is_some() { "CLOSED" } else { "OPEN" },
+        status: if case.closed.is_some() { "CLOSED" } else { "OPEN" }.to_owned(),
         opened_at: format::time(opened.opened_at),
         closed_at: case.closed.as_ref().map(|(_, at)| format::time(*at)),
         closed_by: case.closed.as_ref().map(|(fact, _)| fact.to_string()),

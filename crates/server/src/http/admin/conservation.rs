@@ -1,9 +1,10 @@
 //! The proof that nothing was lost, as operators read it.
 
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, unknown};
+use api::problem::Problem;
 use api::proof::{Books, Break, LedgerProof, Proof, Proving, Unproven};
 use axum::Json;
 use axum::extract::State;

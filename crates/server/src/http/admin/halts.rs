@@ -1,21 +1,24 @@
 //! Stopping all money, and letting it move again.
 
-use super::admin_response::{self, AcceptedBreak, Done, ReasonBody};
+use super::admin_response;
 use super::{cursor, limit};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::{AcceptedBreak, Done, ReasonBody};
+use api::admin::halts::{HaltRow, Halts, Resume};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
 use kernel::operators::{Accepted, Halt};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Which halts are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -27,31 +30,6 @@ pub(in crate::http) struct HaltsQuery {
     /// From 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// A page of halts, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Halts {
-    /// The halts of this page.
-    pub halts: Vec<HaltRow>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// One halt. Each has a number of its own, also one that was raised while another stood.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HaltRow {
-    /// Its number. A resume is of the last one that stands.
-    #[schema(example = 7)]
-    pub number: u64,
-    /// Why it was raised.
-    #[schema(example = "conservation is broken: FUNDING/3/clearing (-1500000)")]
-    pub reason: String,
-    /// When it was raised, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-    /// When persons resumed, RFC 3339; `null` while it stands.
-    pub lifted_at: Option<String>,
 }
 
 /// Every HALT that was raised, by a person or by the service, with its number and reason. Those without
@@ -82,23 +60,6 @@ fn row(halt: Halt) -> HaltRow {
         at: format::time(halt.at),
         lifted_at: halt.resumed_at.map(format::time),
     }
-}
-
-/// Why money may move again.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Resume {
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(
-        min_length = 1,
-        max_length = 256,
-        example = "the ledger was restored and every break is explained in ticket 4711"
-    )]
-    pub reason: String,
-    /// The breaks of conservation that are accepted, each with its exact amount. Any other one
-    /// stops money again.
-    #[serde(default)]
-    pub accept: Vec<AcceptedBreak>,
 }
 
 /// Stops all money: no claim is written and no call with an effect is begun until persons resume.

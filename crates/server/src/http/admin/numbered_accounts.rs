@@ -4,12 +4,16 @@ use super::admin_response;
 use super::limit;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead, user};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::create;
 use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors, silent};
+use api::admin::numbered_accounts::{
+    NumberedAccountRow, NumberedAccounts, OpenNumberedAccount, SetNumberedStatus,
+};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -18,9 +22,9 @@ use engine::operators::{ActionResult, AdminAction, NewNumberedAccount, Performed
 use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus, is_account_number};
 use kernel::code::Code;
 use kernel::money::Asset;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -36,69 +40,6 @@ struct NumberedAccountsQuery {
     /// At most so many rows, from 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// A page of accounts, in the order of their numbers.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct NumberedAccounts {
-    /// The accounts, one row for each.
-    pub accounts: Vec<NumberedAccountRow>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// An account of the pipeline as it is stored.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct NumberedAccountRow {
-    /// Its number, unique for ever.
-    #[schema(example = "ACC-4001-1")]
-    pub number: String,
-    /// The user who may move its money; never changes.
-    #[schema(example = 4001)]
-    pub owner: u64,
-    /// The symbol of the one asset that it holds; never changes.
-    #[schema(example = "USDT")]
-    pub currency: String,
-    /// What it holds, in the asset's unit. Of an action: what it held when the action was done.
-    #[schema(example = "0.000000")]
-    pub balance: String,
-    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `CLOSED` (empty, for ever).
-    #[schema(example = "ACTIVE")]
-    pub status: &'static str,
-    /// Raised by every change of the account, its balance included.
-    #[schema(example = 1)]
-    pub version: u64,
-}
-
-/// An account that is opened. It begins ACTIVE and empty.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OpenNumberedAccount {
-    /// 1 to 34 upper-case letters, digits and dashes, no dash in front; never used before. An IBAN
-    /// without its spaces fits.
-    #[schema(pattern = "^[A-Z0-9][A-Z0-9-]{0,33}$", example = "ACC-4001-1")]
-    pub number: String,
-    /// The user who may move its money.
-    #[schema(example = 4001)]
-    pub owner: u64,
-    /// The symbol of the one asset that it holds.
-    #[schema(example = "USDT")]
-    pub currency: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "opened by contract 12")]
-    pub reason: String,
-}
-
-/// What an account of the pipeline becomes.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SetNumberedStatus {
-    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `CLOSED`: only an empty account, and for ever.
-    #[schema(pattern = "^(ACTIVE|FROZEN|CLOSED)$", example = "FROZEN")]
-    pub status: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "court order 12")]
-    pub reason: String,
 }
 
 /// The routes of accounts, for the description and the server.
@@ -177,7 +118,7 @@ fn row(account: &NumberedAccount, assets: &[Asset]) -> NumberedAccountRow {
         owner: account.owner.0,
         currency,
         balance: account.balance.decimal(precision),
-        status: account.status.name(),
+        status: account.status.name().to_owned(),
         version: account.version,
     }
 }

@@ -2,15 +2,17 @@
 
 use super::{cursor, limit};
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::{ActionRow, Actions};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use kernel::operators::PastAction;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Which actions are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -24,47 +26,6 @@ pub(in crate::http) struct ActionsQuery {
     /// From 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// A page of actions, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Actions {
-    /// The actions of this page.
-    pub actions: Vec<ActionRow>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// Something that a person did.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ActionRow {
-    /// The number of the action, rising with time.
-    #[schema(example = 41)]
-    pub id: u64,
-    /// When it was written, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-    /// The principal who did it: `issuer|sub`.
-    #[schema(example = "portage|ops-7")]
-    pub by: String,
-    /// What: `RETRY`, `HALT`, `RESOLVE`, …
-    #[schema(example = "HALT")]
-    pub kind: String,
-    /// What it was done to: a transfer's id, `service`, `ledger/SPOT`, an asset's symbol, …
-    #[schema(example = "service")]
-    pub subject: String,
-    /// What exactly was asked for.
-    #[schema(example = json!({}))]
-    pub value: serde_json::Value,
-    /// The reason that was given.
-    #[schema(example = "the ledger's numbers do not add up")]
-    pub reason: String,
-    /// What it came to.
-    #[schema(example = json!({"outcome": "halted"}))]
-    pub result: serde_json::Value,
-    /// The key under which it is done once.
-    #[schema(example = "halt-1")]
-    pub key: String,
 }
 
 /// Operators' actions, newest first.

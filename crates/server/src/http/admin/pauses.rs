@@ -1,12 +1,15 @@
 //! What stands until it is lifted: flows, ledgers, chains, assets, accounts.
 
-use super::admin_response::{self, Done};
+use super::admin_response;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead, user};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, name_errors, silent};
+use api::admin::actions::Done;
+use api::admin::pauses::{NewPause, Pause, Pauses};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -15,54 +18,8 @@ use engine::operators::AdminAction;
 use kernel::code::Code;
 use kernel::ids::{ChainId, LedgerId};
 use kernel::operators::{Paused, Scope};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// Something that is to stand still.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewPause {
-    /// `flow`, `ledger`, `chain`, `asset`, `account` or `group` (of consumers).
-    #[schema(pattern = "^(flow|ledger|chain|asset|account|group)$", example = "ledger")]
-    pub kind: String,
-    /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`, `execution-group`.
-    #[schema(example = "SPOT")]
-    pub name: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "maintenance until 14:00")]
-    pub reason: String,
-}
-
-/// Everything that is paused until a person lifts it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Pauses {
-    /// The pauses, the oldest first.
-    pub pauses: Vec<Pause>,
-}
-
-/// Something that is paused until a person lifts it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Pause {
-    /// Names it where it is lifted.
-    #[schema(example = 3)]
-    pub id: u64,
-    /// `flow`, `ledger`, `chain`, `asset`, `account`, `group` or `transfer`.
-    #[schema(example = "ledger")]
-    pub kind: &'static str,
-    /// Which one of that kind is paused.
-    #[schema(example = "SPOT")]
-    pub name: String,
-    /// The reason that was given.
-    #[schema(example = "maintenance until 14:00")]
-    pub reason: String,
-    /// Who: a principal, or `engine` after a contradiction.
-    #[schema(example = "portage|ops-7")]
-    pub by: String,
-    /// Since when, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-}
 
 /// Everything that is paused until a person lifts it.
 #[utoipa::path(
@@ -82,7 +39,7 @@ pub(in crate::http) async fn list(
 fn shown(app: &App, paused: &Paused) -> Pause {
     Pause {
         id: paused.number,
-        kind: paused.scope.kind(),
+        kind: paused.scope.kind().to_owned(),
         name: name_errors::scope(app, paused.scope),
         reason: paused.reason.to_string(),
         by: paused.caller.to_string(),

@@ -1,13 +1,18 @@
 //! The keys of the relay: how each one's lane stands, what keeps the chain from being sent to, and how a key is
 //! taken out of use.
 
-use super::admin_response::{self, Done, ReasonBody};
+use super::admin_response;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::relay::intake::offered;
 use crate::http::{App, format, silent};
+use api::admin::actions::{Done, ReasonBody};
+use api::admin::relay_keys::{
+    KeyRetirement, OpenRelayAttempt, RelayChain, RelayKey, RelayKeys, RelayProvider,
+};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -20,141 +25,7 @@ use kernel::ids::{ChainId, Millis};
 use kernel::money::Amount;
 use kernel::operators::LaneName;
 use kernel::ports::chain::{ChainIdentity, FeeBalance, ProviderReport, ProviderState};
-use serde::Serialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// The keys of the relay, as the journal has them now.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayKeys {
-    /// The name of the chain.
-    #[schema(example = "NEAR")]
-    chain: &'static str,
-    /// The relay's account on it.
-    #[schema(example = "relay.near")]
-    account_id: String,
-    /// Why nothing is claimed or sent on the chain, where something keeps it; a person lifts each.
-    #[schema(example = json!(["LANE_AHEAD: ed25519:6E8s, nonce 48 is spent and no attempt is stored"]))]
-    paused: Vec<String>,
-    /// Why keys that the chain is ahead of are not explained yet, as this process saw it last.
-    #[schema(example = json!(["ed25519:6E8s: no transaction is shown that spent it"]))]
-    unexplained: Vec<String>,
-    /// Every key that was used, or that this process has, by name.
-    keys: Vec<RelayKey>,
-    /// What the account has in NEAR, as one provider says; `null` where that is not known now.
-    #[schema(example = "12.500000000000000000000000")]
-    balance: Option<String>,
-    /// Nothing is signed while the account has less NEAR; `null` with `balance`.
-    #[schema(example = "0.500000000000000000000000")]
-    balance_floor: Option<String>,
-    /// Why what the chain has is not known now, where it is not.
-    #[schema(example = "TIMEOUT")]
-    chain_unknown: Option<String>,
-    /// The chain that this store is bound to; `null` until its providers showed one.
-    identity: Option<RelayChain>,
-    /// The providers of this process, in the order of its settings.
-    providers: Vec<RelayProvider>,
-    /// When it was read, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    at: String,
-}
-
-/// Which chain it is.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayChain {
-    /// The name of the network, as its nodes say it.
-    #[schema(example = "mainnet")]
-    chain_id: String,
-    /// The hash of its first block.
-    #[schema(example = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H")]
-    genesis_hash: String,
-}
-
-/// A provider, as this process saw it last.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayProvider {
-    /// Its host and port.
-    #[schema(example = "rpc.example:443")]
-    provider: String,
-    /// `usable`; `wrong_chain`: it showed another chain, and nothing that it says counts; or `unknown`: which chain it
-    /// shows is not known now.
-    #[schema(example = "usable")]
-    status: &'static str,
-    /// The chain that it showed last; `null`: it never did.
-    shows: Option<RelayChain>,
-    /// So many requests in a row had no answer.
-    #[schema(example = 0)]
-    failures: u32,
-}
-
-/// One key. It has at most one open attempt.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayKey {
-    /// The public key, which names the lane.
-    #[schema(example = "ed25519:6E8sCci9badyRkXb3JoRpBj5p8C6Tw41ELDZoiihKEtp")]
-    key: String,
-    /// `free`, `busy` with an attempt, `unused`, `retired`: no attempt takes it any more; `gone`: retired, and the
-    /// chain was proven to have it no more, and does not have it again; or `unreadable`: its row is none of this release. One that is
-    /// retired is `busy` until its attempt is closed.
-    #[schema(example = "busy")]
-    status: &'static str,
-    /// This process has it. Another process may have keys of its own.
-    #[schema(example = true)]
-    here: bool,
-    /// The nonce of its last attempt; `null` before the first.
-    #[schema(example = "47")]
-    last_nonce: Option<String>,
-    /// The attempt that has it, where one is open.
-    attempt: Option<OpenRelayAttempt>,
-    /// Whether the account on the chain has it, as any provider showed within the last seconds; `null` where that
-    /// is not known now. It proves nothing.
-    #[schema(example = true)]
-    on_chain: Option<bool>,
-    /// That it was taken out of use, where it was.
-    retired: Option<KeyRetirement>,
-}
-
-/// A key that no attempt takes any more.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct KeyRetirement {
-    /// Who retired it: `issuer|sub`.
-    #[schema(example = "portage|ops-7")]
-    by: String,
-    /// When, by the journal's time, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    at: String,
-    /// The final block at which two providers or more showed every key of the account without it; `null` until that
-    /// is proven, and from when the account was seen to have it again.
-    #[schema(example = 132_004_711)]
-    gone_at_block: Option<u64>,
-    /// The final block at which the account was seen to have the key again after that was proven; `null` where it was
-    /// not. The key may sign, and is watched until it is proven gone again.
-    #[schema(example = 132_104_711)]
-    returned_at_block: Option<u64>,
-}
-
-/// An attempt that is not proven yet.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct OpenRelayAttempt {
-    /// The id of the attempt.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    id: String,
-    /// How many transfers it carries.
-    #[schema(example = 100)]
-    transfers: usize,
-    /// How many transactions were signed under its nonce; one of them lands at most.
-    #[schema(example = 1)]
-    forms: usize,
-    /// The newest of them pays none of the transfers: it only takes the nonce.
-    #[schema(example = false)]
-    void: bool,
-    /// A transaction may be on the wire.
-    #[schema(example = true)]
-    sent: bool,
-    /// For so many seconds it has been open.
-    #[schema(example = 4)]
-    age_seconds: u64,
-}
 
 /// The relay's keys and their open attempts.
 #[utoipa::path(
@@ -178,7 +49,7 @@ pub(in crate::http) async fn list(
         balance: fees.as_ref().map(|fees| near(fees.units, fees)),
         balance_floor: fees.as_ref().map(|fees| near(fees.floor, fees)),
         chain_unknown: unasked.map(|cause| cause.to_string()),
-        chain: ChainId::NEAR.name(),
+        chain: ChainId::NEAR.name().to_owned(),
         account_id,
         paused: paused.into_iter().map(|paused| paused.reason.to_string()).collect(),
         unexplained: unexplained.iter().map(ToString::to_string).collect(),
@@ -200,7 +71,12 @@ fn provider(report: ProviderReport) -> RelayProvider {
         ProviderState::WrongChain => "wrong_chain",
         ProviderState::Unknown => "unknown",
     };
-    RelayProvider { provider: provider.to_string(), status, shows: shows.map(chain), failures }
+    RelayProvider {
+        provider: provider.to_string(),
+        status: status.to_owned(),
+        shows: shows.map(chain),
+        failures,
+    }
 }
 
 fn key(lane: LaneReport, now: Millis) -> RelayKey {
@@ -223,7 +99,7 @@ fn key(lane: LaneReport, now: Millis) -> RelayKey {
     });
     RelayKey {
         key: name.to_string(),
-        status,
+        status: status.to_owned(),
         here: usable,
         last_nonce: lock.map(|lock| lock.to_string()),
         attempt,

@@ -3,12 +3,14 @@
 use super::agreed::AgreedView;
 use super::{PAGE, cursor, limit};
 use crate::http::middleware::caller::{RequireOpsRead, user};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::list;
-use crate::http::transfers::response::{self, Transfer};
+use crate::http::transfers::response;
 use crate::http::{App, format, silent};
+use api::problem::Problem;
+use api::transfers::Transfer;
 use axum::Json;
 use axum::extract::State;
 use flows::relay::State as Relayed;

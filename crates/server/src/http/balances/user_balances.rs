@@ -3,9 +3,10 @@
 use crate::http::fan_out::{LedgerReply, fan_out};
 use crate::http::middleware::body;
 use crate::http::middleware::caller::{RequireTransfersRead, own};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::{App, format, silent};
 use api::accounts::Balance;
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use kernel::accounts::{AccountsOf, NumberedAccount};

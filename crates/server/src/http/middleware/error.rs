@@ -5,10 +5,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
 use kernel::ids::Millis;
-use serde::Serialize;
 use serde_json::{Map, Value};
 use std::any::Any;
-use utoipa::ToSchema;
 
 /// Why a request was not done. Becomes a body when its request's id is known.
 #[derive(Debug, Clone)]
@@ -18,46 +16,6 @@ pub struct Refusal {
     pub sentence: String,
     /// What else is in the body.
     pub details: Map<String, Value>,
-}
-
-/// The shape of every error.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Problem {
-    /// A sentence for a person.
-    #[schema(example = "An amount is a plain positive decimal, as a string")]
-    pub error: String,
-    /// One of the contract's codes.
-    #[schema(example = "INVALID_AMOUNT")]
-    pub code: &'static str,
-    /// Names this request in the log; also in the header `x-request-id`.
-    pub request_id: String,
-    /// Where the code's page is: what happened, is the money safe, what to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "/docs/errors/INVALID_AMOUNT")]
-    pub docs: Option<String>,
-    /// `unknown` where the outcome of the request is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "unknown")]
-    pub outcome: Option<&'static str>,
-    /// With `DUPLICATE_REQUEST`: the fields in which this request differs from the first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = json!(["amount"]))]
-    pub mismatched_fields: Option<Vec<String>>,
-    /// With `OVERLOADED`: what a person has to lift first, where something is paused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "ledger/SPOT")]
-    pub paused: Option<String>,
-    /// With `ALREADY_DECIDED`: how it stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "REJECTED")]
-    pub status: Option<&'static str>,
-    /// With `SECOND_PERSON_REQUIRED`: the proposal that another person approves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub approval_id: Option<String>,
-    /// With `BREAKS_NOT_ACCEPTED`: what does not add up and was not accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub breaks: Option<Vec<api::proof::Break>>,
 }
 
 impl Refusal {

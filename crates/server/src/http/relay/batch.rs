@@ -1,81 +1,26 @@
 //! Many creates of the relay in one request: form and size checked as one, then each on its own.
 
 use super::intake::{OfferedRelay, offered};
-use super::request::{CreateRelayTransfer, KEY, RelayTransferRequest};
-use super::response::{self, OpenedRelayTransfer};
+use super::request::{KEY, RelayTransferRequest};
+use super::response;
 use crate::auth::Caller;
 use crate::http::App;
 use crate::http::middleware::body::{self, Large};
 use crate::http::middleware::caller::RequireRelayCreate;
-use crate::http::middleware::error::{self, Problem, Refusal};
-use crate::http::transfers::batch::{MOST, UnmadeItem};
+use crate::http::middleware::error::{self, Refusal};
+use crate::http::transfers::batch::MOST;
 use crate::http::transfers::create;
+use api::problem::Problem;
+use api::relay::{
+    CreateRelayTransfer, CreateRelayTransfers, KeyedRelayTransfer, RelayAnswer, RelayBatchResult,
+    RelayBatchResults,
+};
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::{StreamExt, stream};
 use kernel::code::Code;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// Payments from the relay's account, in no order.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateRelayTransfers {
-    /// 1 to 1000, each with its own key; equal ones are the same transfer.
-    #[schema(min_items = 1, max_items = 1000)]
-    transfers: Vec<KeyedRelayTransfer>,
-}
-
-/// One payment of many.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KeyedRelayTransfer {
-    /// The transfer's name, bound for ever: 1 to 128 visible ASCII characters. An item without one is refused, and
-    /// the others go on.
-    #[serde(default)]
-    #[schema(example = "payout-7", required = true)]
-    key: String,
-    /// The account on NEAR that is paid.
-    #[schema(example = "alice.near")]
-    receiver_id: String,
-    /// How much, in the token's base units: digits alone.
-    #[schema(example = "1000000")]
-    amount: String,
-}
-
-/// What became of each, in the order of the request.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayBatchResults {
-    results: Vec<RelayBatchResult>,
-}
-
-/// What became of one payment.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayBatchResult {
-    /// Its place in the request, from 0.
-    #[schema(example = 0)]
-    index: usize,
-    /// What the create alone would have answered, as the status of HTTP.
-    #[schema(example = 201)]
-    http_status: u16,
-    /// The key had been used before: this is that transfer, nothing was done now.
-    #[schema(example = false)]
-    replayed: bool,
-    #[serde(flatten)]
-    answer: RelayAnswer,
-}
-
-/// The transfer, or why there is none.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-enum RelayAnswer {
-    Transfer(OpenedRelayTransfer),
-    #[schema(value_type = UnmadeItem)]
-    Refused(Map<String, Value>),
-}
 
 /// Pays many accounts on NEAR. The payments are independent: each is answered for itself, and the whole
 /// may be repeated as it is.

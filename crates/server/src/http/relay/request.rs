@@ -7,6 +7,7 @@ use crate::http::middleware::error::{Refusal, sentence};
 use crate::http::transfers::create::RequestedTransfer;
 use crate::http::transfers::validate::{AccountNames, taken_in};
 use crate::http::{App, name_errors};
+use api::relay::CreateRelayTransfer;
 use axum::http::HeaderMap;
 use flows::relay::is_account_id;
 use kernel::answer::Cause;
@@ -15,9 +16,7 @@ use kernel::ids::{ChainId, FlowId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::record::{Account, Binding, Party, Record, System, Terms};
-use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// The scope of every key: keys are one name space of the deployment. No principal is called so.
 const SCOPE: &str = "deployment";
@@ -25,18 +24,6 @@ const SCOPE: &str = "deployment";
 pub(super) const KEY: usize = 128;
 /// The headers of a key, two spellings of one.
 const HEADERS: [&str; 2] = ["x-idempotency-key", "idempotency-key"];
-
-/// A payment from the relay's account.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateRelayTransfer {
-    /// The account on NEAR that is paid.
-    #[schema(example = "alice.near")]
-    pub receiver_id: String,
-    /// How much, in the token's base units: digits alone.
-    #[schema(example = "1000000")]
-    pub amount: String,
-}
 
 /// The key of a create: the header that the source names, or the one of every create here.
 ///

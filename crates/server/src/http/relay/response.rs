@@ -4,6 +4,7 @@
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::response::message;
 use crate::http::{App, format, silent};
+use api::relay::{OpenedRelayTransfer, RelayEvent, RelayTransfer};
 use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
 use flows::relay::{Act, State, StatusBasis, status};
@@ -13,81 +14,6 @@ use kernel::flow::life::{Outcome, Word as _};
 use kernel::flow::table::{S, Table};
 use kernel::ports::journal::Linked;
 use kernel::record::{Account, Record};
-use serde::Serialize;
-use utoipa::ToSchema;
-
-/// A transfer whose opening is durable.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct OpenedRelayTransfer {
-    /// The key that it was asked for under.
-    #[schema(example = "payout-7")]
-    pub transfer_id: String,
-    /// `RECEIVED`; of a replay, where the transfer stands now.
-    #[schema(example = "RECEIVED")]
-    pub status: &'static str,
-    /// The account on NEAR that is paid.
-    #[schema(example = "alice.near")]
-    pub receiver_id: String,
-    /// In the token's base units.
-    #[schema(example = "1000000")]
-    pub amount: String,
-    /// When it was opened, RFC 3339 in UTC.
-    pub created_at: String,
-}
-
-/// A transfer of the relay with everything that happened to it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayTransfer {
-    #[serde(flatten)]
-    opened: OpenedRelayTransfer,
-    /// The transaction that carries it, or carried it last, in base58; it may be one that never landed.
-    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
-    tx_hash: Option<String>,
-    /// Unclear answers so far.
-    #[schema(example = 0)]
-    retry_count: u32,
-    /// When it last moved on, RFC 3339 in UTC.
-    updated_at: String,
-    /// When its transaction was proven final, RFC 3339 in UTC.
-    #[schema(example = "2026-11-21T09:23:20.311Z")]
-    completed_at: Option<String>,
-    /// Of a transfer that FAILED why; before an end the last error, where there was one.
-    #[schema(example = json!(null))]
-    error_message: Option<String>,
-    /// What happened to it, the oldest first.
-    events: Vec<RelayEvent>,
-}
-
-/// Something that happened to a transfer of the relay.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RelayEvent {
-    /// When, RFC 3339 in UTC.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    time: String,
-    /// The status that was reached; `ERROR` of an attempt that failed and is made again.
-    #[schema(example = "SUBMITTED")]
-    event: &'static str,
-    /// With `SUBMITTED`: the transaction, in base58.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
-    tx_hash: Option<String>,
-    /// With `ERROR`: its kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "ATTEMPT_DEAD")]
-    error_type: Option<String>,
-    /// With `ERROR`: the same as a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "The transaction can never land; the transfer is sent again")]
-    message: Option<String>,
-    /// With `ERROR`: how many attempts failed by then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 1)]
-    retry_count: Option<u32>,
-    /// With `ERROR`: whether another attempt is made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = true)]
-    will_retry: Option<bool>,
-}
 
 /// A transfer as a create answers it; of a replay, as it stands now.
 ///
@@ -128,7 +54,7 @@ fn opened(app: &App, record: &Record, shown: StatusBasis) -> OpenedRelayTransfer
     };
     OpenedRelayTransfer {
         transfer_id: key.unwrap_or_default(),
-        status: status_of(table, record.head.state, shown).unwrap_or_default(),
+        status: status_of(table, record.head.state, shown).unwrap_or_default().to_owned(),
         receiver_id,
         amount: record.terms.target.amount.to_string(),
         created_at: format::time(record.created_at),
@@ -216,10 +142,10 @@ fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<Rel
     events
 }
 
-const fn plain(event: &'static str) -> RelayEvent {
+fn plain(event: &str) -> RelayEvent {
     RelayEvent {
         time: String::new(),
-        event,
+        event: event.to_owned(),
         tx_hash: None,
         error_type: None,
         message: None,

@@ -1,16 +1,18 @@
 //! Transfers of the relay: create and get.
 
 use super::intake::offered;
-use super::request::{self, CreateRelayTransfer, RelayTransferRequest};
-use super::response::{self, OpenedRelayTransfer, RelayTransfer};
+use super::request::{self, RelayTransferRequest};
+use super::response;
 use crate::http::middleware::body::{self, Body};
 use crate::http::middleware::caller::{RequireRelayCreate, RequireRelayRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::pages::openapi::descriptions;
 use crate::http::transfers::create;
 use crate::http::{App, silent};
 use crate::telemetry;
+use api::problem::Problem;
+use api::relay::{CreateRelayTransfer, OpenedRelayTransfer, RelayTransfer};
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};

@@ -1,99 +1,23 @@
 //! Many creates in one request: checked as one, then each on its own.
 
 use super::create;
-use super::request::CreateTransfer;
-use super::response::{self, Outcome, Transfer};
+use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};
 use crate::auth::Caller;
 use crate::http::App;
 use crate::http::middleware::body::{self, Large};
 use crate::http::middleware::caller::{RequireTransfersCreate, acts_for};
-use crate::http::middleware::error::{self, Problem, Refusal};
+use crate::http::middleware::error::{self, Refusal};
+use api::batch::{Answer, BatchResult, BatchResults, CreateTransfers};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use futures_util::{StreamExt, stream};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// The most creates of one batch.
 pub(crate) const MOST: usize = 1_000;
-
-/// Transfers to be made, in no order.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateTransfers {
-    /// 1 to 1000, each with its own `cid`; equal ones are the same transfer.
-    #[schema(min_items = 1, max_items = 1000)]
-    transfers: Vec<CreateTransfer>,
-}
-
-/// What became of each, in the order of the request.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BatchResults {
-    results: Vec<BatchResult>,
-}
-
-/// What became of one create.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BatchResult {
-    /// Its place in the request, from 0.
-    #[schema(example = 0)]
-    index: usize,
-    /// What the create alone would have answered.
-    #[schema(example = 200)]
-    status: u16,
-    /// The key had been used before: this is that transfer, nothing was done now.
-    #[schema(example = false)]
-    replayed: bool,
-    #[serde(flatten)]
-    answer: Answer,
-}
-
-/// The transfer, a refusal, or both.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-enum Answer {
-    Transfer(Box<Transfer>),
-    #[schema(value_type = FailedItem)]
-    Failed(Map<String, Value>),
-    #[schema(value_type = UnmadeItem)]
-    Refused(Map<String, Value>),
-}
-
-/// An item that opened nothing, or whose outcome is unknown.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UnmadeItem {
-    /// A sentence for a person.
-    #[schema(example = "An amount is a plain positive decimal, as a string")]
-    error: String,
-    /// One of the contract's codes.
-    #[schema(example = "INVALID_AMOUNT")]
-    code: String,
-    /// Where the code's page is.
-    #[schema(example = "/docs/errors/INVALID_AMOUNT")]
-    docs: Option<String>,
-    /// `unknown` where the outcome is not known: repeat it with the same `cid`.
-    #[schema(example = "unknown")]
-    outcome: Option<String>,
-    /// With `DUPLICATE_REQUEST`: the fields in which this differs from the first.
-    #[schema(example = json!(["amount"]))]
-    mismatched_fields: Option<Vec<String>>,
-    /// With `OVERLOADED`: what a person has to lift first, where something is paused.
-    #[schema(example = "ledger/SPOT")]
-    paused: Option<String>,
-}
-
-/// An item that was opened, ended FAILED or ROLLED_BACK, and moved nothing.
-#[derive(Debug, Serialize, ToSchema)]
-struct FailedItem {
-    #[serde(flatten)]
-    unmade: UnmadeItem,
-    #[serde(flatten)]
-    transfer: Transfer,
-}
 
 /// Makes many transfers. They are independent: each is answered for itself, and the whole may be
 /// repeated as it is.

@@ -1,19 +1,21 @@
 //! The caller's own transfers, newest first.
 
-use super::response::{self, Transfer};
+use super::response;
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::caller::{RequireTransfersRead, own};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
 use crate::http::{App, format, silent};
+use api::problem::Problem;
+use api::transfers::Page;
 use axum::Json;
 use axum::extract::State;
 use kernel::code::Code;
 use kernel::ids::{LedgerId, Millis, Serial};
 use kernel::ports::admin_queries::Search;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// The most transfers of one page.
 const MOST: usize = 100;
@@ -42,15 +44,6 @@ pub(crate) struct TransfersQuery {
     /// At most so many.
     #[param(minimum = 1, maximum = 100, default = 50)]
     limit: Option<usize>,
-}
-
-/// A page of transfers, newest first by `transfer_id`.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Page {
-    /// As a get shows them, but for the history: `state` is the exact one.
-    pub transfers: Vec<Transfer>,
-    /// There are more: ask with `cursor` set to this. It means nothing else.
-    pub next: Option<String>,
 }
 
 /// The caller's own transfers: a user's, or what a service with `transfers:any` made itself. A page

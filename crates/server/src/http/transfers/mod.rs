@@ -4,7 +4,6 @@ pub mod batch;
 pub(crate) mod create;
 pub mod dry_run;
 pub mod list;
-pub mod request;
 pub mod response;
 pub mod routes;
 pub mod v2;

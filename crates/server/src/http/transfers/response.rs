@@ -1,8 +1,9 @@
 //! How a transfer is shown to those who may see it.
 
 use crate::auth::{Caller, Scope};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::{App, format};
+use api::transfers::{HistoryEntry, Transfer};
 use axum::http::StatusCode;
 use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
@@ -13,98 +14,6 @@ use kernel::ports::journal::Linked;
 use kernel::record::Record;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use utoipa::ToSchema;
-
-/// What became of a create.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Transfer {
-    /// The journal's number of the transfer.
-    pub transfer_id: u64,
-    /// The id by which the transfer is asked for.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub req_id: String,
-    /// The account type that pays.
-    pub from: &'static str,
-    /// The account type that receives.
-    pub to: &'static str,
-    /// The symbol of the asset that moves.
-    pub asset: String,
-    /// In the asset's unit, always with all decimals that the asset has.
-    #[schema(example = "100.000000")]
-    pub amount: String,
-    /// `COMMITTED`, `PENDING` (not ended yet), `FAILED` or `ROLLED_BACK`.
-    #[schema(example = "COMMITTED")]
-    pub state: &'static str,
-    /// The same as a sentence.
-    pub message: String,
-    /// The client's key, where one was given.
-    pub cid: Option<String>,
-    /// The client's own reference, where one was given.
-    pub reference: Option<String>,
-    /// The client's own words.
-    pub metadata: BTreeMap<String, String>,
-    /// When it was opened, RFC 3339.
-    pub created_at: String,
-    /// When it was last written, RFC 3339.
-    pub updated_at: String,
-}
-
-/// A transfer that moved no money in the end: an error and the transfer in one.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct FailedTransfer {
-    #[serde(flatten)]
-    problem: Problem,
-    #[serde(flatten)]
-    transfer: Transfer,
-}
-
-/// A create that is well-formed and does not end well.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "two bodies of one status, for the description")]
-pub(super) enum UnsuccessfulCreate {
-    Ended(Box<FailedTransfer>),
-    Refused(Box<Problem>),
-}
-
-/// A transfer with everything that happened to it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TransferStory {
-    /// As in the answer to the create, but `state` is the exact one: `INIT`, `SOURCE_PENDING`,
-    /// `SOURCE_DONE`, `TARGET_PENDING`, `COMMITTED`, `FAILED`, `COMPENSATING` or `ROLLED_BACK`.
-    #[serde(flatten)]
-    pub transfer: Transfer,
-    /// The last refusal, or the cause of the last unclear answer.
-    pub error: Option<String>,
-    /// Unclear answers so far.
-    #[schema(example = 0)]
-    pub retry_count: u32,
-    /// What happened to it, oldest first.
-    pub history: Vec<HistoryEntry>,
-}
-
-/// One step of a history.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HistoryEntry {
-    /// The place in the history, from 0.
-    #[schema(example = 0)]
-    pub seq: u32,
-    /// When it was written, RFC 3339.
-    pub at: String,
-    /// The state before; none where it begins.
-    #[schema(example = json!(null))]
-    pub from: Option<&'static str>,
-    /// The state after the step.
-    #[schema(example = "INIT")]
-    pub to: &'static str,
-    /// `CREATED`, `SOURCE_CALL`, `SOURCE_OK`, `SOURCE_FAIL`, `TARGET_CALL`, `TARGET_OK`,
-    /// `TARGET_FAIL`, `ROLLBACK_OK`, `RETRY` or `OPERATOR`.
-    #[schema(example = "CREATED")]
-    pub event: String,
-    /// Evidence or cause; of `OPERATOR`, the action's name.
-    pub detail: Option<String>,
-}
 
 /// What a create came to, by where its transfer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,11 +88,11 @@ fn transfer_response(app: &App, record: &Record, state: &'static str) -> Transfe
     Transfer {
         transfer_id: record.serial.map_or(0, |serial| serial.0),
         req_id: record.id.to_string(),
-        from: format::account(&terms.source),
-        to: format::account(record.target()),
+        from: format::account(&terms.source).to_owned(),
+        to: format::account(record.target()).to_owned(),
         asset,
         amount: terms.source.amount.decimal(precision),
-        state,
+        state: state.to_owned(),
         message: message(app, record),
         cid: terms.binding.as_ref().map(|binding| binding.key.to_string()),
         reference: terms.reference.clone(),
@@ -220,8 +129,8 @@ pub(crate) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
     HistoryEntry {
         seq: entry.seq,
         at: format::time(entry.at),
-        from: entry.from.map(name),
-        to: name(entry.to),
+        from: entry.from.map(|from| name(from).to_owned()),
+        to: name(entry.to).to_owned(),
         event: entry.event,
         detail,
     }

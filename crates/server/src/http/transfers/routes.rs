@@ -1,19 +1,20 @@
 //! Internal transfers: create and get.
 
 use super::create;
-use super::dry_run::{self, DryRun};
-use super::request::CreateTransfer;
-use super::response::{self, Outcome, Transfer, TransferStory, UnsuccessfulCreate};
+use super::dry_run;
+use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};
 use crate::auth::Caller;
 use crate::http::middleware::body::{self, Body};
 use crate::http::middleware::caller::{RequireTransfersCreate, RequireTransfersRead, acts_for};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::pages::openapi::descriptions;
 use crate::http::{App, format, silent};
 use crate::telemetry;
+use api::problem::Problem;
+use api::transfers::{CreateResult, CreateTransfer, Transfer, TransferStory, UnsuccessfulCreate};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -22,9 +23,9 @@ use kernel::code::Code;
 use kernel::ids::{FlowId, UserId};
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// How a create is meant.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -35,15 +36,6 @@ pub(crate) struct CreateQuery {
     #[serde(default)]
     #[param(required = false)]
     dry_run: bool,
-}
-
-/// A transfer, or with `dry_run` what would become of it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "two bodies of one status, for the description")]
-enum CreateResult {
-    Transfer(Transfer),
-    Dry(DryRun),
 }
 
 /// Moves money between two accounts of one user.

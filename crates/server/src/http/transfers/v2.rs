@@ -1,132 +1,23 @@
 //! The v2 source's spelling of the same flow: lower case, UUID text, times in milliseconds.
 
-use super::request::{CreateTransfer, Metadata, Reference};
 use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};
 use super::{create, routes};
 use crate::http::middleware::body::{self, Body};
 use crate::http::middleware::caller::{RequireTransfersCreate, RequireTransfersRead, acts_for};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::pages::openapi::descriptions;
 use crate::http::{App, format};
 use crate::telemetry;
+use api::problem::Problem;
+use api::transfers::CreateTransfer;
+use api::transfers_v2::{CreateV2, MadeV2, TransferV2, UnmadeV2};
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use kernel::ids::Millis;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use utoipa::ToSchema;
-
-/// A transfer between two accounts of one user.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateV2 {
-    /// The account that pays: `funding` or `trading`; `future` and `margin` where configured.
-    #[schema(example = "funding")]
-    from: String,
-    /// The account that receives.
-    #[schema(example = "trading")]
-    to: String,
-    /// For whom; the token's own user, or with `transfers:any` the user that is named (then required).
-    #[serde(default)]
-    #[schema(example = 4001)]
-    user_id: Option<u64>,
-    /// The symbol of the asset that moves.
-    #[schema(example = "BTC")]
-    asset: String,
-    /// A plain positive decimal in the asset's unit, with at most its decimals.
-    #[schema(example = "1.5")]
-    amount: String,
-    /// The client's own key, as in the other spelling; the same key there is the same transfer.
-    #[serde(default)]
-    cid: Option<String>,
-    /// The client's own reference, as in the other spelling.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    reference: Option<Reference>,
-    /// The client's own words, as in the other spelling.
-    #[serde(default)]
-    #[schema(value_type = Option<BTreeMap<String, String>>)]
-    metadata: Option<Metadata>,
-}
-
-/// What became of a create.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct MadeV2 {
-    /// The transfer's id, as UUID text.
-    #[schema(example = "0193f771-751f-0783-41d4-962e0d93e91b")]
-    req_id: String,
-    /// `committed`, `pending` or `failed` (it ended and moved nothing).
-    #[schema(example = "committed")]
-    status: &'static str,
-    /// The same as a sentence.
-    message: String,
-}
-
-/// A transfer that moved no money in the end: an error and the answer in one.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct FailedV2 {
-    #[serde(flatten)]
-    problem: Problem,
-    #[serde(flatten)]
-    made: MadeV2,
-}
-
-/// A create that is well-formed and does not end well.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "two bodies of one status, for the description")]
-enum UnmadeV2 {
-    Ended(Box<FailedV2>),
-    Refused(Box<Problem>),
-}
-
-/// A transfer in the v2 spelling.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TransferV2 {
-    /// The transfer's id, as UUID text.
-    #[schema(example = "0193f771-751f-0783-41d4-962e0d93e91b")]
-    req_id: String,
-    /// `init`, `source_pending`, `source_done`, `target_pending`, `compensating`, `committed`,
-    /// `rolled_back` or `failed`.
-    #[schema(example = "committed")]
-    state: String,
-    /// The account that pays.
-    #[schema(example = "funding")]
-    from: &'static str,
-    /// The account that receives.
-    #[schema(example = "trading")]
-    to: &'static str,
-    /// The user whose transfer it is.
-    user_id: u64,
-    /// The symbol of the asset that moves.
-    asset: String,
-    /// In the asset's unit.
-    amount: String,
-    /// Where it stands, as a sentence.
-    message: String,
-    /// The last refusal, or the cause of the last unclear answer.
-    error: Option<String>,
-    /// Unclear answers so far.
-    #[schema(example = 0)]
-    retry_count: u32,
-    /// The client's key, where one was given.
-    cid: Option<String>,
-    /// The client's own reference, where one was given.
-    reference: Option<String>,
-    /// The client's own words.
-    metadata: BTreeMap<String, String>,
-    /// When it was opened, in milliseconds since 1970.
-    #[schema(value_type = u64, example = 1_702_400_000_000_u64)]
-    created_at: Millis,
-    /// When it was last written, in milliseconds since 1970.
-    #[schema(value_type = u64, example = 1_702_400_000_250_u64)]
-    updated_at: Millis,
-}
 
 /// Moves money between two accounts of one user (the v2 spelling).
 #[utoipa::path(
@@ -163,7 +54,7 @@ pub(crate) async fn create(
     body::no_parameters(query.as_deref())?;
     let key = body::key(&headers, form.cid.as_deref())?;
     let principal = Arc::clone(&caller.principal);
-    let (key, body) = (key.map(Into::into), form.plain());
+    let (key, body) = (key.map(Into::into), plain(form));
     let ask = TransferRequest { principal, user, key, names: AccountNames::V2, body };
     let accepted = create::create(&app, &ask).await?;
     let record = &accepted.record;
@@ -176,7 +67,7 @@ pub(crate) async fn create(
     };
     let made = MadeV2 {
         req_id: format::uuid(record.id),
-        status,
+        status: status.to_owned(),
         message: response::message(&app, record),
     };
     let response = match outcome {
@@ -188,12 +79,10 @@ pub(crate) async fn create(
     Ok(create::mark_replayed(response, accepted.replayed))
 }
 
-impl CreateV2 {
-    /// The same request; its account types keep the names that they came with.
-    fn plain(self) -> CreateTransfer {
-        let Self { from, to, user_id, asset, amount, cid, reference, metadata } = self;
-        CreateTransfer { from, to, asset, amount, cid, user_id, reference, metadata }
-    }
+/// The same request; its account types keep the names that they came with.
+fn plain(form: CreateV2) -> CreateTransfer {
+    let CreateV2 { from, to, user_id, asset, amount, cid, reference, metadata } = form;
+    CreateTransfer { from, to, asset, amount, cid, user_id, reference, metadata }
 }
 
 /// A transfer (the v2 spelling).
@@ -219,8 +108,8 @@ pub(crate) async fn get(
     Ok(Json(TransferV2 {
         req_id: format::uuid(record.id),
         state: transfer.state.to_lowercase(),
-        from: AccountNames::V2.of(&record.terms.source),
-        to: AccountNames::V2.of(&record.terms.target),
+        from: AccountNames::V2.of(&record.terms.source).to_owned(),
+        to: AccountNames::V2.of(&record.terms.target).to_owned(),
         user_id: record.terms.owner.number(),
         asset: transfer.asset,
         amount: transfer.amount,

@@ -1,9 +1,9 @@
 //! Steps 4 to 6 of the order of checks, in memory; and how a bound key's request differs.
 
 use super::create::RequestedTransfer;
-use super::request::CreateTransfer;
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, format, name_errors};
+use api::transfers::CreateTransfer;
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId, UserId};
 use kernel::money::{Amount, Asset};
@@ -100,7 +100,9 @@ impl RequestedTransfer for TransferRequest {
         let principal = Arc::clone(&self.principal);
         let ends = [source, target];
         let plain = Terms::between_ledgers(principal, self.user, ends, asset.id, amount);
-        let (reference, metadata) = (body.reference().map(str::to_owned), body.metadata());
+        let (reference, metadata) = (body.reference.clone(), body.metadata.clone());
+        // none is the same as an empty one
+        let metadata = metadata.unwrap_or_default();
         let mut terms = Terms { reference, metadata, ..plain };
         terms.binding = self.key.clone().map(|key| Binding {
             scope: Arc::clone(&self.principal),
@@ -123,8 +125,8 @@ impl RequestedTransfer for TransferRequest {
             ("to", at(&terms.target, &body.to)),
             ("asset", symbol == body.asset),
             ("amount", amount.is_some() && amount == plain(&body.amount)),
-            ("reference", terms.reference.as_deref() == body.reference()),
-            ("metadata", terms.metadata == body.metadata()),
+            ("reference", terms.reference == body.reference),
+            ("metadata", terms.metadata == body.metadata.clone().unwrap_or_default()),
         ];
         let differs = same.into_iter().filter(|(_, same)| !same);
         differs.map(|(name, _)| name.to_owned()).collect()

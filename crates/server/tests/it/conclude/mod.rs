@@ -3,7 +3,7 @@
 
 use crate::fixture::points::{At, Fault, When, point};
 use crate::fixture::{FUSED, Fixture, Money, Setup};
-use client::types::{Created, NewTransfer};
+use client::types::{CreateTransfer, Created};
 use client::{Client, Conclusion, Error};
 use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
@@ -23,9 +23,9 @@ fn funded(setup: Setup) -> Fixture {
     fixture
 }
 
-fn new(amount: &str, cid: &str) -> NewTransfer {
-    let fresh = NewTransfer::new("FUNDING", "SPOT", "USDT", amount);
-    NewTransfer { cid: cid.to_owned(), ..fresh }
+fn new(amount: &str, cid: &str) -> CreateTransfer {
+    let fresh = client::new_transfer("FUNDING", "SPOT", "USDT", amount);
+    CreateTransfer { cid: Some(cid.to_owned()), ..fresh }
 }
 
 fn client(fixture: &Fixture) -> Client {
@@ -38,12 +38,12 @@ fn outside<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(work)
 }
 
-fn create(fixture: &Fixture, new: &NewTransfer) -> Result<Created, Error> {
+fn create(fixture: &Fixture, new: &CreateTransfer) -> Result<Created, Error> {
     outside(client(fixture).create(new))
 }
 
 /// What a client does that was left with an unknown outcome.
-fn until_known(fixture: &Fixture, new: &NewTransfer) -> Created {
+fn until_known(fixture: &Fixture, new: &CreateTransfer) -> Created {
     let client = client(fixture);
     for _ in 0..20 {
         match outside(client.create(new)) {
@@ -87,7 +87,7 @@ fn an_answer_with_an_id_is_durable() {
 }
 
 /// A create that is asked for until it has ended.
-fn until_ended(fixture: &Fixture, new: &NewTransfer) -> Created {
+fn until_ended(fixture: &Fixture, new: &CreateTransfer) -> Created {
     let mut created = until_known(fixture, new);
     for _ in 0..200 {
         if created.transfer.state != "PENDING" {
@@ -105,7 +105,7 @@ fn a_refusal_without_an_id_opened_nothing() {
     let bound = create(&fixture, &new("5", "bound")).expect("made");
     let url = fixture.listen();
     let own = fixture.client(&url, USER, SCOPE);
-    let with = |change: fn(&mut NewTransfer)| {
+    let with = |change: fn(&mut CreateTransfer)| {
         let mut asked = new("5", "never");
         change(&mut asked);
         asked
@@ -116,7 +116,7 @@ fn a_refusal_without_an_id_opened_nothing() {
         (&stranger, new("5", "never"), 401, "UNAUTHORIZED"),
         (&reader, new("5", "never"), 403, "FORBIDDEN"),
         (&own, with(|new| new.user_id = Some(4002)), 403, "FORBIDDEN"),
-        (&own, with(|new| new.cid = "a b".to_owned()), 400, "BAD_REQUEST"),
+        (&own, with(|new| new.cid = Some("a b".to_owned())), 400, "BAD_REQUEST"),
         (&own, with(|new| new.reference = Some("x".repeat(20_000))), 413, "PAYLOAD_TOO_LARGE"),
         (&own, new("6", "bound"), 409, "DUPLICATE_REQUEST"),
         (&own, with(|new| new.to = "FUNDING".to_owned()), 400, "SAME_ACCOUNT"),
@@ -237,8 +237,8 @@ fn a_batch_says_it_of_each_item() {
     let client = client(&fixture);
     let items = [new("5", "a"), new("5000", "poor"), new("1e2", "bad"), new("6", "a")];
     let results = outside(client.create_many(&items)).expect("results");
-    let opened = results.iter().filter(|result| result.created().is_ok()).count();
-    let nothing = results.iter().filter_map(|result| result.created().err());
+    let opened = results.iter().filter(|result| client::created(result).is_ok()).count();
+    let nothing = results.iter().filter_map(|result| client::created(result).err());
     let nothing = nothing.filter(|fault| fault.concludes() == Conclusion::NothingOpened).count();
     assert_eq!((opened, nothing, fixture.rows()), (2, 2, 2), "{results:?}");
     let whole = [new("5", "b"), new("5", "")];
@@ -246,7 +246,7 @@ fn a_batch_says_it_of_each_item() {
     assert_eq!((fault.concludes(), fixture.rows()), (Conclusion::NothingOpened, 2), "{fault:?}");
     fixture.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::HangAfter, 1);
     let results = outside(client.create_many(&[new("5", "c")])).expect("results");
-    let unknown = results[0].created().expect_err("it is unknown");
+    let unknown = client::created(&results[0]).expect_err("it is unknown");
     assert_eq!((unknown.concludes(), fixture.rows()), (Conclusion::Unknown, 3), "{unknown:?}");
     fixture.control().heal();
     until_known(&fixture, &new("5", "c"));

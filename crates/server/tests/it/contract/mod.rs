@@ -10,12 +10,8 @@ use kernel::code::Code;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use server::auth::Scope;
-use server::http::account_transfers;
-use server::http::admin;
 use server::http::middleware::error::status;
 use server::http::pages::openapi::description;
-use server::http::relay;
-use server::http::transfers::{batch, request, v2};
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
@@ -108,36 +104,36 @@ type Read = fn(Value) -> bool;
 
 /// Every form that is sent to us, read as its route reads it.
 const FORMS: &[(&str, Read)] = &[
-    ("CreateTransfer", reads::<request::CreateTransfer>),
-    ("CreateAccountTransfer", reads::<account_transfers::request::CreateAccountTransfer>),
-    ("CreateTransfers", reads::<batch::CreateTransfers>),
-    ("CreateV2", reads::<v2::CreateV2>),
-    ("CreateRelayTransfer", reads::<relay::request::CreateRelayTransfer>),
-    ("CreateRelayTransfers", reads::<relay::batch::CreateRelayTransfers>),
+    ("CreateTransfer", reads::<api::transfers::CreateTransfer>),
+    ("CreateAccountTransfer", reads::<api::account_transfers::CreateAccountTransfer>),
+    ("CreateTransfers", reads::<api::batch::CreateTransfers>),
+    ("CreateV2", reads::<api::transfers_v2::CreateV2>),
+    ("CreateRelayTransfer", reads::<api::relay::CreateRelayTransfer>),
+    ("CreateRelayTransfers", reads::<api::relay::CreateRelayTransfers>),
     ("Movement", reads::<api::movements::Movement>),
     ("NumberedMovement", reads::<api::movements::NumberedMovement>),
-    ("OpenNumberedAccount", reads::<admin::numbered_accounts::OpenNumberedAccount>),
-    ("SetNumberedStatus", reads::<admin::numbered_accounts::SetNumberedStatus>),
+    ("OpenNumberedAccount", reads::<api::admin::numbered_accounts::OpenNumberedAccount>),
+    ("SetNumberedStatus", reads::<api::admin::numbered_accounts::SetNumberedStatus>),
     ("NewBackup", reads::<api::backup::NewBackup>),
     ("SetStatus", reads::<api::accounts::SetStatus>),
-    ("ReasonBody", reads::<admin::admin_response::ReasonBody>),
-    ("Resolve", reads::<admin::transfer_actions::Resolve>),
-    ("NewTransferNote", reads::<admin::transfer_actions::NewTransferNote>),
-    ("TransferActions", reads::<admin::transfer_actions::TransferActions>),
-    ("Resume", reads::<admin::halts::Resume>),
-    ("Unpark", reads::<admin::pipeline::parked::Unpark>),
-    ("SeekGroup", reads::<admin::pipeline::groups::SeekGroup>),
-    ("Reemit", reads::<admin::pipeline::outbox::Reemit>),
-    ("RedriveDeadLetters", reads::<admin::pipeline::dead_letters::RedriveDeadLetters>),
-    ("NewPause", reads::<admin::pauses::NewPause>),
-    ("AddAsset", reads::<admin::assets::AddAsset>),
-    ("ChangeAsset", reads::<admin::assets::ChangeAsset>),
-    ("Assign", reads::<admin::cases::Assign>),
-    ("Comment", reads::<admin::cases::Comment>),
-    ("AddWebhook", reads::<admin::webhooks::request::AddWebhook>),
-    ("ChangeWebhook", reads::<admin::webhooks::request::ChangeWebhook>),
-    ("RotateWebhook", reads::<admin::webhooks::request::RotateWebhook>),
-    ("ReplayWebhook", reads::<admin::webhooks::log::ReplayWebhook>),
+    ("ReasonBody", reads::<api::admin::actions::ReasonBody>),
+    ("Resolve", reads::<api::admin::transfer_actions::Resolve>),
+    ("NewTransferNote", reads::<api::admin::transfer_actions::NewTransferNote>),
+    ("TransferActions", reads::<api::admin::transfer_actions::TransferActions>),
+    ("Resume", reads::<api::admin::halts::Resume>),
+    ("Unpark", reads::<api::admin::pipeline::Unpark>),
+    ("SeekGroup", reads::<api::admin::pipeline::SeekGroup>),
+    ("Reemit", reads::<api::admin::pipeline::Reemit>),
+    ("RedriveDeadLetters", reads::<api::admin::pipeline::RedriveDeadLetters>),
+    ("NewPause", reads::<api::admin::pauses::NewPause>),
+    ("AddAsset", reads::<api::admin::assets::AddAsset>),
+    ("ChangeAsset", reads::<api::admin::assets::ChangeAsset>),
+    ("Assign", reads::<api::admin::cases::Assign>),
+    ("Comment", reads::<api::admin::cases::Comment>),
+    ("AddWebhook", reads::<api::admin::webhooks::AddWebhook>),
+    ("ChangeWebhook", reads::<api::admin::webhooks::ChangeWebhook>),
+    ("RotateWebhook", reads::<api::admin::webhooks::RotateWebhook>),
+    ("ReplayWebhook", reads::<api::admin::webhooks::ReplayWebhook>),
 ];
 
 fn reads<T: DeserializeOwned>(value: Value) -> bool {

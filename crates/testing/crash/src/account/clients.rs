@@ -4,7 +4,7 @@ use super::services::Services;
 use crate::Outcome;
 use crate::rng::Rng;
 use crate::two_servers::{Load, Request};
-use client::types::{NewAccountTransfer, NumberedMovement};
+use client::types::{CreateAccountTransfer, NumberedMovement};
 use client::{Client, Error};
 use serde_json::json;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Request for Wanted {
     }
 
     async fn ask(&self, client: &Client, key: &str) -> Result<String, Error> {
-        let new = NewAccountTransfer {
+        let new = CreateAccountTransfer {
             from_account_number: self.from.clone(),
             to_account_number: self.to.clone(),
             amount: format!("{}.{:06}", self.units / 1_000_000, self.units % 1_000_000),

@@ -4,9 +4,8 @@ use super::Shared;
 use super::services::Services;
 use crate::Outcome;
 use crate::rng::Rng;
-use client::types::{Movement, NewTransfer};
+use client::types::{CreateTransfer, Movement};
 use client::{Client, Error};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -130,15 +129,15 @@ impl Actor {
         // at most a hundredth of what a user has, so that most can be done, and some cannot
         let most = if self.rng.percent(8) { 3_000_000_000 } else { 20_000_000 };
         let units = 1 + self.rng.below(most);
-        let new = NewTransfer {
+        let new = CreateTransfer {
             from: from.to_owned(),
             to: to.to_owned(),
             asset: ASSET.to_owned(),
             amount: format!("{}.{:06}", units / 1_000_000, units % 1_000_000),
-            cid: format!("gateway-{}", self.keys.fetch_add(1, Ordering::Relaxed)),
+            cid: Some(format!("gateway-{}", self.keys.fetch_add(1, Ordering::Relaxed))),
             user_id: Some(FIRST_USER + self.rng.below(USERS)),
             reference: None,
-            metadata: BTreeMap::new(),
+            metadata: None,
         };
         loop {
             match self.client.create(&new).await {

@@ -3,7 +3,7 @@
 use super::chain::RECEIVERS;
 use crate::rng::Rng;
 use crate::two_servers::Request;
-use client::types::NewRelayTransfer;
+use client::types::CreateRelayTransfer;
 use client::{Client, Error};
 use std::time::Duration;
 
@@ -41,8 +41,10 @@ impl Request for Payout {
     }
 
     async fn ask(&self, client: &Client, key: &str) -> Result<String, Error> {
-        let new =
-            NewRelayTransfer { receiver_id: self.receiver.clone(), amount: self.units.to_string() };
+        let new = CreateRelayTransfer {
+            receiver_id: self.receiver.clone(),
+            amount: self.units.to_string(),
+        };
         client.create_relay_transfer(&new, key).await.map(|found| found.transfer_id)
     }
 }

@@ -4,10 +4,13 @@ use super::{DryRunQuery, MessagesPreview, ReasonCount, previewed};
 use crate::http::admin::{admin_response, limit};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::Done;
+use api::admin::pipeline::{DeadLetterMessage, DeadLetters, RedriveDeadLetters};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -17,10 +20,9 @@ use engine::messaging::dead_letter::header;
 use engine::operators::{AdminAction, Redrive};
 use kernel::code::Code;
 use kernel::ids::Id;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -39,76 +41,6 @@ struct DeadLettersQuery {
     /// At most so many rows, from 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// What waits on a topic of dead letters, in the order of each partition.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeadLetters {
-    /// The topic of the dead letters.
-    #[schema(example = "transfer-execution-dlt")]
-    pub topic: String,
-    /// So many messages wait.
-    #[schema(example = 1)]
-    pub waiting: u64,
-    /// The first of them.
-    pub messages: Vec<DeadLetterMessage>,
-}
-
-/// A message that no consumer can take.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeadLetterMessage {
-    /// The id of the message, which a redrive keeps.
-    #[schema(example = "01a20bd8-a310-8a5e-8404-4356f2500000")]
-    pub id: String,
-    /// The partition of the topic in which it lies.
-    #[schema(example = 3)]
-    pub partition: u32,
-    /// Its offset in that partition.
-    #[schema(example = 0)]
-    pub offset: u64,
-    /// The key of the message.
-    #[schema(example = "ACC-4001-1")]
-    pub key: String,
-    /// Why it cannot be consumed.
-    #[schema(example = "UNKNOWN_TRANSFER")]
-    pub reason: String,
-    /// The group that met it.
-    #[schema(example = "execution-group")]
-    pub group: String,
-    /// The topic that it came from at first.
-    #[schema(example = "transfer-execution")]
-    pub original_topic: String,
-    /// How often it went back.
-    #[schema(example = 0)]
-    pub replays: u32,
-    /// When it failed first, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub first_failed_at: Option<String>,
-    /// The headers of the message, by name.
-    #[schema(value_type = std::collections::BTreeMap<String, String>, example = json!({"ce_type": "transfer-requested"}))]
-    pub headers: Map<String, Value>,
-    /// Its payload, as it is.
-    #[schema(example = "{}")]
-    pub payload: String,
-}
-
-/// Dead letters that go back, the oldest of each partition first.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RedriveDeadLetters {
-    /// At most so many are looked at; 100 where nothing is said.
-    #[schema(minimum = 1, maximum = 1000, example = 100)]
-    pub most: Option<u64>,
-    /// At most so many are sent in a second; 50 where nothing is said.
-    #[schema(minimum = 1, maximum = 1000, example = 50)]
-    pub per_second: Option<u32>,
-    /// One that went back so often is passed over: it waits no more, and stays on the topic. 3 where
-    /// nothing is said.
-    #[schema(example = 3)]
-    pub max_replays: Option<u32>,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "the journal was restored")]
-    pub reason: String,
 }
 
 /// The routes of dead letters, for the description and the server.
@@ -175,7 +107,7 @@ fn row(letter: DeadLetter) -> DeadLetterMessage {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = admin_response::Done, description = "They went back; with `dry_run` a `MessagesPreview` of which would"),
+        (status = 200, body = Done, description = "They went back; with `dry_run` a `MessagesPreview` of which would"),
         (status = 400, body = Problem, description = "Too many at once: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such topic: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),

@@ -4,9 +4,10 @@
 use super::{none_offered, time};
 use crate::http::admin::cursor;
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::problem::Problem;
 use axum::extract::State;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};

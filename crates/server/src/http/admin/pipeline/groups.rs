@@ -6,32 +6,18 @@ use crate::http::App;
 use crate::http::admin::admin_response;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::RequireOpsAct;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
+use api::admin::actions::Done;
+use api::admin::pipeline::SeekGroup;
+use api::problem::Problem;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
-use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// A group that is to go on elsewhere.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SeekGroup {
-    /// The name of the group of consumers.
-    #[schema(example = "audit-group")]
-    pub group: String,
-    /// It goes on at the first message that was published at this time or later, RFC 3339.
-    #[schema(example = "2026-11-21T09:00:00Z")]
-    pub to: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "audit the last hour again")]
-    pub reason: String,
-}
 
 /// The route, for the description and the server.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -47,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = admin_response::Done, description = "It goes on there; with `dry_run` a `MessagesPreview` of where it would"),
+        (status = 200, body = Done, description = "It goes on there; with `dry_run` a `MessagesPreview` of where it would"),
         (status = 400, body = Problem, description = "No time: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such group: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "It has consumers: `NOT_POSSIBLE`; or `DUPLICATE_REQUEST`"),

@@ -6,32 +6,18 @@ use crate::http::App;
 use crate::http::admin::admin_response;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::RequireOpsAct;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
+use api::admin::actions::Done;
+use api::admin::pipeline::Reemit;
+use api::problem::Problem;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::{AdminAction, Reemission};
-use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// Which published messages are sent again.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reemit {
-    /// Published at or after this time, RFC 3339.
-    #[schema(example = "2026-11-21T09:00:00Z")]
-    pub from: String,
-    /// Published before this time, which is not in the future, RFC 3339.
-    #[schema(example = "2026-11-21T10:00:00Z")]
-    pub to: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "the broker lost its disk at 09:40")]
-    pub reason: String,
-}
 
 /// The route, for the description and the server.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -48,7 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = admin_response::Done, description = "They are sent again; with `dry_run` a `MessagesPreview` of how many would be"),
+        (status = 200, body = Done, description = "They are sent again; with `dry_run` a `MessagesPreview` of how many would be"),
         (status = 400, body = Problem, description = "No range of the past: `BAD_REQUEST`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),
         (status = 500, body = Problem, description = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`"),

@@ -4,18 +4,21 @@ use super::none_offered;
 use crate::http::admin::{admin_response, limit};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
+use api::admin::actions::Done;
+use api::admin::pipeline::{ParkedKeyRow, ParkedKeys, Unpark};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
 use kernel::ports::inbox::ParkedKey;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -29,60 +32,6 @@ struct ParkedQuery {
     /// At most so many rows, from 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-}
-
-/// Keys whose messages wait off the bus, by group, topic and key.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ParkedKeys {
-    /// One row for each key.
-    pub keys: Vec<ParkedKeyRow>,
-}
-
-/// A key whose messages failed too often.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ParkedKeyRow {
-    /// The group for which it waits.
-    #[schema(example = "execution-group")]
-    pub group: String,
-    /// The topic of its messages.
-    #[schema(example = "transfer-execution")]
-    pub topic: String,
-    /// The key: the number of the account that pays.
-    #[schema(example = "ACC-4001-1")]
-    pub key: String,
-    /// So many messages wait, in their order.
-    #[schema(example = 3)]
-    pub messages: u64,
-    /// Why its first message failed the last time.
-    #[schema(example = "TIMEOUT")]
-    pub cause: String,
-    /// How often it failed.
-    #[schema(example = 7)]
-    pub failures: u32,
-    /// Since when it waits, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub since: String,
-    /// When it is tried again, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:45.121Z")]
-    pub next_try_at: String,
-}
-
-/// A key that is tried again now.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Unpark {
-    /// The group for which it waits.
-    #[schema(example = "execution-group")]
-    pub group: String,
-    /// The topic of its messages.
-    #[schema(example = "transfer-execution")]
-    pub topic: String,
-    /// The key of its messages.
-    #[schema(example = "ACC-4001-1")]
-    pub key: String,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "the ledger is back")]
-    pub reason: String,
 }
 
 /// The routes of parked keys, for the description and the server.
@@ -131,7 +80,7 @@ fn row(key: &ParkedKey) -> ParkedKeyRow {
     operation_id = "unpark_key", security(("token" = ["ops:act"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
-        (status = 200, body = admin_response::Done, description = "It is tried now"),
+        (status = 200, body = Done, description = "It is tried now"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such key is parked: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),

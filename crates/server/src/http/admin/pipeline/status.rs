@@ -2,108 +2,18 @@
 
 use super::none_offered;
 use crate::http::middleware::caller::RequireOpsRead;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::{App, format, silent};
+use api::admin::pipeline::{DeadLetterRow, GroupRow, OutboxRow, PartitionRow, Pipeline};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use engine::messaging::{GroupStatus, PipelineStatus};
 use kernel::ids::Millis;
 use kernel::ports::bus::PartitionLag;
-use serde::Serialize;
 use std::sync::Arc;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// How the pipeline does, at one time.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Pipeline {
-    /// When this was read, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub at: String,
-    /// `connected`, or the cause for which the bus does not answer.
-    #[schema(example = "connected")]
-    pub bus: String,
-    /// What is not published yet.
-    pub outbox: OutboxRow,
-    /// Every group of consumers.
-    pub groups: Vec<GroupRow>,
-    /// Every topic of dead letters.
-    pub dead_letters: Vec<DeadLetterRow>,
-}
-
-/// What is not published yet.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct OutboxRow {
-    /// How many messages wait in the outbox.
-    #[schema(example = 0)]
-    pub pending: u64,
-    /// For so long the oldest of them waits.
-    #[schema(example = 0)]
-    pub oldest_age_seconds: u64,
-}
-
-/// A group of consumers.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct GroupRow {
-    /// The name of the group of consumers.
-    #[schema(example = "execution-group")]
-    pub group: &'static str,
-    /// `running`, or `paused` by an operator.
-    #[schema(example = "running")]
-    pub status: &'static str,
-    /// So many messages are not consumed, in all partitions.
-    #[schema(example = 0)]
-    pub lag: u64,
-    /// For so long the oldest of them waits.
-    #[schema(example = 0)]
-    pub lag_seconds: u64,
-    /// So many keys are parked.
-    #[schema(example = 0)]
-    pub parked_keys: u64,
-    /// So many messages wait under them.
-    #[schema(example = 0)]
-    pub parked_messages: u64,
-    /// Each partition of its topics.
-    pub partitions: Vec<PartitionRow>,
-}
-
-/// How far a group is in a partition.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct PartitionRow {
-    /// The topic that the group consumes.
-    #[schema(example = "transfer-execution")]
-    pub topic: String,
-    /// The number of the partition.
-    #[schema(example = 3)]
-    pub partition: u32,
-    /// The offset of the first message that is not consumed.
-    #[schema(example = 120)]
-    pub next: u64,
-    /// The offset that the next published message gets.
-    #[schema(example = 120)]
-    pub end: u64,
-    /// So many messages lie between the two.
-    #[schema(example = 0)]
-    pub lag: u64,
-    /// For so long the oldest of them waits.
-    #[schema(example = 0)]
-    pub lag_seconds: u64,
-}
-
-/// What waits on a topic of dead letters.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeadLetterRow {
-    /// The topic of the dead letters.
-    #[schema(example = "transfer-execution-dlt")]
-    pub topic: String,
-    /// So many messages wait.
-    #[schema(example = 0)]
-    pub messages: u64,
-    /// For so long the oldest of them waits.
-    #[schema(example = 0)]
-    pub oldest_age_seconds: u64,
-}
 
 /// The route, for the description and the server.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -160,8 +70,8 @@ fn group_row(status: &PipelineStatus, group: &GroupStatus) -> GroupRow {
         lag_seconds: status.age(lag.oldest.filter(|_| lag.messages() > 0)) / 1_000,
     };
     GroupRow {
-        group: group.name,
-        status: if group.paused { "paused" } else { "running" },
+        group: group.name.to_owned(),
+        status: if group.paused { "paused" } else { "running" }.to_owned(),
         lag: group.messages(),
         lag_seconds: status.age(group.oldest()) / 1_000,
         parked_keys: u64::try_from(group.parked.len()).unwrap_or(u64::MAX),

@@ -1,15 +1,18 @@
 //! What was sent to an endpoint and what came of it; test events, and what is sent again.
 
 use super::{WebhookRow, answer, find, webhook_id};
-use crate::http::admin::admin_response::{self, ReasonBody};
+use crate::http::admin::admin_response;
 use crate::http::admin::{cursor, limit};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
 use crate::webhooks::replay;
+use api::admin::actions::ReasonBody;
+use api::admin::webhooks::{Deliveries, DeliveryRow, ReplayPreview, ReplayWebhook};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -34,79 +37,6 @@ struct DeliveriesQuery {
     limit: Option<usize>,
 }
 
-/// A page of an endpoint's log, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Deliveries {
-    /// The messages, one row for each.
-    pub deliveries: Vec<DeliveryRow>,
-    /// There may be more: ask with `cursor` set to this.
-    pub next: Option<String>,
-}
-
-/// A message to an endpoint, with what came of it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeliveryRow {
-    /// Its number in the log, by which it is sent again.
-    #[schema(example = 12)]
-    pub number: u64,
-    /// The `webhook-id`: the same whenever the same event is sent.
-    #[schema(example = "msg_9f86d081884c7d659a2feaa0c55ad015")]
-    pub id: String,
-    /// The type of the event.
-    #[schema(example = "transfer.completed")]
-    pub r#type: String,
-    /// What it is about: a transfer's id, `case/<number>`, `webhook/<id>`.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub subject: String,
-    /// `QUEUED`, `DELIVERED`, or `GIVEN_UP` after the last try.
-    #[schema(example = "DELIVERED")]
-    pub status: &'static str,
-    /// So often it was tried since it was queued or sent again.
-    #[schema(example = 1)]
-    pub attempts: u32,
-    /// When it was queued, RFC 3339.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub queued_at: String,
-    /// When it is tried next, RFC 3339.
-    pub next_try_at: Option<String>,
-    /// When it was tried last, RFC 3339.
-    pub tried_at: Option<String>,
-    /// When it was taken, RFC 3339.
-    pub delivered_at: Option<String>,
-    /// The status of the last answer.
-    #[schema(example = 200)]
-    pub response_status: Option<u16>,
-    /// Why the last try failed.
-    pub error: Option<String>,
-}
-
-/// What is sent again, and why.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReplayWebhook {
-    /// Every event that the endpoint wants and that happened at or after this time, RFC 3339.
-    #[schema(example = "2026-11-21T09:00:00Z")]
-    pub since: String,
-    /// Says how many messages that would be, and sends none.
-    #[serde(default)]
-    #[schema(default = false)]
-    pub dry_run: bool,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "the receiver was down")]
-    pub reason: String,
-}
-
-/// How much a replay would send.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ReplayPreview {
-    /// How many messages would be sent.
-    #[schema(example = 1342)]
-    pub messages: u64,
-    /// False where only the first 200000 transfers were looked at.
-    #[schema(example = true)]
-    pub complete: bool,
-}
-
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(test))
@@ -126,7 +56,7 @@ fn row(message: &WebhookMessage) -> DeliveryRow {
         id: message.id.to_string(),
         r#type: message.kind.to_string(),
         subject: message.subject.to_string(),
-        status,
+        status: status.to_owned(),
         attempts: message.attempts,
         queued_at: format::time(message.at),
         next_try_at: message.due_at.map(format::time),

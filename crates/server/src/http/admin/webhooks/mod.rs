@@ -4,11 +4,10 @@
 pub mod log;
 pub mod request;
 
-use self::request::{AddWebhook, ChangeWebhook, RotateWebhook};
 use super::admin_response;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::create;
@@ -16,6 +15,11 @@ use crate::http::{App, format, silent};
 use crate::webhooks::fan_out::FanOutContext;
 use crate::webhooks::sign;
 use crate::webhooks::target::TargetRules;
+use api::admin::actions::Done;
+use api::admin::webhooks::{
+    AddWebhook, ChangeWebhook, RotateWebhook, WebhookList, WebhookRow, WebhookWithSecret,
+};
+use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -25,9 +29,9 @@ use kernel::ids::Id;
 use kernel::operators::NewWebhook;
 use kernel::ports::journal::Resource;
 use kernel::webhooks::{self, Channel, StoredWebhook, WebhookEndpoint, WebhookSecret};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -38,63 +42,6 @@ pub struct WebhookAdmin {
     pub context: FanOutContext,
     /// Where an endpoint may be.
     pub rules: TargetRules,
-}
-
-/// Every endpoint, in the order in which they were added.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WebhookList {
-    /// The endpoints; at most 100.
-    pub webhooks: Vec<WebhookRow>,
-}
-
-/// An endpoint that is told of events.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WebhookRow {
-    /// The id of the endpoint.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub id: String,
-    /// `http` (a signed POST) or `email`.
-    #[schema(example = "email")]
-    pub channel: &'static str,
-    /// The address that is posted to, or the mailbox.
-    #[schema(example = "ops@example.com")]
-    pub target: String,
-    /// The operators' own words for it.
-    #[schema(example = "the ledger team's bot")]
-    pub description: String,
-    /// The types of events that it wants.
-    #[schema(example = json!(["transfer.failed", "case.*"]))]
-    pub events: Vec<String>,
-    /// The flows whose transfers it wants; empty: those of every flow.
-    #[schema(example = json!(["internal"]))]
-    pub flows: Vec<String>,
-    /// The owner whose transfers it wants; `null`: those of every owner.
-    #[schema(example = "user:4001")]
-    pub owner: Option<String>,
-    /// `ACTIVE`, or `DISABLED`: told of nothing.
-    #[schema(example = "ACTIVE")]
-    pub status: &'static str,
-    /// Why the service disabled it.
-    pub disabled_because: Option<String>,
-    /// When it was added, RFC 3339.
-    pub created_at: String,
-    /// It is told of what happened since then, RFC 3339; the rest is sent by a replay.
-    #[schema(example = "2026-11-21T09:23:15.121Z")]
-    pub enabled_at: String,
-    /// Until then the secrets before the last one sign too, RFC 3339.
-    pub rotating_until: Option<String>,
-}
-
-/// An endpoint with its secret, which is shown this once.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WebhookWithSecret {
-    /// The endpoint that is meant.
-    #[serde(flatten)]
-    pub webhook: WebhookRow,
-    /// The key that signs what it gets, by Standard Webhooks. `null` of an e-mail, and of a repeat: rotate
-    /// a secret that was lost.
-    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=")]
-    pub secret: Option<String>,
 }
 
 /// Why an endpoint is deleted.
@@ -140,13 +87,13 @@ fn row(endpoint: &WebhookEndpoint) -> WebhookRow {
     let text = |one: &Option<Arc<str>>| one.as_deref().map(str::to_owned);
     WebhookRow {
         id: endpoint.id.to_string(),
-        channel: endpoint.channel.name(),
+        channel: endpoint.channel.name().to_owned(),
         target: endpoint.target.to_string(),
         description: endpoint.description.to_string(),
         events: texts(&endpoint.filter.events),
         flows: texts(&endpoint.filter.flows),
         owner: text(&endpoint.filter.owner),
-        status: endpoint.status.name(),
+        status: endpoint.status.name().to_owned(),
         disabled_because: text(&endpoint.disabled_because),
         created_at: format::time(endpoint.created_at),
         enabled_at: format::time(endpoint.enabled_at),
@@ -287,7 +234,7 @@ async fn change(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = admin_response::Done, description = "It is gone"),
+        (status = 200, body = Done, description = "It is gone"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "There is none: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),

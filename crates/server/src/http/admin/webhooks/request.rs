@@ -2,15 +2,14 @@
 
 use crate::http::App;
 use crate::http::middleware::error::Refusal;
+use api::admin::webhooks::{AddWebhook, ChangeWebhook, RotateWebhook};
 use kernel::ids::{Id, Millis};
 use kernel::operators::{NewWebhook, WebhookChange};
 use kernel::owner::TransferOwner;
 use kernel::webhooks::{
     Channel, EndpointStatus, EventFilter, WebhookEndpoint, WebhookSecret, event_types,
 };
-use serde::{Deserialize, Deserializer};
 use std::sync::Arc;
-use utoipa::ToSchema;
 
 /// How long the secrets before the last one sign, where it is not said: a day.
 const OVERLAP: u64 = 86_400;
@@ -20,93 +19,6 @@ const LONGEST_OVERLAP: u64 = 30 * 86_400;
 const LONG: usize = 1_024;
 /// The most texts in a filter.
 const MANY: usize = 32;
-
-/// An endpoint that is added. It begins ACTIVE.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AddWebhook {
-    /// `http` (a signed POST) or `email`.
-    #[serde(default = "http")]
-    #[schema(default = "http", pattern = "^(http|email)$", example = "email")]
-    pub channel: String,
-    /// An address of HTTPS, or of a mailbox.
-    #[schema(max_length = 1024, example = "ops@example.com")]
-    pub target: String,
-    /// Your own words for it: at most 1024 characters.
-    #[serde(default)]
-    #[schema(max_length = 1024, example = "the ledger team's bot")]
-    pub description: String,
-    /// What it is told of: `transfer.completed`, `transfer.failed`, `transfer.rolled_back`,
-    /// `transfer.kept`, `transfer.held`, `case.opened`, `case.closed`; `transfer.*`, `case.*`; `*`.
-    #[schema(min_items = 1, max_items = 32, example = json!(["transfer.failed", "case.*"]))]
-    pub events: Vec<String>,
-    /// Only transfers of these flows.
-    #[serde(default)]
-    #[schema(max_items = 32, example = json!(["internal"]))]
-    pub flows: Vec<String>,
-    /// Only transfers of this owner: `user:4001`, `principal:issuer|sub`, `chain:30:address`.
-    #[serde(default)]
-    #[schema(example = "user:4001")]
-    pub owner: Option<String>,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "ticket 4711")]
-    pub reason: String,
-}
-
-fn http() -> String {
-    Channel::Http.name().to_owned()
-}
-
-/// What changes of an endpoint. What is left out stays.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChangeWebhook {
-    /// An address of HTTPS, or of a mailbox.
-    #[serde(default)]
-    #[schema(max_length = 1024, example = "ops@example.com")]
-    pub target: Option<String>,
-    /// Your own words for it: at most 1024 characters.
-    #[serde(default)]
-    #[schema(max_length = 1024, example = "the ledger team's bot")]
-    pub description: Option<String>,
-    /// What it is told of.
-    #[serde(default)]
-    #[schema(min_items = 1, max_items = 32, example = json!(["transfer.*"]))]
-    pub events: Option<Vec<String>>,
-    /// Only transfers of these flows; empty: of every flow.
-    #[serde(default)]
-    #[schema(max_items = 32, example = json!([]))]
-    pub flows: Option<Vec<String>>,
-    /// Only transfers of this owner; `null`: of every owner.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>, example = json!(null))]
-    pub owner: Option<Option<String>>,
-    /// `ACTIVE`, or `DISABLED`: told of nothing.
-    #[serde(default)]
-    #[schema(pattern = "^(ACTIVE|DISABLED)$", example = "ACTIVE")]
-    pub status: Option<String>,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "the receiver is back")]
-    pub reason: String,
-}
-
-/// `null` is an owner that is taken away, and is not the same as none that is named.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::<String>::deserialize(from).map(Some)
-}
-
-/// How a secret is rotated.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RotateWebhook {
-    /// So many seconds the secrets before it sign too: 0 to 2592000; a day where it is not said.
-    #[serde(default)]
-    #[schema(minimum = 0, maximum = 2_592_000, example = 86_400)]
-    pub overlap_seconds: Option<u64>,
-    /// Why, for the audit: 1 to 256 characters.
-    #[schema(min_length = 1, max_length = 256, example = "a year has passed")]
-    pub reason: String,
-}
 
 /// The endpoint of a request, without id and secret.
 pub(super) fn new(app: &App, form: AddWebhook) -> Result<NewWebhook, Refusal> {

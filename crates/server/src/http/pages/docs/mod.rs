@@ -5,8 +5,9 @@ pub mod errors;
 mod markdown;
 
 use crate::http::middleware::caller::RequirePageAccess;
-use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
+use ::api::problem::Problem;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;

@@ -1,10 +1,9 @@
-//! The body of a create, and what its own words may be.
+//! What a client's own words may be: the reference and the metadata of a transfer, held to their form while they are read.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use utoipa::ToSchema;
 
 /// The most characters of a reference.
 const REFERENCE: usize = 64;
@@ -15,61 +14,27 @@ const NAME: usize = 32;
 /// The most characters of a value.
 const VALUE: usize = 128;
 
-/// A transfer between two accounts of one user.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateTransfer {
-    /// The account type that pays: `FUNDING` or `SPOT`.
-    #[schema(example = "FUNDING")]
-    pub from: String,
-    /// The account type that receives.
-    #[schema(example = "SPOT")]
-    pub to: String,
-    /// The symbol of the asset that moves.
-    #[schema(example = "USDT")]
-    pub asset: String,
-    /// A plain positive decimal in the asset's unit, with at most its decimals.
-    #[schema(example = "100.00")]
-    pub amount: String,
-    /// The client's own key, 1 to 64 visible ASCII characters, bound for ever. The header
-    /// `Idempotency-Key` is another spelling of it.
-    #[serde(default)]
-    #[schema(example = "order-7")]
-    pub cid: Option<String>,
-    /// For whom; the token's own user, or with `transfers:any` the user that is named (then required).
-    #[serde(default)]
-    #[schema(example = 4001)]
-    pub user_id: Option<u64>,
-    /// The client's own reference: 1 to 64 characters, none of them a control.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, example = "invoice 12")]
-    pub reference: Option<Reference>,
-    /// The client's own words: at most 8 names of 1 to 32 visible ASCII characters, each with up
-    /// to 128 characters, none of them a control.
-    #[serde(default)]
-    #[schema(value_type = Option<BTreeMap<String, String>>, example = json!({"team": "7"}))]
-    pub metadata: Option<Metadata>,
+/// Reads a reference, where one is given.
+pub(crate) fn reference<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let read = Option::<Reference>::deserialize(from)?;
+    Ok(read.map(|Reference(text)| text))
+}
+
+/// Reads metadata, where some is given.
+pub(crate) fn metadata<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    let read = Option::<Metadata>::deserialize(from)?;
+    Ok(read.map(|Metadata(words)| words))
 }
 
 /// A client's own reference.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference(pub String);
+#[derive(Debug)]
+struct Reference(String);
 
 /// A client's own words.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Metadata(pub BTreeMap<String, String>);
-
-impl CreateTransfer {
-    /// The reference, as terms hold it.
-    pub fn reference(&self) -> Option<&str> {
-        self.reference.as_ref().map(|reference| reference.0.as_str())
-    }
-
-    /// The metadata, as terms hold it: none is the same as an empty one.
-    pub fn metadata(&self) -> BTreeMap<String, String> {
-        self.metadata.clone().unwrap_or_default().0
-    }
-}
+#[derive(Debug)]
+struct Metadata(BTreeMap<String, String>);
 
 fn printable(text: &str, most: usize) -> bool {
     text.chars().count() <= most && !text.chars().any(char::is_control)
