@@ -67,8 +67,8 @@ impl Engine {
         old: &[Record],
     ) -> Result<ChainFacts, Cause> {
         let mut facts = ChainFacts::default();
-        let now = self.parts.journal.now();
-        let most = self.parts.settings.alerts.after_seconds.saturating_mul(1_000);
+        let now = self.shared.parts.journal.now();
+        let most = self.shared.parts.settings.alerts.after_seconds.saturating_mul(1_000);
         for record in old {
             let age = now.saturating_sub(record.created_at);
             if age >= most
@@ -87,7 +87,7 @@ impl Engine {
         }
         if open.iter().any(|case| matches!(case.subject, Subject::Attempt(_))) {
             for pool in self.attempts.pools() {
-                let attempts = self.parts.journal.open_attempts(pool.id()).await?;
+                let attempts = self.shared.parts.journal.open_attempts(pool.id()).await?;
                 facts.open.extend(attempts.into_iter().map(|attempt| attempt.id));
             }
         }
@@ -96,7 +96,7 @@ impl Engine {
 
     /// Opens the cases about chains: each worker about the attempts that it holds.
     pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts, status: &ServiceStatus) {
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         for pool in self.attempts.pools() {
             self.measure_lanes(pool);
             // another process stopped it, and may be gone
@@ -108,23 +108,23 @@ impl Engine {
                 if let Some(cause) = spent {
                     // it may be that more than this lock is spent
                     pool.lane_check.look();
-                    self.case(lock_spent(&attempt, &cause));
+                    self.cases.case(lock_spent(&attempt, &cause));
                 }
                 if let Some(case) = self.slow_attempt(&attempt, now) {
-                    self.case(case);
+                    self.cases.case(case);
                 }
             }
             if let Some(case) = self.missing_keys(pool) {
-                self.case(case);
+                self.cases.case(case);
             }
             for Concern { kind, severity, facts } in pool.port.concerns() {
-                self.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
+                self.cases.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
             }
         }
         for (chain, (count, oldest)) in &facts.waiting {
             let seconds = oldest / 1_000;
             let chain_name = chain.name();
-            self.case(Case {
+            self.cases.case(Case {
                 kind: CHAIN_BACKLOG,
                 severity: Severity::Warning,
                 subject: Subject::Chain(*chain),
@@ -139,8 +139,8 @@ impl Engine {
 
     /// The case of an attempt that was claimed longer ago than is normal in its state.
     fn slow_attempt(&self, attempt: &Attempt, now: Millis) -> Option<Case> {
-        let alerts = &self.parts.settings.alerts;
-        let normal = self.plan.table(attempt.flow).state(attempt.state).normal;
+        let alerts = &self.shared.parts.settings.alerts;
+        let normal = self.shared.plan.table(attempt.flow).state(attempt.state).normal;
         let most = normal.seconds(alerts.target_pending_seconds).unwrap_or(alerts.after_seconds);
         let age = now.saturating_sub(Id(attempt.id.0).at());
         (age > most.saturating_mul(1_000)).then(|| Case {
@@ -153,8 +153,8 @@ impl Engine {
 
     /// The chain whose attempts a record waits for, before its claim.
     pub(crate) fn waits_for_attempt(&self, record: &Record) -> Option<ChainId> {
-        self.plan.claims_send(record)?;
-        match self.plan.station_system(record) {
+        self.shared.plan.claims_send(record)?;
+        match self.shared.plan.station_system(record) {
             Some(System::Chain(chain)) => Some(chain),
             Some(System::Ledger(_)) | None => None,
         }
@@ -186,7 +186,7 @@ impl Engine {
                 let pool = self.attempts.pool(chain);
                 let over = pool.is_some_and(|pool| self.no_key_is_missing(pool));
                 let fact = "the process has the key of each open attempt, and the account each key";
-                (over && self.may_say(case)).then(|| fact.to_owned())
+                (over && self.cases.may_say(case)).then(|| fact.to_owned())
             }
             (KEY_RETURNED, Subject::Chain(chain)) => {
                 let pool = self.attempts.pool(chain)?;
@@ -197,10 +197,10 @@ impl Engine {
                 .then(|| "none of them waits that long any more".to_owned()),
             (EVENTS_SURPLUS, Subject::Chain(_)) => {
                 let day = case.opened_at.saturating_add(DAY);
-                (day <= self.parts.journal.now()).then(|| "it is a day old".to_owned())
+                (day <= self.shared.parts.journal.now()).then(|| "it is a day old".to_owned())
             }
             (REGISTRATION_BUDGET, Subject::Chain(_)) => {
-                let over = Day::of(case.opened_at) < Day::of(self.parts.journal.now());
+                let over = Day::of(case.opened_at) < Day::of(self.shared.parts.journal.now());
                 over.then(|| "its day is over".to_owned())
             }
             (
@@ -217,7 +217,7 @@ impl Engine {
                 let stands = self.attempts.pool(chain).is_some_and(|pool| {
                     pool.port.concerns().iter().any(|concern| concern.kind == kind)
                 });
-                (!stands && self.may_say(case)).then(|| "it is not seen any more".to_owned())
+                (!stands && self.cases.may_say(case)).then(|| "it is not seen any more".to_owned())
             }
             _ => None,
         }

@@ -125,8 +125,8 @@ impl Engine {
         if ids.len() != pays.len() || one.names.iter().any(|id| !ids.contains(id)) {
             return Meaning::Untrusted("it names a transfer twice, or beside a payment".to_owned());
         }
-        let found = self.read(ids.into_iter().collect()).await;
-        self.plan.meaning(chain, one, NamedTransfers { pays, found })
+        let found = self.shared.read(ids.into_iter().collect()).await;
+        self.shared.plan.meaning(chain, one, NamedTransfers { pays, found })
     }
 
     /// One that pays what is waited for: an open attempt, which the prover closes.
@@ -141,7 +141,7 @@ impl Engine {
             return LaneProgress::Nothing("it has no members".to_owned());
         };
         let claim = Claim {
-            id: AttemptId(self.mint().0),
+            id: AttemptId(self.shared.mint().0),
             flow,
             chain: pool.id(),
             lane: &lane.name,
@@ -150,7 +150,7 @@ impl Engine {
             form: one.form.clone(),
             to,
         };
-        let (attempt, unit) = self.plan.claimed(&members, claim);
+        let (attempt, unit) = self.shared.plan.claimed(&members, claim);
         let (id, facts) = (Id(attempt.id.0), &one.facts);
         tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
         let attempt = match self.write_claim(&attempt, unit).await {
@@ -187,7 +187,7 @@ impl Engine {
         if !objections.is_empty() {
             let facts: Arc<str> = objections.join("; ").into();
             let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
-            self.controls.pause(scope);
+            self.shared.controls.pause(scope);
             let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
             let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
             unit.then.puts.push(stop(chain, reason.clone()));
@@ -195,11 +195,11 @@ impl Engine {
             unit.then.puts.push(Put::Case(case.clone()));
             fresh = Some(case);
         }
-        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         if let Some(case) = fresh {
-            self.controls.stored(scope);
+            self.shared.controls.stored(scope);
             if matches!(wrote, Some(Wrote::Written(_))) {
-                self.noted(&case);
+                self.cases.noted(&case);
             } else {
                 // the pause that stands meanwhile is of this process alone
                 self.refresh().await?;
@@ -227,7 +227,7 @@ impl Engine {
         FiledUnder { flow, state }: FiledUnder,
     ) -> Attempt {
         Attempt {
-            id: AttemptId(self.mint().0),
+            id: AttemptId(self.shared.mint().0),
             chain,
             flow,
             state,
@@ -238,14 +238,14 @@ impl Engine {
             forms: vec![one.form.clone()],
             sent: true,
             due_at: None,
-            closed: Some(self.parts.journal.now()),
+            closed: Some(self.shared.parts.journal.now()),
         }
     }
 
     /// A flow that sends, and a state in which it does.
     fn any_sending(&self) -> Option<FiledUnder> {
-        self.parts.offered.iter().find_map(|flow| {
-            let table = self.plan.table(*flow);
+        self.shared.parts.offered.iter().find_map(|flow| {
+            let table = self.shared.plan.table(*flow);
             let state = table.all().find(|state| table.sends(*state))?;
             Some(FiledUnder { flow: *flow, state })
         })

@@ -55,7 +55,7 @@ impl Engine {
         let Some(pool) = self.attempts.pool(chain).cloned() else {
             return self.run_without_chain(station).await;
         };
-        let table = self.plan.table(station.place.flow);
+        let table = self.shared.plan.table(station.place.flow);
         let kernel::flow::life::Step::Claim { to } = table.step(station.place.state) else {
             return;
         };
@@ -64,7 +64,7 @@ impl Engine {
         loop {
             self.passage(&station.place).await;
             // what comes while every lane is busy gathers into the next attempt
-            station.ring.ready(&*self.parts.journal, &*self.parts.clock).await;
+            station.ring.ready(&*self.shared.parts.journal, &*self.shared.parts.clock).await;
             pool.lane_check.passed().await;
             let lane = self.reserve_lane(&pool, name).await;
             let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
@@ -81,8 +81,8 @@ impl Engine {
     async fn run_without_chain(self: &Arc<Self>, station: &Station) {
         let cause = Cause::of("NO_CHAIN");
         loop {
-            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
-            let cap = self.parts.settings.batch_max;
+            let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
+            let cap = self.shared.parts.settings.batch_max;
             let records = match station.ring.take(cap, journal, clock).await {
                 Batch::Many(records) => records,
                 Batch::Alone(record) => vec![record],
@@ -112,7 +112,7 @@ impl Engine {
                 continue;
             };
             let wait = if rests < LOOK_AGAIN { rests } else { LOOK_AGAIN };
-            record.head.due_at = Some(self.parts.journal.now().saturating_add(wait));
+            record.head.due_at = Some(self.shared.parts.journal.now().saturating_add(wait));
             over.extend(station.ring.keep(record));
         }
         if !over.is_empty() {
@@ -174,7 +174,7 @@ impl Engine {
         if records.is_empty() {
             return;
         }
-        let table = self.plan.table(station.place.flow);
+        let table = self.shared.plan.table(station.place.flow);
         let request = SignRequest {
             flow: table.flow,
             act: table.act(*act).name,
@@ -193,7 +193,7 @@ impl Engine {
         let rest = records.split_off(pays.len());
         station.ring.give_back(rest);
         let claim = Claim {
-            id: AttemptId(self.mint().0),
+            id: AttemptId(self.shared.mint().0),
             flow: station.place.flow,
             chain: pool.id(),
             lane: &lane.name,
@@ -205,8 +205,8 @@ impl Engine {
         if !pool.lane_check.is_open() {
             return station.ring.give_back(records);
         }
-        let (attempt, unit) = self.plan.claimed(&records, claim);
-        self.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
+        let (attempt, unit) = self.shared.plan.claimed(&records, claim);
+        self.shared.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
         match self.write_claim(&attempt, unit).await {
             ClaimOutcome::Stored(written) => self.hold_attempt(&gathering, attempt, Some(written)),
             ClaimOutcome::Found(attempt) => self.hold_attempt(&gathering, attempt, None),
@@ -230,7 +230,7 @@ impl Engine {
     /// The lane has no next lock now: it rests, or its key is used elsewhere.
     fn no_lock(self: &Arc<Self>, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
         tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
-        lane.rests(self.due(TROUBLE));
+        lane.rests(self.shared.due(TROUBLE));
         if cause.class == LANE_AHEAD {
             // another worker may have used it since its row was read: who looks finds out
             pool.lane_check.close();
@@ -258,7 +258,7 @@ impl Engine {
                 tracing::warn!(chain = pool.id().name(), %cause, ?culprit, "nothing was signed");
                 let out = culprit.filter(|at| *at < records.len()).map(|at| records.remove(at));
                 if out.is_none() {
-                    lane.rests(self.due(TROUBLE));
+                    lane.rests(self.shared.due(TROUBLE));
                 }
                 let panicked = cause.class == "PANIC" && records.len() > 1;
                 for record in records.iter_mut().filter(|_| panicked) {
@@ -279,17 +279,17 @@ impl Engine {
     pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
         let mut unsure = false;
         loop {
-            let ticket = self.calls.begin(CallStart::Write);
-            let wrote = self.parts.journal.write(vec![unit.clone()]).await.pop();
+            let ticket = self.shared.calls.begin(CallStart::Write);
+            let wrote = self.shared.parts.journal.write(vec![unit.clone()]).await.pop();
             drop(ticket);
             let lost = match wrote {
                 Some(Wrote::Written(written)) => {
-                    self.room(true);
+                    self.shared.room(true);
                     return ClaimOutcome::Stored(written);
                 }
                 Some(Wrote::Lost(guard)) => Some(guard),
                 Some(Wrote::Full) => {
-                    self.room(false);
+                    self.shared.room(false);
                     None
                 }
                 Some(Wrote::Unknown(cause)) => {
@@ -312,7 +312,7 @@ impl Engine {
                 }
                 return ClaimOutcome::Lost(guard);
             }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
     }
 
@@ -325,7 +325,7 @@ impl Engine {
         written: Option<Written>,
     ) {
         for member in attempt.members.iter() {
-            self.release(member.id);
+            self.in_flight.release(member.id);
         }
         pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
         let mut carried = Carried::claimed(attempt);
@@ -343,14 +343,14 @@ impl Engine {
     ) {
         match guard {
             Guard::NotHalted => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 station.ring.give_back(records);
             }
             Guard::Resource { .. } => {
                 // another worker has the lane
                 if let Err(cause) = self.read_lanes(pool).await {
                     tracing::error!(%cause, "the lanes of a chain cannot be read");
-                    lane.rests(self.due(TROUBLE));
+                    lane.rests(self.shared.due(TROUBLE));
                 }
                 station.ring.give_back(records);
             }
@@ -379,7 +379,7 @@ impl Engine {
             | Guard::NoPastAction { .. }
             | Guard::Pending(_) => {
                 tracing::error!(?guard, "a claim was lost");
-                lane.rests(self.due(TROUBLE));
+                lane.rests(self.shared.due(TROUBLE));
                 station.ring.give_back(records);
             }
         }
@@ -391,16 +391,16 @@ impl Engine {
         station: &Station,
         records: Vec<Record>,
     ) -> Vec<Record> {
-        let stored = self.read(records.iter().map(|record| record.id).collect()).await;
+        let stored = self.shared.read(records.iter().map(|record| record.id).collect()).await;
         let mut stored: BTreeMap<Id, Record> =
             stored.into_iter().map(|record| (record.id, record)).collect();
         let (mut same, mut moved) = (Vec::new(), Vec::new());
         for record in records {
             match stored.remove(&record.id) {
                 Some(now) if now.head.version == record.head.version => same.push(record),
-                Some(now) => moved.extend(self.release_all(now)),
+                Some(now) => moved.extend(self.in_flight.release_all(now)),
                 None => {
-                    self.release(record.id);
+                    self.in_flight.release(record.id);
                 }
             }
         }

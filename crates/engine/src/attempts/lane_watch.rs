@@ -109,7 +109,7 @@ impl Engine {
         for pool in self.attempts.pools() {
             let scope = Scope::Chain(pool.id());
             let stands = status.paused.iter().any(|paused| paused.scope == scope);
-            if !stands && self.controls.scope_paused(scope) {
+            if !stands && self.shared.controls.scope_paused(scope) {
                 pool.lane_check.close();
             }
         }
@@ -127,7 +127,8 @@ impl Engine {
                 Ok(LaneLook::Level) => {
                     tries = 0;
                     self.look_at_keys(&pool).await;
-                    race(pool.lane_check.bell.notified(), self.parts.clock.sleep(EVERY)).await;
+                    race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(EVERY))
+                        .await;
                 }
                 Ok(LaneLook::Stored) => tries = 0,
                 Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
@@ -160,15 +161,15 @@ impl Engine {
 
     async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
         *tries = tries.saturating_add(1);
-        let wait = self.due(*tries).saturating_sub(self.parts.journal.now());
+        let wait = self.shared.due(*tries).saturating_sub(self.shared.parts.journal.now());
         let wait = if wait == 0 { 1 } else { wait };
-        race(pool.lane_check.bell.notified(), self.parts.clock.sleep(wait)).await;
+        race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(wait)).await;
     }
 
     /// One look at all lanes of this process.
     async fn look_at_lanes(self: &Arc<Self>, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
         let ahead = self.lanes_ahead(pool).await?;
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let pause = lane_pause(&status, pool.id());
         if ahead.is_empty() {
             if let Some(number) = pause {
@@ -243,14 +244,14 @@ impl Engine {
 
     /// The lowest height at which a form of a lane's last attempt was signed.
     async fn first_anchor(&self, chain: ChainId, lane: &Arc<str>) -> Result<Option<u64>, Cause> {
-        let last = self.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
+        let last = self.shared.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
         let forms = last.iter().flat_map(|attempt| &attempt.forms);
         Ok(forms.filter_map(|form| form.anchor).min())
     }
 
     /// Every act that the flows carried here send.
     fn sent_acts(&self) -> BTreeSet<&'static str> {
-        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
         let acts = tables.flat_map(|table| {
             let sending = table.all().filter(|state| table.sends(*state));
             sending.filter_map(|state| table.makes(state)).map(|act| table.act(act).name)
@@ -274,19 +275,19 @@ impl Engine {
             lines.push(format!("and {more} more lanes"));
         }
         let facts: Arc<str> = lines.join("; ").into();
-        self.controls.pause(scope);
+        self.shared.controls.pause(scope);
         tracing::error!(chain = chain.name(), %facts, "a key is used elsewhere: claims and sends stand");
         let reason: Arc<str> = format!("{LANE_AHEAD}: {facts}").into();
         let counted = stop(chain, reason.clone());
         let puts = vec![Put::Pause { scope, reason, caller: LANES.into() }, counted];
         let (kind, severity, subject) = (LANE_AHEAD, Severity::Critical, Subject::Chain(chain));
         let case = Case { kind, severity, subject, facts };
-        if self.noted(&case) {
-            self.open_case(case, puts).await;
+        if self.cases.noted(&case) {
+            self.cases.open_case(case, puts).await;
         } else {
-            self.insist(puts).await;
+            self.cases.insist(puts).await;
         }
-        self.controls.stored(scope);
+        self.shared.controls.stored(scope);
     }
 
     /// Everything that was spent is stored as an attempt: the chain goes on, unless something else keeps it.
@@ -295,8 +296,8 @@ impl Engine {
         tracing::warn!(chain = pool.id().name(), "each lock that was spent elsewhere is explained");
         let fact = "each lock that was spent is stored as an attempt".into();
         let close = Put::Close { kind: kind.into(), subject, fact };
-        self.insist(vec![Put::Unpause(number), close]).await;
-        self.forget_case(kind, subject);
+        self.cases.insist(vec![Put::Unpause(number), close]).await;
+        self.cases.forget_case(kind, subject);
         self.refresh().await.map(drop)
     }
 }

@@ -161,16 +161,16 @@ impl Attempts {
 impl Engine {
     /// Sets the provers of every chain to work, and what watches its lanes.
     pub(crate) fn begin_provers(self: &Arc<Self>) {
-        if !self.parts.settings.workers {
+        if !self.shared.parts.settings.workers {
             return;
         }
         for pool in self.attempts.pools() {
             for _ in 0..PROVERS {
                 let prover = self.clone().run_prover(pool.clone());
-                self.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));
+                self.shared.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));
             }
             let watch = self.clone().run_lane_watch(pool.clone());
-            self.parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watch));
+            self.shared.parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watch));
         }
     }
 }

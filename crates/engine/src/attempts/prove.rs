@@ -26,7 +26,7 @@ const BATCH: usize = 64;
 impl Engine {
     pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
         loop {
-            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
+            let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
             let batch = pool.carried.take(BATCH, journal, clock).await;
             self.look(&pool, batch).await;
         }
@@ -47,9 +47,9 @@ impl Engine {
         if batch.is_empty() {
             return self.wait_on(pool, waits).await;
         }
-        let begun = self.parts.clock.ticks();
+        let begun = self.shared.parts.clock.ticks();
         let proofs = self.proofs(pool, &batch).await;
-        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
         let mut closes = Vec::new();
         for (mut carried, proof) in batch.into_iter().zip(proofs) {
             self.proof_seen(&carried.attempt, &proof, nanos);
@@ -80,17 +80,17 @@ impl Engine {
         pool: &ChainPool,
         batch: &mut [Carried],
     ) -> BTreeSet<AttemptId> {
-        let (mut fresh, now) = (BTreeSet::new(), self.parts.journal.now());
+        let (mut fresh, now) = (BTreeSet::new(), self.shared.parts.journal.now());
         if !batch.iter().any(|carried| carried.sends(now)) {
             return fresh;
         }
         let candidates = batch.iter().filter(|carried| carried.sends(now));
-        let moves = candidates.flat_map(|carried| self.plan.moves_in(&carried.attempt));
+        let moves = candidates.flat_map(|carried| self.shared.plan.moves_in(&carried.attempt));
         // the ticket first: a task that stops money finds every form that began before
         let ticket = self.form_ticket(pool.id(), moves.collect());
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
-            if carried.sends(now) && self.controls.sends(carried.attempt.flow, pool.id()) {
+            if carried.sends(now) && self.shared.controls.sends(carried.attempt.flow, pool.id()) {
                 if carried.unsent {
                     fresh.insert(carried.attempt.id);
                 }
@@ -131,16 +131,16 @@ impl Engine {
     }
 
     fn proof_seen(&self, attempt: &Attempt, proof: &Proof, nanos: u64) {
-        let table = self.plan.table(attempt.flow);
-        let Some(act) = self.plan.act_of(attempt) else { return };
+        let table = self.shared.plan.table(attempt.flow);
+        let Some(act) = self.shared.plan.act_of(attempt) else { return };
         let (flow, act) = (table.flow, table.act(act).name);
         let answer = match proof {
             Proof::Closed(verdicts) => verdicts.first().map_or("unknown", |v| v.answer.word()),
             Proof::NotYet(_) | Proof::Form(_) => "unknown",
         };
-        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+        self.shared.parts.meter.see(Seen::Step { flow, act, answer, nanos });
         if answer == "unknown" {
-            self.parts.meter.see(Seen::Retry { flow, act });
+            self.shared.parts.meter.see(Seen::Retry { flow, act });
         }
     }
 
@@ -148,8 +148,8 @@ impl Engine {
     fn wait_for_proof(&self, pool: &ChainPool, mut carried: Carried) {
         carried.looks = carried.looks.saturating_add(1);
         let due = match pool.proof_delay.wait(carried.looks) {
-            Some(wait) => self.parts.journal.now().saturating_add(wait),
-            None => self.due(pool.proof_delay.beyond(carried.looks)),
+            Some(wait) => self.shared.parts.journal.now().saturating_add(wait),
+            None => self.shared.due(pool.proof_delay.beyond(carried.looks)),
         };
         pool.carried.keep(carried, due);
     }
@@ -158,7 +158,7 @@ impl Engine {
     pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
         carried.looks = carried.looks.saturating_add(1);
         carried.last = Some(cause);
-        let due = self.due(carried.looks);
+        let due = self.shared.due(carried.looks);
         pool.carried.keep(carried, due);
     }
 
@@ -173,7 +173,7 @@ impl Engine {
             return;
         }
         let units = marked.iter().map(|carried| marked_sent(&carried.attempt)).collect();
-        let wrote = self.parts.journal.write(units).await;
+        let wrote = self.shared.parts.journal.write(units).await;
         for (mut carried, wrote) in marked.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
@@ -190,8 +190,8 @@ impl Engine {
     /// One more form under the same lock: signed, stored, and sent with the next look.
     async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
-        let table = self.plan.table(attempt.flow);
-        let Some(act) = self.plan.act_of(attempt) else {
+        let table = self.shared.plan.table(attempt.flow);
+        let Some(act) = self.shared.plan.act_of(attempt) else {
             return self.look_again(pool, carried, Cause::of("NO_SUCH_STEP"));
         };
         let request = SignRequest {
@@ -212,9 +212,9 @@ impl Engine {
                 return self.look_again(pool, carried, Cause::of("FORM_MISMATCH"));
             }
         };
-        let ticket = self.calls.begin(CallStart::Write);
+        let ticket = self.shared.calls.begin(CallStart::Write);
         let unit = one_more_form(attempt, form.clone());
-        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         drop(ticket);
         match wrote {
             Some(Wrote::Written(_)) => {
@@ -224,7 +224,7 @@ impl Engine {
                 pool.carried.keep(carried, 0);
             }
             Some(Wrote::Lost(Guard::NotHalted)) => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 self.look_again(pool, carried, Cause::of(Cause::HALTED));
             }
             Some(Wrote::Lost(_)) => self.was_moved(pool, carried).await,
@@ -236,7 +236,7 @@ impl Engine {
 
     /// A form that may have been stored: it is sent only where it is found, and behind a later write.
     async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
-        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
@@ -251,7 +251,7 @@ impl Engine {
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
     async fn close(self: &Arc<Self>, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
-        let known = self.controls.all_known();
+        let known = self.shared.controls.all_known();
         for (carried, verdicts) in closes {
             let Some(mut closing) = self.closing(pool, &carried, &verdicts).await else {
                 self.look_again(pool, carried, Cause::of("NOT_CLOSED"));
@@ -279,9 +279,9 @@ impl Engine {
     }
 
     async fn write_ends(&self, units: Vec<Unit>) -> Vec<Wrote> {
-        let ticket = self.calls.begin(CallStart::Write);
+        let ticket = self.shared.calls.begin(CallStart::Write);
         let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
-        let wrote = self.parts.journal.write(units).await;
+        let wrote = self.shared.parts.journal.write(units).await;
         drop(ticket);
         if emits {
             self.outbox_written();
@@ -305,8 +305,9 @@ impl Engine {
                 return None;
             }
         };
-        let closed = Closed { verdicts, lane: &lane, at: self.parts.journal.now() };
-        let planned = self.plan.closing(attempt, &closed, |record| self.fuse_mode(record));
+        let closed = Closed { verdicts, lane: &lane, at: self.shared.parts.journal.now() };
+        let planned =
+            self.shared.plan.closing(attempt, &closed, |record| self.shared.fuse_mode(record));
         if planned.is_none() {
             self.refused_verdicts(attempt, "a member stands in another state than its attempt");
         }
@@ -321,7 +322,7 @@ impl Engine {
         (verdicts, closing): (Vec<Verdict>, Closing),
         written: &Written,
     ) {
-        self.room(true);
+        self.shared.room(true);
         let attempt = carried.attempt;
         if let Some(lane) = closing.lane {
             pool.lane_is(&attempt.lane, lane);
@@ -347,7 +348,7 @@ impl Engine {
         match wrote {
             Wrote::Lost(Guard::NotHalted) => {
                 // the same end without a further claim
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 pool.carried.keep(carried, 0);
             }
             Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, carried).await,
@@ -362,10 +363,10 @@ impl Engine {
             }
             Wrote::Full | Wrote::Unknown(_) => {
                 if wrote == Wrote::Full {
-                    self.room(false);
+                    self.shared.room(false);
                 }
                 carried.closing = true;
-                let due = self.due(1);
+                let due = self.shared.due(1);
                 pool.carried.keep(carried, due);
             }
             Wrote::Written(_) => {}
@@ -374,7 +375,7 @@ impl Engine {
 
     /// A record that a sending state has: its attempt carries it, in this process or in another.
     pub(crate) fn in_an_attempt(&self, record: &Record) {
-        self.release(record.id);
+        self.in_flight.release(record.id);
         self.attempts.stray(record.id);
     }
 }

@@ -27,15 +27,19 @@ impl Engine {
                 }
                 None => {
                     tracing::warn!(chain = attempt.chain.name(), "this chain is not served here");
-                    let due =
-                        self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
+                    let due = self
+                        .shared
+                        .parts
+                        .journal
+                        .now()
+                        .saturating_add(self.shared.parts.settings.backoff.cap);
                     others.push(freed(&attempt, due));
                 }
             }
         }
         if !others.is_empty() {
             // what is not written stays with this worker until its lease is over
-            drop(self.parts.journal.write(others).await);
+            drop(self.shared.parts.journal.write(others).await);
         }
     }
 
@@ -44,11 +48,11 @@ impl Engine {
     pub(crate) async fn find_attempt(&self, attempt: &Attempt) -> Option<Attempt> {
         let first: Vec<Id> = attempt.members.iter().map(|member| member.id).take(1).collect();
         loop {
-            match self.parts.journal.attempts_of(first.clone()).await {
+            match self.shared.parts.journal.attempts_of(first.clone()).await {
                 Ok(found) => return found.into_iter().find(|found| found.id == attempt.id),
                 Err(cause) => tracing::error!(%cause, "the journal does not answer"),
             }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
     }
 
@@ -83,7 +87,7 @@ impl Engine {
             return ready;
         }
         let units = takes.iter().map(|carried| taken_over(&carried.attempt)).collect();
-        let wrote = self.parts.journal.write(units).await;
+        let wrote = self.shared.parts.journal.write(units).await;
         for (mut carried, wrote) in takes.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
@@ -100,12 +104,12 @@ impl Engine {
 
     /// A unit of unknown outcome: the attempt goes on as it is stored.
     pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
-        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 (carried.attempt, carried.taken) = (now, false);
-                pool.carried.keep(carried, self.due(1));
+                pool.carried.keep(carried, self.shared.due(1));
             }
             None => pool.carried.end(carried.attempt.id),
         }
@@ -117,13 +121,13 @@ impl Engine {
         match self.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
-                let wait = self.parts.settings.lease_ms.saturating_add(LONGER);
-                let wait = if self.lease.ends() { wait } else { 0 };
+                let wait = self.shared.parts.settings.lease_ms.saturating_add(LONGER);
+                let wait = if self.shared.lease.ends() { wait } else { 0 };
                 // what another worker may have signed or sent is not known here
                 carried.unsent =
                     carried.unsent && now.forms.len() == carried.attempt.forms.len() && wait == 0;
                 (carried.attempt, carried.taken) = (now, false);
-                pool.carried.keep(carried, self.parts.journal.now().saturating_add(wait));
+                pool.carried.keep(carried, self.shared.parts.journal.now().saturating_add(wait));
             }
             None => pool.carried.end(carried.attempt.id),
         }
@@ -142,13 +146,13 @@ impl Engine {
             tracing::warn!(%cause, "the lanes of a chain cannot be read");
         }
         let members: Vec<Record> = now.members.iter().cloned().collect();
-        if carried.closing || !self.lease.ends() {
+        if carried.closing || !self.shared.lease.ends() {
             self.reassign(members).await;
             return;
         }
         for member in members {
-            if self.plan.table(member.flow).ends(member.head.state) {
-                self.waiters.tell(member);
+            if self.shared.plan.table(member.flow).ends(member.head.state) {
+                self.shared.waiters.tell(member);
             }
         }
     }
@@ -159,12 +163,13 @@ impl Engine {
         if ids.is_empty() {
             return Ok(());
         }
-        let found = self.parts.journal.attempts_of(ids.clone()).await?;
+        let found = self.shared.parts.journal.attempts_of(ids.clone()).await?;
         for id in ids {
             self.attempts.strays().remove(&id);
         }
-        let wait = if self.lease.ends() { self.parts.settings.lease_ms + LONGER } else { 0 };
-        let due = self.parts.journal.now().saturating_add(wait);
+        let wait =
+            if self.shared.lease.ends() { self.shared.parts.settings.lease_ms + LONGER } else { 0 };
+        let due = self.shared.parts.journal.now().saturating_add(wait);
         for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
             if let Some(pool) = self.attempts.pool(attempt.chain) {
                 pool.carried.begin(Carried::found(attempt), due);
@@ -178,7 +183,7 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer.
     pub(crate) async fn open_attempt_of(&self, id: Id) -> Result<Option<Attempt>, Cause> {
-        let found = self.parts.journal.attempts_of(vec![id]).await?;
+        let found = self.shared.parts.journal.attempts_of(vec![id]).await?;
         Ok(found.into_iter().find(|attempt| attempt.closed.is_none()))
     }
 }

@@ -125,7 +125,7 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer.
     pub async fn chain_report(&self, chain: ChainId, acts: &[&str]) -> Result<ChainReport, Cause> {
-        let journal = &self.parts.journal;
+        let journal = &self.shared.parts.journal;
         let prefix = prefix(chain);
         let status = journal.service_status().await?;
         let scope = kernel::operators::Scope::Chain(chain);
@@ -183,7 +183,7 @@ impl Engine {
     async fn with_chain(&self, pool: &ChainPool, mut report: ChainReport) -> ChainReport {
         let asked =
             caught(async { (pool.port.lanes_on_chain().await, pool.port.fee_balance().await) });
-        let asked = match race(asked, self.parts.clock.sleep(ASKED_FOR)).await {
+        let asked = match race(asked, self.shared.parts.clock.sleep(ASKED_FOR)).await {
             First::Left(asked) => asked.ok_or(Cause::of("PANIC")),
             First::Right(()) => Err(Cause::of("TIMEOUT")),
         };

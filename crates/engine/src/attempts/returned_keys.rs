@@ -57,10 +57,10 @@ impl Engine {
             facts: facts.into(),
         };
         let puts = vec![Put::Resource { name, value: after.value() }, Put::Case(case.clone())];
-        match self.parts.journal.write(vec![Unit::guarded(vec![guard], puts)]).await.pop() {
+        match self.shared.parts.journal.write(vec![Unit::guarded(vec![guard], puts)]).await.pop() {
             Some(Wrote::Written(_)) => {
                 pool.lane_is(&lane, after);
-                self.noted(&case);
+                self.cases.noted(&case);
                 Ok(true)
             }
             // another worker saw it too, or an operator changed it: its row is read again

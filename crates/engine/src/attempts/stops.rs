@@ -64,7 +64,7 @@ impl Engine {
     /// Stops claims and sends of a chain, in RAM at once, and asks a person.
     pub(crate) fn stop_chain(self: &Arc<Self>, kind: &'static str, chain: ChainId, facts: String) {
         let scope = Scope::Chain(chain);
-        self.controls.pause(scope);
+        self.shared.controls.pause(scope);
         let reason: Arc<str> = format!("{kind}: {facts}").into();
         let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
         let case = Case { kind, severity, subject, facts: facts.into() };
@@ -72,17 +72,17 @@ impl Engine {
         let pool = self.attempts.pool(chain);
         puts.extend(pool.filter(|pool| pool.stops.is_new(&reason)).map(|_| stop(chain, reason)));
         tracing::error!(chain = chain.name(), "claims and sends stand until persons lift it");
-        let fresh = self.noted(&case);
+        let fresh = self.cases.noted(&case);
         let engine = self.clone();
         let run = async move {
             if fresh {
-                engine.open_case(case, puts).await;
+                engine.cases.open_case(case, puts).await;
             } else {
-                engine.insist(puts).await;
+                engine.cases.insist(puts).await;
             }
-            engine.controls.stored(scope);
+            engine.shared.controls.stored(scope);
         };
-        self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
     }
 
     /// Stops the chain where a look at an attempt found what conservation excludes: a transaction that did not
@@ -100,7 +100,7 @@ impl Engine {
 
     /// Verdicts that are none: nothing moves, and a person is asked.
     pub(crate) fn refused_verdicts(self: &Arc<Self>, attempt: &Attempt, why: &str) {
-        self.case(Case {
+        self.cases.case(Case {
             kind: VERDICT_REFUSED,
             severity: Severity::Critical,
             subject: Subject::Attempt(attempt.id),

@@ -15,7 +15,7 @@ impl Engine {
     /// True for an orphan that waits for an attempt and was not tried by an owner that died: it is a suspect
     /// from now on.
     pub(crate) fn waits_in_company(&self, record: &Record) -> bool {
-        let waits = self.plan.claims_send(record).is_some();
+        let waits = self.shared.plan.claims_send(record).is_some();
         let fresh = waits && record.head.deaths == 0 && !record.head.alone;
         if fresh {
             self.attempts.suspects().insert(record.id);
@@ -37,9 +37,10 @@ impl Engine {
         if suspects.is_empty() {
             return tried;
         }
-        let trials: Vec<_> = suspects.iter().map(|record| self.plan.trial(record, false)).collect();
+        let trials: Vec<_> =
+            suspects.iter().map(|record| self.shared.plan.trial(record, false)).collect();
         let units = trials.iter().map(|trial| trial.unit.clone()).collect();
-        let mut wrote = self.parts.journal.write(units).await.into_iter();
+        let mut wrote = self.shared.parts.journal.write(units).await.into_iter();
         let (mut marked, mut unsure) = (Vec::with_capacity(suspects.len()), Vec::new());
         for (record, trial) in suspects.into_iter().zip(trials) {
             let head = trial.next.otherwise;
@@ -66,7 +67,7 @@ impl Engine {
         station: &Station,
         unsure: Vec<Unsure>,
     ) -> Vec<Record> {
-        let stored = self.read(unsure.iter().map(|one| one.record.id).collect()).await;
+        let stored = self.shared.read(unsure.iter().map(|one| one.record.id).collect()).await;
         let stored: BTreeMap<Id, Head> = stored.iter().map(|now| (now.id, now.head)).collect();
         let (mut marked, mut waiting) = (Vec::new(), Vec::new());
         for Unsure { record, head } in unsure {
@@ -79,7 +80,7 @@ impl Engine {
         let moved = self.still_here(station, waiting).await;
         let freed = self.advance(moved);
         self.commit(freed).await;
-        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         marked
     }
 }

@@ -31,17 +31,17 @@ impl Engine {
         facts: Arc<str>,
         mut puts: Vec<Put>,
     ) {
-        self.controls.halt(facts.clone());
-        self.parts.meter.see(Seen::Halted(true));
+        self.shared.controls.halt(facts.clone());
+        self.shared.parts.meter.see(Seen::Halted(true));
         tracing::error!(%facts, "HALT: no money moves until persons resume");
         puts.push(Put::Halt { reason: facts.clone() });
         let case = Case { kind, severity: Severity::Critical, subject, facts };
-        if self.noted(&case) {
-            self.open_case(case, puts).await;
+        if self.cases.noted(&case) {
+            self.cases.open_case(case, puts).await;
         } else {
-            self.insist(puts).await;
+            self.cases.insist(puts).await;
         }
-        self.controls.halt_stored();
+        self.shared.controls.halt_stored();
     }
 
     /// Takes over what the journal says of flags and assets, other workers' changes among it.
@@ -50,15 +50,15 @@ impl Engine {
     /// The cause for which the journal does not answer.
     pub(crate) async fn refresh(self: &Arc<Self>) -> Result<ServiceStatus, Cause> {
         loop {
-            let epoch = self.controls.epoch();
-            let status = self.parts.journal.service_status().await?;
+            let epoch = self.shared.controls.epoch();
+            let status = self.shared.parts.journal.service_status().await?;
             self.close_lane_checks(&status);
-            let Some(followed) = self.controls.follow(epoch, &status) else {
+            let Some(followed) = self.shared.controls.follow(epoch, &status) else {
                 // something began here meanwhile: what was read may be older
-                self.parts.clock.sleep(1).await;
+                self.shared.parts.clock.sleep(1).await;
                 continue;
             };
-            self.lease.hear(&status);
+            self.shared.lease.hear(&status);
             self.know(&status);
             self.compare(&status);
             if followed.resumed {
@@ -75,9 +75,12 @@ impl Engine {
     /// core in a process its owner's epoch tells: a former owner raises no HALT.
     fn compare(self: &Arc<Self>, status: &ServiceStatus) {
         for (ledger, stored) in &status.ledgers {
-            let ours =
-                self.controls.known(*ledger).filter(|ours| ours.incarnation != stored.incarnation);
-            let served = self.plan.owner(*ledger).is_none();
+            let ours = self
+                .shared
+                .controls
+                .known(*ledger)
+                .filter(|ours| ours.incarnation != stored.incarnation);
+            let served = self.shared.plan.owner(*ledger).is_none();
             if served {
                 self.overtook(*ledger, ours);
             }
@@ -86,8 +89,8 @@ impl Engine {
 
     /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
     pub(crate) fn know(&self, status: &ServiceStatus) {
-        self.assets.read(status.assets_version, &status.assets, || {
-            self.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
+        self.shared.assets.read(status.assets_version, &status.assets, || {
+            self.shared.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
         });
         let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
         accepted.clone_from(&status.accepted);
@@ -97,9 +100,9 @@ impl Engine {
     fn resumed(self: &Arc<Self>) {
         tracing::warn!("resumed from HALT: money moves again");
         self.halted_for.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.parts.meter.see(Seen::Halted(false));
-        for ledger in self.parts.ledgers.iter().map(|ledger| ledger.id()) {
-            if !self.controls.adopted(ledger) {
+        self.shared.parts.meter.see(Seen::Halted(false));
+        for ledger in self.shared.parts.ledgers.iter().map(|ledger| ledger.id()) {
+            if !self.shared.controls.adopted(ledger) {
                 self.find_out(ledger);
             }
         }
@@ -118,7 +121,7 @@ impl Engine {
     /// # Errors
     /// The cause for which a part did not answer; nothing is known then.
     pub(crate) async fn prove(&self, accept: &[Accepted]) -> Result<Report, Cause> {
-        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        let (journal, ledgers) = (&*self.shared.parts.journal, &self.shared.parts.ledgers);
         let status = journal.service_status().await?;
         // another process may have found what was not in order: it stored that less is proven
         let stored = self.stored_proof(&status);
@@ -135,7 +138,7 @@ impl Engine {
         let mut fresh = Checker::behind(own);
         fresh.know(&status);
         let _guard = self.proving.show(fresh.progress());
-        let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
+        let mut report = fresh.round(journal, ledgers, &self.shared.plan.flows).await?;
         if let Some(cause) = report.silent() {
             return Err(cause.clone());
         }
@@ -152,34 +155,36 @@ impl Engine {
 
     /// How far the proof had come, as it is stored.
     fn stored_proof(&self, status: &ServiceStatus) -> Proven {
-        Proven::read(status.proven.as_deref(), &self.parts.seal_key)
+        Proven::read(status.proven.as_deref(), &self.shared.parts.seal_key)
     }
 
     /// Stores how far the proof has come where it is worth a write, and never under HALT.
     pub(crate) async fn store_proven(&self, checker: &mut Checker) {
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         let proven = checker.proven();
-        if !checker.stores(now, &proven) || self.halted().is_some() {
+        if !checker.stores(now, &proven) || self.shared.halted().is_some() {
             return;
         }
         let unit = Unit::guarded(vec![Guard::NotHalted], vec![self.proven_put(&proven)]);
         // where it is not known whether it is written, a proof begins earlier, and the next one is
-        drop(self.parts.journal.write(vec![unit]).await);
+        drop(self.shared.parts.journal.write(vec![unit]).await);
         checker.stored_at(now, proven);
     }
 
     /// Something is not in order: what is to be stored of the proof, which is less than before, and no
     /// count of all rows. Nothing where that is stored already.
     pub(crate) async fn store_less(&self, checker: &mut Checker) -> Vec<Put> {
-        let Ok(status) = self.parts.journal.service_status().await else { return Vec::new() };
+        let Ok(status) = self.shared.parts.journal.service_status().await else {
+            return Vec::new();
+        };
         let stored = self.stored_proof(&status);
         let least = checker.proven().least(&stored).uncounted();
         if least == stored {
             return Vec::new();
         }
         let put = self.proven_put(&least);
-        drop(self.parts.journal.write(vec![Unit::puts(vec![put.clone()])]).await);
-        checker.stored_at(self.parts.journal.now(), least);
+        drop(self.shared.parts.journal.write(vec![Unit::puts(vec![put.clone()])]).await);
+        checker.stored_at(self.shared.parts.journal.now(), least);
         // once more in the HALT's unit, since another process may store more until that is written
         vec![put]
     }
@@ -191,7 +196,7 @@ impl Engine {
     }
 
     fn proven_put(&self, proven: &Proven) -> Put {
-        let value = proven.text(&self.parts.seal_key).into();
+        let value = proven.text(&self.shared.parts.seal_key).into();
         Put::Resource { name: PROVEN.into(), value }
     }
 }

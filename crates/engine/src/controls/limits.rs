@@ -179,12 +179,12 @@ pub(crate) fn exceeded(guard: &Guard) -> Option<Code> {
 impl Engine {
     /// What a transfer would take from its owner's day now; `None` where nothing limits it.
     pub(crate) fn quota(&self, flow: FlowId, terms: &Terms) -> Option<Quota> {
-        let assets = self.assets();
+        let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == terms.source.asset);
-        let day = Day::of(self.parts.journal.now());
+        let day = Day::of(self.shared.parts.journal.now());
         let user = count(terms, day);
         let (transfers, amount) = if user.is_some() {
-            let limits = &self.parts.settings.limits;
+            let limits = &self.shared.parts.settings.limits;
             (limits.transfers_per_day, asset.and_then(|asset| most_of(limits, asset)))
         } else {
             let own = self.owner_limits(flow);
@@ -205,8 +205,8 @@ impl Engine {
 
     /// What an owner that is no user may move in this flow.
     fn owner_limits(&self, flow: FlowId) -> OwnerLimits {
-        let name = self.plan.table(flow).flow;
-        self.parts.settings.owner_limits.get(name).copied().unwrap_or_default()
+        let name = self.shared.plan.table(flow).flow;
+        self.shared.parts.settings.owner_limits.get(name).copied().unwrap_or_default()
     }
 
     /// True where one transfer of an owner that is no user is above its flow's most.
@@ -219,12 +219,12 @@ impl Engine {
     async fn used_before(&self, used: &DayUse) -> Result<(u128, Amount), Cause> {
         match used {
             DayUse::User(DailyCount { user, day, asset, .. }) => {
-                let spent = self.parts.journal.daily_usage(*user, *day, *asset).await?;
+                let spent = self.shared.parts.journal.daily_usage(*user, *day, *asset).await?;
                 Ok((spent.transfers.into(), spent.amount))
             }
             DayUse::Owner(owner) => {
-                let transfers = self.parts.journal.counter(owner.transfers.clone()).await?;
-                let units = self.parts.journal.counter(owner.units.clone()).await?;
+                let transfers = self.shared.parts.journal.counter(owner.transfers.clone()).await?;
+                let units = self.shared.parts.journal.counter(owner.units.clone()).await?;
                 Ok((transfers, Amount(units)))
             }
         }
@@ -293,21 +293,21 @@ impl Engine {
         let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
         match holdings.first() {
             Some(first) => Ok(first.status.bars_deposit()),
-            None => Ok(self.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
+            None => Ok(self.shared.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
         }
     }
 
     /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
     fn shows_none(&self, system: &System) -> Option<LedgerId> {
         let System::Ledger(id) = system else { return None };
-        self.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
+        self.shared.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
     }
 
     async fn holdings(&self, party: &Party) -> Result<Vec<Holding>, Cause> {
         let (System::Ledger(ledger), Account::User(user)) = (party.system, &party.account) else {
             return Err(Cause::of("NO_LEDGER"));
         };
-        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         match port.accounts(Whose::User(*user)).await {
             Reply::Answered(_, holdings) => Ok(holdings),
             Reply::OtherLedger(_) => Err(Cause::of("WRONG_LEDGER")),

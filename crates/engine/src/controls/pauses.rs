@@ -18,17 +18,17 @@ impl Engine {
     /// Those of a batch that nothing bars; the others are parked.
     pub(crate) async fn unbarred(self: &Arc<Self>, records: Vec<Record>) -> Vec<Record> {
         let (barred, mut free): (Vec<Record>, Vec<Record>) =
-            records.into_iter().partition(|record| self.controls.bars(record));
+            records.into_iter().partition(|record| self.shared.controls.bars(record));
         let mut jobs = Vec::new();
         for record in barred {
-            if self.parked().len() >= self.parts.settings.ring {
+            if self.parked().len() >= self.shared.parts.settings.ring {
                 jobs.push(self.stands_by(record));
                 continue;
             }
             let id = record.id;
             let unpaused = {
                 let mut parked = self.parked();
-                let unpaused = !self.controls.bars(&record);
+                let unpaused = !self.shared.controls.bars(&record);
                 parked.insert(id, record);
                 // an unpause changes the controls first and then looks here
                 if unpaused { parked.remove(&id) } else { None }
@@ -41,8 +41,9 @@ impl Engine {
 
     /// No room to park it: the journal keeps it, and the scanner brings it again.
     fn stands_by(&self, record: Record) -> Job {
-        let due = self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
-        let planned = self.plan.later(&record, &Cause::of("PAUSED"), due, Hold::Free);
+        let due =
+            self.shared.parts.journal.now().saturating_add(self.shared.parts.settings.backoff.cap);
+        let planned = self.shared.plan.later(&record, &Cause::of("PAUSED"), due, Hold::Free);
         Job::new(record, planned, CommitReason::Freed)
     }
 
@@ -58,7 +59,7 @@ impl Engine {
             let mut parked = self.parked();
             let ids: Vec<Id> = parked
                 .values()
-                .filter(|r| !self.controls.bars(r))
+                .filter(|r| !self.shared.controls.bars(r))
                 .map(|record| record.id)
                 .collect();
             ids.iter().filter_map(|id| parked.remove(id)).collect()

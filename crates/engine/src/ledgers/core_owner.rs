@@ -126,8 +126,8 @@ impl Engine {
     /// Another process took over a core of this one: nothing is begun here any more, and the process
     /// ends.
     pub(crate) fn retired(&self) {
-        if self.controls.retire() {
-            (self.parts.retire)(
+        if self.shared.controls.retire() {
+            (self.shared.parts.retire)(
                 "another process took over a core that runs in this one".to_owned(),
             );
         }

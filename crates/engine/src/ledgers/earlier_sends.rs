@@ -73,12 +73,12 @@ impl EarlierSendsLog {
 
 impl Engine {
     fn calls_simple(&self, record: &Record) -> bool {
-        self.plan.calls(record).is_some_and(|ledger| self.plan.simple(ledger))
+        self.shared.plan.calls(record).is_some_and(|ledger| self.shared.plan.simple(ledger))
     }
 
     /// This process wrote the record, which stood at `before`; a new transfer stood nowhere.
     pub(crate) fn note_sends(&self, before: Option<Head>, record: &Record) {
-        if !self.plan.any_simple() {
+        if !self.shared.plan.any_simple() {
             return;
         }
         if !self.calls_simple(record) {
@@ -112,7 +112,7 @@ impl Engine {
         ledger: LedgerId,
         records: Vec<Record>,
     ) -> (Vec<Record>, Vec<Job>) {
-        if !self.plan.simple(ledger) {
+        if !self.shared.plan.simple(ledger) {
             return (records, Vec::new());
         }
         let own = |record: &Record| self.sends.knows(record);
@@ -120,9 +120,10 @@ impl Engine {
         if strange.is_empty() {
             return (ready, Vec::new());
         }
-        let planned: Vec<_> = strange.iter().map(|record| self.plan.taken_over(record)).collect();
+        let planned: Vec<_> =
+            strange.iter().map(|record| self.shared.plan.taken_over(record)).collect();
         let units = planned.iter().map(|planned| planned.unit.clone()).collect();
-        let wrote = self.parts.journal.write(units).await;
+        let wrote = self.shared.parts.journal.write(units).await;
         let mut unsure = Vec::new();
         for ((record, planned), wrote) in strange.into_iter().zip(planned).zip(wrote) {
             let head = planned.next.otherwise;
@@ -137,7 +138,7 @@ impl Engine {
         if unsure.is_empty() {
             return (ready, Vec::new());
         }
-        let stored = self.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
+        let stored = self.shared.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
         let (mut jobs, mut moved) = (Vec::new(), Vec::new());
         for (record, head) in unsure {
             match stored.iter().find(|now| now.id == record.id).cloned() {
@@ -149,9 +150,9 @@ impl Engine {
                 Some(now) if now.head.version == record.head.version => {
                     jobs.push(self.postponed(record, &Cause::of("NOT_TAKEN_OVER")));
                 }
-                Some(now) => moved.extend(self.release_all(now)),
+                Some(now) => moved.extend(self.in_flight.release_all(now)),
                 None => {
-                    self.release(record.id);
+                    self.in_flight.release(record.id);
                 }
             }
         }

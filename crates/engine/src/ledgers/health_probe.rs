@@ -28,26 +28,26 @@ impl HealthProbes {
 impl Engine {
     /// True where the ledger has been asked in vain for at least so long.
     pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         self.probes.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
     }
 
     /// Asks a ledger who it is, again and again. Any answer counts, whichever ledger it names.
     pub(crate) async fn run_health_probe(self: Arc<Self>, ledger: LedgerId) {
-        let every = self.parts.settings.scan_interval_ms;
-        let Some(port) = self.ledger(ledger) else { return };
+        let every = self.shared.parts.settings.scan_interval_ms;
+        let Some(port) = self.shared.ledger(ledger) else { return };
         loop {
             let hello = caught(async { port.hello().await });
-            match race(hello, self.parts.clock.sleep(HELLO_TIMEOUT)).await {
+            match race(hello, self.shared.parts.clock.sleep(HELLO_TIMEOUT)).await {
                 First::Left(Some(Reply::Answered(..) | Reply::OtherLedger(_))) => {
                     self.probes.silent().remove(&ledger);
                 }
                 First::Left(Some(Reply::NoAnswer(_)) | None) | First::Right(()) => {
-                    let now = self.parts.journal.now();
+                    let now = self.shared.parts.journal.now();
                     self.probes.silent().entry(ledger).or_insert(now);
                 }
             }
-            self.parts.clock.sleep(every).await;
+            self.shared.parts.clock.sleep(every).await;
         }
     }
 }

@@ -58,7 +58,12 @@ struct AuditLookup {
 impl Engine {
     /// The flow whose messages are audited here.
     pub fn audited_flow(&self) -> Option<FlowId> {
-        self.parts.offered.iter().copied().find(|flow| self.plan.table(*flow).audit.is_some())
+        self.shared
+            .parts
+            .offered
+            .iter()
+            .copied()
+            .find(|flow| self.shared.plan.table(*flow).audit.is_some())
     }
 
     /// Every event of these transfers, each with the message that tells of it.
@@ -68,8 +73,8 @@ impl Engine {
     pub async fn audit_rows<'r>(&self, records: &'r [Record]) -> Result<Vec<AuditRow<'r>>, Cause> {
         let mut rows = Vec::new();
         for record in records {
-            let table = self.plan.table(record.flow);
-            let history = self.parts.journal.history(record.id).await?;
+            let table = self.shared.plan.table(record.flow);
+            let history = self.shared.parts.journal.history(record.id).await?;
             let journaled = Journaled { record: record.clone(), history };
             let asked = asked(table, &journaled);
             let had = match (&self.messaging, table.audit) {
@@ -119,7 +124,7 @@ impl Engine {
                 }
             }
         }
-        let mut wrote = self.parts.journal.write(units).await.into_iter();
+        let mut wrote = self.shared.parts.journal.write(units).await.into_iter();
         let mut all = Vec::with_capacity(ready.len());
         for (one, result) in ready.iter().zip(results) {
             let result = match result {
@@ -141,10 +146,10 @@ impl Engine {
     /// What the journal has of the transfers that messages name.
     async fn journaled(&self, ready: &[Ready]) -> Result<BTreeMap<Id, Journaled>, Cause> {
         let ids: BTreeSet<Id> = ready.iter().filter_map(|one| one.transfer).collect();
-        let found = self.parts.journal.get(ids.into_iter().collect()).await?;
+        let found = self.shared.parts.journal.get(ids.into_iter().collect()).await?;
         let mut known = BTreeMap::new();
         for record in found {
-            let history = self.parts.journal.history(record.id).await?;
+            let history = self.shared.parts.journal.history(record.id).await?;
             known.insert(record.id, Journaled { record, history });
         }
         Ok(known)
@@ -161,10 +166,10 @@ impl Engine {
         let (Some(messaging), Some(journaled)) = (&self.messaging, journaled) else {
             return Consumption::Moved;
         };
-        let asked = asked(self.plan.table(journaled.record.flow), journaled);
+        let asked = asked(self.shared.plan.table(journaled.record.flow), journaled);
         // only the message of the end waits for the others
         if asked.last().is_none_or(|asked| asked.number != one.delivery.message.number)
-            || !self.plan.table(journaled.record.flow).ends(journaled.record.head.state)
+            || !self.shared.plan.table(journaled.record.flow).ends(journaled.record.head.state)
         {
             return Consumption::Moved;
         }
@@ -189,7 +194,7 @@ impl Engine {
         let Some(id) = one.transfer else { return };
         let topic = &one.delivery.partition.topic;
         let missing = cause.detail.as_deref().unwrap_or_default();
-        self.case(Case {
+        self.cases.case(Case {
             kind: "MESSAGE_GAP",
             severity: Severity::Warning,
             subject: Subject::Transfer(id),
@@ -203,8 +208,8 @@ impl Engine {
         let delivery = &one.delivery;
         let (topic, at, offset) =
             (&delivery.partition.topic, delivery.partition.number, delivery.offset);
-        self.parts.meter.see(Seen::Consumed { group: group.name, outcome: "mismatch" });
-        self.case(Case {
+        self.shared.parts.meter.see(Seen::Consumed { group: group.name, outcome: "mismatch" });
+        self.cases.case(Case {
             kind: "MESSAGE_MISMATCH",
             severity: Severity::Critical,
             subject: one.transfer.map_or(Subject::Service, Subject::Transfer),

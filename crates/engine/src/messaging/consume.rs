@@ -100,8 +100,13 @@ impl Engine {
 
     /// When a transfer is looked at again, should no message move it before.
     pub(crate) fn resend_due(&self, record: &Record) -> Millis {
-        let (retries, random) = (record.head.retries.saturating_add(1), self.parts.rng.next());
-        self.parts.journal.now().saturating_add(self.parts.settings.resend.wait(retries, random))
+        let (retries, random) =
+            (record.head.retries.saturating_add(1), self.shared.parts.rng.next());
+        self.shared
+            .parts
+            .journal
+            .now()
+            .saturating_add(self.shared.parts.settings.resend.wait(retries, random))
     }
 
     /// At most one message of each transfer.
@@ -113,14 +118,14 @@ impl Engine {
         let failed = |cause: Cause| {
             messages.iter().map(|(n, _)| (*n, Consumption::Failed(cause.clone()))).collect()
         };
-        if self.controls.halted().is_some() {
+        if self.shared.controls.halted().is_some() {
             return failed(Cause::of(Cause::HALTED));
         }
-        if self.controls.stale() {
+        if self.shared.controls.stale() {
             return failed(Cause::of("LEASE_OVER"));
         }
         let ids = messages.iter().map(|(_, message)| message.transfer).collect();
-        let records = match self.parts.journal.get(ids).await {
+        let records = match self.shared.parts.journal.get(ids).await {
             Ok(records) => records,
             Err(cause) => return failed(cause),
         };
@@ -145,13 +150,13 @@ impl Engine {
         record: Option<Record>,
     ) -> std::result::Result<Record, Consumption> {
         let record = record.ok_or(Consumption::Poison("UNKNOWN_TRANSFER"))?;
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if !table.consumers.contains(&group) {
             return Err(Consumption::Poison("FOREIGN_TRANSFER"));
         }
         // what is paused is sent again until it is not
-        let stands = self.controls.fuse_mode(&record).is_some();
-        if stands || !self.plan.is_moved_by(&record, group.topic) {
+        let stands = self.shared.controls.fuse_mode(&record).is_some();
+        if stands || !self.shared.plan.is_moved_by(&record, group.topic) {
             return Err(Consumption::Passed);
         }
         Ok(record)
@@ -160,9 +165,9 @@ impl Engine {
     /// Moves each transfer as far as its message allows.
     async fn drive(self: &Arc<Self>, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
         let mut results = Vec::with_capacity(driven.len());
-        if self.parts.settings.fuse_mode() == FuseMode::Plain {
+        if self.shared.parts.settings.fuse_mode() == FuseMode::Plain {
             let (claims, mut calls): (Vec<_>, Vec<_>) = driven.into_iter().partition(|one| {
-                let step = self.plan.table(one.record.flow).step(one.record.head.state);
+                let step = self.shared.plan.table(one.record.flow).step(one.record.head.state);
                 matches!(step, Step::Claim { .. })
             });
             let claims = claims.into_iter().map(|one| (one, None)).collect();
@@ -197,8 +202,8 @@ impl Engine {
         let mut results = Vec::new();
         for (call, driven) in together {
             let calling: Vec<Record> =
-                driven.iter().map(|one| self.plan.calling(&one.record)).collect();
-            let begun = self.parts.clock.ticks();
+                driven.iter().map(|one| self.shared.plan.calling(&one.record)).collect();
+            let begun = self.shared.parts.clock.ticks();
             let replies = match call {
                 SeparateCall::Nothing => {
                     results.extend(driven.into_iter().map(|one| Ok((one, None))));
@@ -207,13 +212,13 @@ impl Engine {
                 SeparateCall::Question(flow, act) => self.replies(flow, act, &calling).await,
                 SeparateCall::Leg(flow, ledger) => self.legs(flow, ledger, &calling).await,
             };
-            let nanos = self.parts.clock.ticks().saturating_sub(begun);
+            let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
             for (n, one) in driven.into_iter().enumerate() {
                 let answer = replies.as_ref().map(|all| all.get(n).cloned());
                 let answer = answer.unwrap_or_else(|cause| Some(Answer::Unknown(cause.clone())));
                 let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
                 if let Some(record) = calling.get(n) {
-                    self.seen(record, &answer, nanos);
+                    self.shared.seen(record, &answer, nanos);
                     results.push(self.judged(one, record, answer));
                 }
             }
@@ -222,11 +227,11 @@ impl Engine {
     }
 
     fn separate_call(&self, record: &Record) -> SeparateCall {
-        if let Some(act) = self.plan.question_of(record) {
+        if let Some(act) = self.shared.plan.question_of(record) {
             return SeparateCall::Question(record.flow, act);
         }
-        let plain = self.parts.settings.fuse_mode() == FuseMode::Plain;
-        match self.plan.calls(record).filter(|_| plain) {
+        let plain = self.shared.parts.settings.fuse_mode() == FuseMode::Plain;
+        match self.shared.plan.calls(record).filter(|_| plain) {
             Some(ledger) => SeparateCall::Leg(record.flow, ledger),
             None => SeparateCall::Nothing,
         }
@@ -238,8 +243,9 @@ impl Engine {
         act: A,
         records: &[Record],
     ) -> std::result::Result<Vec<Answer>, Cause> {
-        let table = self.plan.table(flow);
-        let port = self.parts.facts.get(table.flow).cloned().ok_or(Cause::of("NO_FACT_SOURCE"))?;
+        let table = self.shared.plan.table(flow);
+        let port =
+            self.shared.parts.facts.get(table.flow).cloned().ok_or(Cause::of("NO_FACT_SOURCE"))?;
         let reply = caught(async { port.ask(table.act(act).name, records).await }).await;
         reply.ok_or(Cause::of("PANIC"))
     }
@@ -250,21 +256,21 @@ impl Engine {
         ledger: LedgerId,
         records: &[Record],
     ) -> std::result::Result<Vec<Answer>, Cause> {
-        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
+        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
         if ops.len() != records.len() {
             return Err(Cause::of("NO_OPERATION"));
         }
-        let _ticket = self.calls.begin(CallStart::Calls(ledger, ops.clone()));
-        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        let known = self.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let _ticket = self.shared.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.shared.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let reply = caught(async { port.execute(known, ops).await }).await;
         self.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
     }
 
     /// An answer that leads on, or why the message is consumed again.
     fn judged(self: &Arc<Self>, one: Driven, calling: &Record, answer: Answer) -> Result {
-        if let Some(why) = self.plan.contradicts(calling, &answer) {
-            self.contradicted(calling, why);
+        if let Some(why) = self.shared.plan.contradicts(calling, &answer) {
+            self.cases.contradicted(calling, why);
             return Err((one.place, Consumption::Failed(Cause::of("CONTRADICTION"))));
         }
         match answer {
@@ -285,10 +291,10 @@ impl Engine {
             let step = ConsumedStep {
                 inbox: one.inbox.clone(),
                 answer: answer.as_ref(),
-                fuse_mode: self.parts.settings.fuse_mode(),
+                fuse_mode: self.shared.parts.settings.fuse_mode(),
                 due: self.resend_due(&one.record),
             };
-            match self.plan.consumed(&one.record, step) {
+            match self.shared.plan.consumed(&one.record, step) {
                 Some(Planned { unit, next, .. }) => {
                     units.push(unit);
                     pending.push((one, next));
@@ -299,8 +305,8 @@ impl Engine {
         if units.is_empty() {
             return results;
         }
-        let ticket = self.calls.begin(CallStart::Write);
-        let wrote = self.parts.journal.write(units).await;
+        let ticket = self.shared.calls.begin(CallStart::Write);
+        let wrote = self.shared.parts.journal.write(units).await;
         drop(ticket);
         for ((one, next), wrote) in pending.into_iter().zip(wrote) {
             results.push(match wrote {
@@ -325,18 +331,18 @@ impl Engine {
         let cause = match wrote {
             Wrote::Lost(Guard::Inbox { .. }) => return Consumption::Seen,
             Wrote::Lost(Guard::NotHalted) => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 Cause::of(Cause::HALTED)
             }
             // it is read again, and what stands then decides
             Wrote::Written(_) | Wrote::Lost(_) => Cause::of("MOVED"),
             Wrote::Full => {
-                self.room(false);
+                self.shared.room(false);
                 Cause::of("FULL")
             }
             Wrote::Unknown(cause) => {
                 if cause.class == "CONTRADICTION" {
-                    self.contradicted(record, &cause.to_string());
+                    self.cases.contradicted(record, &cause.to_string());
                 }
                 cause
             }
@@ -346,16 +352,16 @@ impl Engine {
 
     /// One that has ended is counted, and those who wait for it are answered.
     fn moved_on(&self, record: &Record) {
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if !table.ends(record.head.state) {
             return;
         }
-        self.parts.meter.see(Seen::Ended {
+        self.shared.parts.meter.see(Seen::Ended {
             flow: table.flow,
             state: table.state(record.head.state).name,
             took: record.updated_at.saturating_sub(record.created_at),
         });
-        self.one_fewer();
-        self.waiters.tell(record.clone());
+        self.in_flight.one_fewer();
+        self.shared.waiters.tell(record.clone());
     }
 }

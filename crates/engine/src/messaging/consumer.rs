@@ -42,25 +42,25 @@ impl Engine {
     /// in hand comes again.
     pub(crate) async fn run_consumer(self: Arc<Self>, group: GroupTask) {
         let Some(messaging) = &self.messaging else { return std::future::pending().await };
-        let base = self.parts.settings.backoff.base;
-        while !self.controls.draining() {
+        let base = self.shared.parts.settings.backoff.base;
+        while !self.shared.controls.draining() {
             if self.group_paused(group) {
-                self.parts.clock.sleep(super::POLL).await;
+                self.shared.parts.clock.sleep(super::POLL).await;
                 continue;
             }
             let member = match messaging.bus.subscribe(group.name().into(), group.topics()).await {
                 Ok(member) => member,
                 Err(cause) => {
                     tracing::error!(group = group.name(), %cause, "the bus does not answer");
-                    self.parts.clock.sleep(base).await;
+                    self.shared.parts.clock.sleep(base).await;
                     continue;
                 }
             };
             let mut consumer = Consumer::new(group, member);
-            while !self.controls.draining() && !self.group_paused(group) {
+            while !self.shared.controls.draining() && !self.group_paused(group) {
                 if let Err(cause) = consumer.round(&self).await {
                     tracing::error!(group = group.name(), %cause, "messages cannot be consumed");
-                    self.parts.clock.sleep(base).await;
+                    self.shared.parts.clock.sleep(base).await;
                 }
             }
         }
@@ -69,13 +69,13 @@ impl Engine {
 
     /// Whether persons paused a group.
     pub(crate) fn group_paused(&self, group: GroupTask) -> bool {
-        self.controls.scope_paused(Scope::Group(group.name()))
+        self.shared.controls.scope_paused(Scope::Group(group.name()))
     }
 
     /// The wait before a message that failed so often is consumed again.
     fn retry_at(&self, failures: u32) -> u64 {
-        let wait = self.parts.settings.backoff.wait(failures, self.parts.rng.next());
-        self.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
+        let wait = self.shared.parts.settings.backoff.wait(failures, self.shared.parts.rng.next());
+        self.shared.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
     }
 }
 
@@ -94,8 +94,8 @@ impl Consumer {
 
     /// Polls once, and consumes what is in hand.
     async fn round(&mut self, engine: &Arc<Engine>) -> Result<(), Cause> {
-        let wait = self.wait(engine.parts.clock.ticks());
-        let polled = self.member.poll(engine.parts.settings.batch_max, wait).await?;
+        let wait = self.wait(engine.shared.parts.clock.ticks());
+        let polled = self.member.poll(engine.shared.parts.settings.batch_max, wait).await?;
         if let Some(assigned) = polled.assigned {
             self.lanes.keep(&assigned);
             self.full.retain(|partition| assigned.contains(partition));
@@ -107,10 +107,10 @@ impl Consumer {
             self.lanes.add(delivery);
         }
         engine.look_at_parked(self.group, &mut self.parked, &self.assigned).await?;
-        let ready = self.lanes.ready(engine.parts.clock.ticks());
+        let ready = self.lanes.ready(engine.shared.parts.clock.ticks());
         self.consume(engine, ready).await;
         self.commit().await?;
-        self.regulate(engine.parts.settings.batch_max.saturating_mul(BATCHES));
+        self.regulate(engine.shared.parts.settings.batch_max.saturating_mul(BATCHES));
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Consumer {
     }
 
     fn seen(&self, engine: &Engine, outcome: &'static str) {
-        engine.parts.meter.see(Seen::Consumed { group: self.group.name(), outcome });
+        engine.shared.parts.meter.see(Seen::Consumed { group: self.group.name(), outcome });
     }
 
     /// What comes of a key that is parked goes behind the others that wait.

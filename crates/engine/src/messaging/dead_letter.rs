@@ -47,18 +47,18 @@ impl Engine {
         reason: &str,
     ) -> bool {
         let Some(messaging) = &self.messaging else { return false };
-        let (attempts, at) = (ready.failures.saturating_add(1), self.parts.journal.now());
+        let (attempts, at) = (ready.failures.saturating_add(1), self.shared.parts.journal.now());
         let message = dead(&ready.delivery, Death { group, reason, attempts, at });
         let topic = message.topic.clone();
         let said = messaging.bus.publish(vec![message]).await.pop();
         if !matches!(said, Some(Ok(()))) {
             return false;
         }
-        self.parts.meter.see(Seen::DeadLetter { topic: &topic, reason });
+        self.shared.parts.meter.see(Seen::DeadLetter { topic: &topic, reason });
         let delivery = &ready.delivery;
         let (at, offset) = (delivery.partition.number, delivery.offset);
         let from = format!("{}, partition {at}, offset {offset}", delivery.partition.topic);
-        self.case(Case {
+        self.cases.case(Case {
             kind: "DEAD_LETTER",
             severity: Severity::Warning,
             subject: Subject::Service,

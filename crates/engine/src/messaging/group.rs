@@ -46,7 +46,7 @@ impl GroupTask {
 impl Engine {
     /// The groups of the flows that are offered.
     pub(crate) fn groups(&self) -> Vec<GroupTask> {
-        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
         tables.flat_map(GroupTask::of).collect()
     }
 

@@ -87,11 +87,12 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
 impl Engine {
     /// The publisher, and one consumer for each group of each flow that is offered.
     pub(crate) fn begin_messaging(self: &Arc<Self>) {
-        let Some(messaging) = self.messaging.as_ref().filter(|_| self.parts.settings.workers)
+        let Some(messaging) =
+            self.messaging.as_ref().filter(|_| self.shared.parts.settings.workers)
         else {
             return;
         };
-        let (spawn, publisher) = (&self.parts.spawn, messaging.publisher.clone());
+        let (spawn, publisher) = (&self.shared.parts.spawn, messaging.publisher.clone());
         spawn.spawn(Background::Publisher.task(), Box::pin(publisher.run()));
         let watches = self.clone().run_pipeline_watch();
         spawn.spawn(Background::PipelineWatch.task(), Box::pin(watches));

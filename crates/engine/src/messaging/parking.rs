@@ -79,8 +79,8 @@ impl Engine {
 
     /// The next try of a key whose first message failed so often.
     pub(super) fn next_try(&self, failures: u32, cause: &Cause) -> NextTry {
-        let wait = self.parts.settings.backoff.wait(failures, self.parts.rng.next());
-        let due = self.parts.journal.now().saturating_add(wait);
+        let wait = self.shared.parts.settings.backoff.wait(failures, self.shared.parts.rng.next());
+        let due = self.shared.parts.journal.now().saturating_add(wait);
         NextTry { failures, cause: cause.to_string().into(), due }
     }
 
@@ -99,7 +99,7 @@ impl Engine {
         let Some(messaging) = self.messaging.as_ref().filter(|_| group.parks()) else {
             return Ok(());
         };
-        let now = self.parts.clock.ticks();
+        let now = self.shared.parts.clock.ticks();
         if keys.known && now < keys.look_at {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Engine {
             found.iter().map(|key| (key.name.topic.clone(), key.name.key.clone())).collect();
         keys.known = true;
         keys.look_at = now.saturating_add(LOOK.saturating_mul(TICKS));
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         let own = |key: &ParkedKey| {
             let partition = Partition { topic: key.name.topic.clone(), number: key.partition };
             key.next.due <= now && assigned.contains(&partition)

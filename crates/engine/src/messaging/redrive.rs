@@ -109,7 +109,7 @@ impl Engine {
         let at_once = if per_second == 0 { 1 } else { per_second };
         for (n, letters) in found.letters.chunks(at_once).enumerate() {
             if n > 0 {
-                self.parts.clock.sleep(1_000).await;
+                self.shared.parts.clock.sleep(1_000).await;
             }
             let (over, back): (Vec<_>, Vec<_>) =
                 letters.iter().partition(|letter| letter.replays() >= asked.replays);
@@ -128,7 +128,7 @@ impl Engine {
             let sent = back.iter().filter(|letter| sure.contains(&place(letter))).count();
             let outcome = |sure| Seen::Redriven { topic: &asked.topic, sure };
             for letter in &back {
-                self.parts.meter.see(outcome(sure.contains(&place(letter))));
+                self.shared.parts.meter.see(outcome(sure.contains(&place(letter))));
             }
             redriven.messages = redriven.messages.saturating_add(count(sent));
             redriven.passed_over = redriven.passed_over.saturating_add(count(over.len()));
@@ -163,8 +163,8 @@ impl Engine {
         let most = if most < limit { most } else { limit };
         let mut member = messaging.bus.subscribe(GROUP.into(), topics).await?;
         let (mut letters, mut quiet, mut joined) = (Vec::new(), 0, false);
-        let until = self.parts.clock.ticks().saturating_add(JOINS.saturating_mul(TICKS));
-        while letters.len() < most && quiet < QUIET && self.parts.clock.ticks() < until {
+        let until = self.shared.parts.clock.ticks().saturating_add(JOINS.saturating_mul(TICKS));
+        while letters.len() < most && quiet < QUIET && self.shared.parts.clock.ticks() < until {
             let polled = member.poll(most.saturating_sub(letters.len()), super::POLL).await?;
             joined |= polled.assigned.is_some_and(|own| !own.is_empty());
             quiet = if joined && polled.messages.is_empty() { quiet + 1 } else { 0 };

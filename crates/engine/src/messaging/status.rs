@@ -146,7 +146,7 @@ impl Engine {
             };
             topics.into_iter().map(counted).collect()
         });
-        let at = self.parts.journal.now();
+        let at = self.shared.parts.journal.now();
         Ok(Some(PipelineStatus { at, groups, outbox, dead_letters }))
     }
 
@@ -165,7 +165,7 @@ impl Engine {
 
     /// Looks at the pipeline for as long as the process lives.
     pub(crate) async fn run_pipeline_watch(self: Arc<Self>) {
-        let every = self.parts.settings.scan_interval_ms.saturating_mul(SCANS);
+        let every = self.shared.parts.settings.scan_interval_ms.saturating_mul(SCANS);
         loop {
             match self.pipeline_status().await {
                 Ok(Some(status)) => {
@@ -178,12 +178,12 @@ impl Engine {
                 Ok(None) => {}
                 Err(cause) => tracing::warn!(%cause, "the pipeline cannot be looked at"),
             }
-            self.parts.clock.sleep(every).await;
+            self.shared.parts.clock.sleep(every).await;
         }
     }
 
     fn measure_pipeline(&self, status: &PipelineStatus) {
-        let meter = &self.parts.meter;
+        let meter = &self.shared.parts.meter;
         let (messages, age) = (status.outbox.messages, status.age(status.outbox.oldest));
         meter.see(Seen::Outbox { messages, age });
         for group in &status.groups {
@@ -209,7 +209,7 @@ impl Engine {
         for kind in ["OUTBOX_AGE", "CONSUMER_LAG", "PARKED", "DEAD_LETTER"] {
             if let Some(facts) = status.reason(kind) {
                 let (severity, subject) = (Severity::Warning, Subject::Service);
-                self.case(Case { kind, severity, subject, facts: facts.into() });
+                self.cases.case(Case { kind, severity, subject, facts: facts.into() });
             }
         }
     }

@@ -51,10 +51,10 @@ impl ActionContext {
         let ActionRow { kind, subject, second_person, permission: _ } = action.row();
         let proposes = match second_person {
             SecondPerson::Never => false,
-            SecondPerson::FourEyes => engine.parts.settings.four_eyes,
+            SecondPerson::FourEyes => engine.shared.parts.settings.four_eyes,
             SecondPerson::Always => true,
         };
-        let subject = subject.spelled(engine.flows(), &engine.assets()).into();
+        let subject = subject.spelled(engine.flows(), &engine.shared.assets()).into();
         let approval = if let AdminAction::Approve(id) = action { Some(*id) } else { None };
         let value = action.value().to_string().into();
         Self { actor, kind, subject, value, proposes, approval }
@@ -98,7 +98,7 @@ impl Engine {
         context: &ActionContext,
         unit: Unit,
     ) -> Result<Result<Millis, Guard>, Stop> {
-        match self.parts.journal.write(vec![unit]).await.pop() {
+        match self.shared.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(written)) => Ok(Ok(written.at)),
             Some(Wrote::Lost(Guard::NoPastAction { .. })) => Err(Stop::KeyUsed),
             Some(Wrote::Lost(Guard::Pending(_))) => {
@@ -122,7 +122,7 @@ impl Engine {
         cause: Cause,
     ) -> Result<Result<Millis, Guard>, Stop> {
         let Actor { caller, key, .. } = context.actor.clone();
-        match self.parts.journal.past_action(caller, key).await? {
+        match self.shared.parts.journal.past_action(caller, key).await? {
             Some(past) => Ok(Ok(past.at)),
             None => Err(cause.into()),
         }

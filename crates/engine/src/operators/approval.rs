@@ -44,7 +44,7 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         let record = self.open_transfer(id).await?;
         self.may_be(&record, verdict)?;
-        let state = self.plan.table(record.flow).state(record.head.state).name;
+        let state = self.shared.plan.table(record.flow).state(record.head.state).name;
         let entered = self.entered(id).await?;
         if !context.proposes {
             let judgement = VerdictContext { id, verdict, state: state.into(), entered };
@@ -52,7 +52,7 @@ impl Engine {
         }
         // the stay in the state, and so the call, that it answers: no later one with the same name
         let (state, evidence) = (state.into(), evidence.clone());
-        let value = if self.plan.cancels(&record) {
+        let value = if self.shared.plan.cancels(&record) {
             self.never_sent(&record).await?;
             let cancel = ProposedCancel { answer: verdict, state, entered, evidence };
             Proposed::Cancel(cancel)
@@ -74,8 +74,8 @@ impl Engine {
         let Actor { caller, reason, .. } = context.actor.clone();
         let (kind, subject) = (context.kind, context.subject.clone());
         let value = value.stored();
-        let lasts = self.parts.settings.approval_ms;
-        Proposal { id: self.mint(), kind, subject, value, reason, caller, lasts }
+        let lasts = self.shared.parts.settings.approval_ms;
+        Proposal { id: self.shared.mint(), kind, subject, value, reason, caller, lasts }
     }
 
     /// The resume from HALT: proposed, or with four eyes off ordered. A proposal is of the last halt
@@ -86,7 +86,7 @@ impl Engine {
         accept: &[Accepted],
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
-            let halt = stands(&self.parts.journal.service_status().await?)?;
+            let halt = stands(&self.shared.parts.journal.service_status().await?)?;
             let resume = ProposedResume { halt, accept: accept.to_vec() };
             if !context.proposes {
                 return self.lift(context, &resume).await;
@@ -113,7 +113,7 @@ impl Engine {
         context: &ActionContext,
         &ProposedResume { halt, ref accept }: &ProposedResume,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         if stands(&status)? != halt {
             return Err(again());
         }
@@ -150,7 +150,7 @@ impl Engine {
                 self.checker.lock().await.forgive();
                 self.refresh().await?;
                 self.adopts().await;
-                match self.halted() {
+                match self.shared.halted() {
                     Some(why) => {
                         let why = format!("it was resumed, and halted again: {why}");
                         Err(Objection::NotPossible(why).into())
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     pub(super) async fn pending(&self, id: Id) -> Result<Approval, Stop> {
-        let found = self.parts.journal.approval(id).await?;
+        let found = self.shared.parts.journal.approval(id).await?;
         let approval = found.ok_or(Objection::NotFound("approval"))?;
         match approval.stand {
             ApprovalStatus::Pending => Ok(approval),

@@ -79,7 +79,7 @@ impl Engine {
         next: impl Fn(&[Asset]) -> Result<Asset, Objection>,
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
-            let status = self.parts.journal.service_status().await?;
+            let status = self.shared.parts.journal.service_status().await?;
             let asset = next(&status.assets)?;
             bounds(&asset)?;
             let outcome = ActionResult::Asset { asset: asset.clone() };

@@ -72,7 +72,7 @@ impl Engine {
         let NeverSent { dead, guards } = self.never_sent(record).await?;
         let doc = serde_json::json!({ "code": CANCELLED, "proof": "NEVER_SENT", "dead": dead });
         let why = Evidence { code: CANCELLED.into(), doc: Some(doc.to_string().into()) };
-        let Some(mut planned) = self.plan.cancelled(record, &why) else { return Ok(None) };
+        let Some(mut planned) = self.shared.plan.cancelled(record, &why) else { return Ok(None) };
         planned.unit.guards.extend(guards);
         let said = StoredAnswer::NeverSent { dead };
         let outcome = self.resolved(record, &planned, (Verdict::Rejected, said));
@@ -85,16 +85,16 @@ impl Engine {
     /// is written, so that no attempt is missing here.
     pub(super) async fn never_sent(&self, record: &Record) -> Result<NeverSent, Stop> {
         // a journal that was restored may lack attempts: that is a HALT until persons looked
-        if self.halted().is_some() {
+        if self.shared.halted().is_some() {
             return Err(Objection::Code(Code::Halted).into());
         }
         let mut guards = vec![Guard::NotHalted];
         for chain in chains(record) {
             guards.push(self.chain_is_level(chain).await?);
         }
-        let attempts = self.parts.journal.attempts_of(vec![record.id]).await?;
-        let history = self.parts.journal.history(record.id).await?;
-        let dead = proven_dead(self.plan.table(record.flow), &attempts, &history);
+        let attempts = self.shared.parts.journal.attempts_of(vec![record.id]).await?;
+        let history = self.shared.parts.journal.history(record.id).await?;
+        let dead = proven_dead(self.shared.plan.table(record.flow), &attempts, &history);
         let dead = dead.map_err(Objection::NotPossible)?;
         Ok(NeverSent { dead, guards })
     }
@@ -104,9 +104,9 @@ impl Engine {
     async fn chain_is_level(&self, chain: ChainId) -> Result<Guard, Stop> {
         let name = stops_name(chain);
         // the count before the reasons: one that comes in between loses the unit
-        let counted = self.parts.journal.resource(name.clone()).await?;
+        let counted = self.shared.parts.journal.resource(name.clone()).await?;
         let version = counted.map_or(0, |row| row.version);
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let of = |scope: Scope| scope == Scope::Chain(chain);
         let stop = status.paused.iter().find(|paused| is_engine_stop(paused) && of(paused.scope));
         let not = |why: String| Stop::from(Objection::NotPossible(why));

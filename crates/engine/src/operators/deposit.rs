@@ -20,9 +20,9 @@ const PROPOSALS: u32 = 100;
 impl Engine {
     /// On whose word an operator's movement is booked: with a bound, that person's alone up to it.
     pub(crate) fn authority(&self, movement: &External) -> Authority {
-        let assets = self.assets();
+        let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == movement.asset);
-        let limits = &self.parts.settings.deposit_limits;
+        let limits = &self.shared.parts.settings.deposit_limits;
         let most = asset.and_then(|asset| limits.get(&asset.symbol).map(|text| (asset, text)));
         match (movement.direction, most) {
             // of an asset that was added since the start, with fewer decimals than its bound: nothing
@@ -44,7 +44,7 @@ impl Engine {
         for n in 0..PROPOSALS {
             let key = format!("deposit/{reference}/{account}/{asset}/{amount}/{n}");
             let actor = Actor { caller: caller.clone(), key: key.into(), reason: reason.clone() };
-            let deposit = ProposedDeposit::of(movement, &self.assets());
+            let deposit = ProposedDeposit::of(movement, &self.shared.assets());
             let performed = self.execute(actor, AdminAction::Deposit(deposit)).await?;
             let ActionResult::Proposed { approval } = performed.outcome else {
                 return Err(Objection::Unknown(Cause::of("STORED_RESULT")));
@@ -52,7 +52,7 @@ impl Engine {
             if !performed.replayed {
                 return Ok(approval);
             }
-            let found = self.parts.journal.approval(approval).await;
+            let found = self.shared.parts.journal.approval(approval).await;
             match found.map_err(Objection::Unknown)?.map(|found| found.stand) {
                 Some(
                     ApprovalStatus::Rejected | ApprovalStatus::Superseded | ApprovalStatus::Lapsed,
@@ -83,13 +83,13 @@ impl Engine {
         approval: &Approval,
         deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let movement = deposit.movement(approval, &self.assets());
+        let movement = deposit.movement(approval, &self.shared.assets());
         let movement = movement.ok_or_else(|| Cause::of("STORED_PROPOSAL"))?;
         let outcome = ActionResult::Deposited { reference: movement.reference.clone() };
         let approved = Approved { proposal: approval.id, action: context.row(&outcome) };
-        let ticket = self.calls.begin(CallStart::Write);
+        let ticket = self.shared.calls.begin(CallStart::Write);
         let authority = Authority::Approved(Box::new(approved));
-        let moved = self.parts.world.book(movement, authority).await;
+        let moved = self.shared.parts.world.book(movement, authority).await;
         drop(ticket);
         match moved {
             Ok(Moved::Done { at, replayed: false, .. }) => Ok((outcome, at)),
@@ -124,7 +124,7 @@ impl Engine {
     /// When the key did something.
     async fn past_action_at(&self, context: &ActionContext) -> Result<Option<Millis>, Stop> {
         let Actor { caller, key, .. } = context.actor.clone();
-        Ok(self.parts.journal.past_action(caller, key).await?.map(|past| past.at))
+        Ok(self.shared.parts.journal.past_action(caller, key).await?.map(|past| past.at))
     }
 
     async fn key_unused(&self, context: &ActionContext) -> Result<(), Stop> {

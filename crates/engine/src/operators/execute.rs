@@ -37,10 +37,10 @@ impl Engine {
             // the receiver is gone where the caller went away
             let _gone = say.send(came_to);
         };
-        self.parts.spawn.spawn(Background::Action.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Action.task(), Box::pin(run));
         let mut hear = hear;
         loop {
-            match race(&mut hear, self.parts.clock.sleep(PROGRESS_AFTER)).await {
+            match race(&mut hear, self.shared.parts.clock.sleep(PROGRESS_AFTER)).await {
                 First::Left(came_to) => {
                     let gone = |_| Err(Objection::Unknown(Cause::of("ACTION_GONE")));
                     return came_to.unwrap_or_else(gone);
@@ -49,7 +49,7 @@ impl Engine {
                 First::Right(()) => {
                     if let (true, Some((at, of))) = (proves, self.proving.progress()) {
                         let outcome = ActionResult::Proving { at, of };
-                        let at = self.parts.journal.now();
+                        let at = self.shared.parts.journal.now();
                         return Ok(PerformedAction { outcome, at, replayed: false });
                     }
                 }
@@ -66,8 +66,13 @@ impl Engine {
         let context = ActionContext::of(self, actor, &action);
         for _ in 0..LOOKS {
             let (caller, key) = (context.actor.caller.clone(), context.actor.key.clone());
-            let past =
-                self.parts.journal.past_action(caller, key).await.map_err(Objection::Unknown)?;
+            let past = self
+                .shared
+                .parts
+                .journal
+                .past_action(caller, key)
+                .await
+                .map_err(Objection::Unknown)?;
             if let Some(past) = past {
                 return self.repeated(&context, &action, past).await;
             }
@@ -214,7 +219,7 @@ impl Engine {
         case: u64,
         note: Note,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let open = self.parts.journal.open_cases().await?;
+        let open = self.shared.parts.journal.open_cases().await?;
         if !open.iter().any(|open| open.number == case) {
             return Err(Objection::NotFound("case").into());
         }

@@ -45,7 +45,7 @@ impl Engine {
                 return Err(Objection::NotPossible("the key is retired already".to_owned()).into());
             }
             let by = context.actor.caller.clone();
-            let at = self.parts.journal.now();
+            let at = self.shared.parts.journal.now();
             let retirement = LaneRetirement { by, at, gone_at: None, returned_at: None };
             let retired = state.retired(retirement);
             let outcome = ActionResult::LaneRetired { attempt: state.open.map(|id| Id(id.0)) };
@@ -79,7 +79,7 @@ impl Engine {
             let why = format!("attempt {open} has the key, and may need it: it is proven first");
             return Err(not(why));
         }
-        let last = self.parts.journal.attempts_of_lane(of.chain, of.lane.clone(), 1).await?;
+        let last = self.shared.parts.journal.attempts_of_lane(of.chain, of.lane.clone(), 1).await?;
         let anchors = last.iter().flat_map(|last| &last.forms).filter_map(|form| form.anchor);
         // a block from before it was back says nothing
         let since = anchors.chain(retirement.returned_at).max();

@@ -27,7 +27,7 @@ impl Engine {
     fn bus_parts(&self) -> Result<&BusParts, Objection> {
         let none =
             || Objection::NotPossible("no flow that messages carry is offered here".to_owned());
-        self.parts.bus.as_ref().ok_or_else(none)
+        self.shared.parts.bus.as_ref().ok_or_else(none)
     }
 
     pub(super) async fn unpark_by_hand(
@@ -122,7 +122,7 @@ impl Engine {
 
     fn range(&self, Reemission { from, to }: Reemission) -> Result<PublishedRange, Objection> {
         // what is published while it runs lies behind it
-        if from >= to || to > self.parts.journal.now() {
+        if from >= to || to > self.shared.parts.journal.now() {
             let why = "`from` lies before `to`, and `to` not in the future".to_owned();
             return Err(Objection::Invalid(why));
         }

@@ -27,12 +27,15 @@ impl Engine {
         scope: Scope,
     ) -> Result<(ActionResult, Millis), Stop> {
         let known = match scope {
-            Scope::Flow(flow) => self.offers(flow),
-            Scope::Ledger(ledger) | Scope::Account(_, ledger) => self.ledger(ledger).is_some(),
+            Scope::Flow(flow) => self.shared.offers(flow),
+            Scope::Ledger(ledger) | Scope::Account(_, ledger) => {
+                self.shared.ledger(ledger).is_some()
+            }
             Scope::Chain(chain) => self.attempts.pool(chain).is_some(),
-            Scope::Asset(asset) => self.assets().iter().any(|known| known.id == asset),
+            Scope::Asset(asset) => self.shared.assets().iter().any(|known| known.id == asset),
             Scope::Group(name) => {
-                let offered = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+                let offered =
+                    self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
                 offered.flat_map(kernel::flow::table::Table::groups).any(|known| known == name)
             }
             Scope::Transfer(id) => return self.pause_transfer(context, id).await,
@@ -54,8 +57,8 @@ impl Engine {
     /// `NOT_QUIET`; the pause stands, and a repeat with the same key waits again.
     pub(super) async fn chain_is_quiet(&self, action: &AdminAction) -> Result<(), Objection> {
         let ActionSubject::Scope(Scope::Chain(chain)) = action.row().subject else { return Ok(()) };
-        let quiet = self.calls.quiet_at(chain, self.calls.mark());
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let quiet = self.shared.calls.quiet_at(chain, self.shared.calls.mark());
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(quiet, timeout).await {
             First::Left(()) => Ok(()),
             First::Right(()) => {
@@ -70,10 +73,10 @@ impl Engine {
         context: &ActionContext,
         number: u64,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == number);
         let paused = found.ok_or(Objection::NotFound("pause"))?;
-        if self.parts.settings.four_eyes
+        if self.shared.parts.settings.four_eyes
             && is_engine_stop(paused)
             && let Scope::Chain(chain) = paused.scope
         {
@@ -111,9 +114,9 @@ impl Engine {
         number: u64,
     ) -> Result<(ActionResult, Millis), Stop> {
         // the count before the reason: what stops the chain in between is none of this proposal's
-        let counted = self.parts.journal.resource(stops_name(chain)).await?;
+        let counted = self.shared.parts.journal.resource(stops_name(chain)).await?;
         let stops = counted.map_or(0, |row| row.version);
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == number);
         let stop = found.ok_or(Objection::NotFound("pause"))?.reason.clone();
         let chain = chain.name().into();
@@ -131,7 +134,7 @@ impl Engine {
         approval: Id,
         lift: &ProposedLift,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == lift.pause);
         let Some(Scope::Chain(chain)) = found.map(|paused| paused.scope) else {
             return self.lift_superseded(context, approval, "RESUMED").await;
@@ -179,7 +182,8 @@ impl Engine {
         action: &AdminAction,
     ) -> Result<Option<u64>, Objection> {
         let ActionSubject::Scope(scope) = action.row().subject else { return Ok(None) };
-        let status = self.parts.journal.service_status().await.map_err(Objection::Unknown)?;
+        let status =
+            self.shared.parts.journal.service_status().await.map_err(Objection::Unknown)?;
         let mine = |paused: &&kernel::operators::Paused| {
             paused.scope == scope && paused.caller == context.actor.caller
         };
@@ -193,8 +197,8 @@ impl Engine {
         context: &ActionContext,
     ) -> Result<(ActionResult, Millis), Stop> {
         let reason = context.actor.reason.clone();
-        self.controls.halt(reason.clone());
-        let mut on_wire = self.calls.calls();
+        self.shared.controls.halt(reason.clone());
+        let mut on_wire = self.shared.calls.calls();
         let calls = on_wire.len();
         on_wire.truncate(NAMED);
         let outcome = ActionResult::Halted { halt: None, on_wire, calls, quiet: false };
@@ -206,12 +210,12 @@ impl Engine {
             {
                 // a halt does not wait for room or for a better moment
                 Err(Stop::Objection(Objection::Code(Code::Overloaded) | Objection::Unknown(_))) => {
-                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                    self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
                 }
                 wrote => break wrote,
             }
         };
-        self.controls.halt_stored();
+        self.shared.controls.halt_stored();
         let at = match wrote {
             Ok(Ok(at)) => at,
             Ok(Err(guard)) => return Err(lost(&guard)),
@@ -222,7 +226,7 @@ impl Engine {
             }
         };
         tracing::error!(calls, "HALT by hand: no money moves until persons resume");
-        self.parts.meter.see(Seen::Halted(true));
+        self.shared.parts.meter.see(Seen::Halted(true));
         Ok((outcome, at))
     }
 
@@ -240,19 +244,19 @@ impl Engine {
                     if number.is_none() {
                         return false;
                     }
-                    self.calls.quiet(self.calls.mark()).await;
+                    self.shared.calls.quiet(self.shared.calls.mark()).await;
                     self.others_obey().await;
                     // one number at both ends: no resume came between
-                    let after = self.parts.journal.service_status().await;
+                    let after = self.shared.parts.journal.service_status().await;
                     let same = |s: ServiceStatus| s.halted.is_some() && s.halts == status.halts;
                     if after.is_ok_and(same) {
                         return true;
                     }
                 }
-                self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
             }
         };
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         let quiet = matches!(race(quiet, timeout).await, First::Left(true));
         (number, quiet)
     }
@@ -264,7 +268,7 @@ impl Engine {
         user: UserId,
         status: AccountStatus,
     ) -> Result<(ActionResult, Millis), Stop> {
-        if self.ledger(ledger).is_none() {
+        if self.shared.ledger(ledger).is_none() {
             return Err(Objection::NotFound("ledger").into());
         }
         let caller = context.actor.caller.clone();

@@ -20,9 +20,9 @@ const TRIES: usize = 50;
 impl Engine {
     /// A transfer that has not ended.
     pub(crate) async fn open_transfer(&self, id: Id) -> Result<Record, Stop> {
-        let found = self.parts.journal.get(vec![id]).await?.pop();
+        let found = self.shared.parts.journal.get(vec![id]).await?.pop();
         let record = found.ok_or(Objection::NotFound("transfer"))?;
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if table.ends(record.head.state) {
             let name = table.state(record.head.state).name;
             return Err(Objection::NotPossible(format!("it has ended: {name}")).into());
@@ -64,12 +64,12 @@ impl Engine {
         id: Id,
         outcome: ActionResult,
     ) -> Result<(ActionResult, Millis), Stop> {
-        if self.plan.in_attempt(&self.open_transfer(id).await?) {
+        if self.shared.plan.in_attempt(&self.open_transfer(id).await?) {
             return self.attempt_due_now(context, id, outcome).await;
         }
         let (mut record, outcome, at) = self
             .touched(context, id, outcome, |record| {
-                if self.plan.in_attempt(record) {
+                if self.shared.plan.in_attempt(record) {
                     // it was claimed meanwhile: its attempt is looked at often
                     return Vec::new();
                 }
@@ -79,7 +79,7 @@ impl Engine {
                 vec![put]
             })
             .await?;
-        if self.plan.in_attempt(&record) {
+        if self.shared.plan.in_attempt(&record) {
             return Ok((outcome, at));
         }
         let before = record.head;
@@ -111,13 +111,13 @@ impl Engine {
     /// Where no workers run here, those of other processes go on with what was written; where events
     /// drive the flow, the scanner sends again what moves it.
     pub(crate) fn for_others(&self, record: &Record, put: &mut Put) {
-        if self.parts.settings.workers && !self.follows_events(record.flow) {
+        if self.shared.parts.settings.workers && !self.shared.follows_events(record.flow) {
             return;
         }
         if let Put::Head { head, hold, .. } = put
-            && !self.plan.table(record.flow).ends(head.state)
+            && !self.shared.plan.table(record.flow).ends(head.state)
         {
-            head.due_at = Some(self.parts.journal.now());
+            head.due_at = Some(self.shared.parts.journal.now());
             *hold = Hold::Free;
         }
     }
@@ -137,7 +137,7 @@ impl Engine {
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let found = self.parts.journal.get(vec![id]).await?.pop();
+        let found = self.shared.parts.journal.get(vec![id]).await?.pop();
         found.ok_or(Objection::NotFound("transfer"))?;
         self.plainly(context, Vec::new(), ActionResult::Noted).await
     }
@@ -169,8 +169,8 @@ impl Engine {
 
     /// The ledger and the operation of a transfer's open call.
     pub(crate) fn open_call(&self, record: &Record) -> Result<(LedgerId, Op), Objection> {
-        let name = self.plan.table(record.flow).state(record.head.state).name;
-        if let Some(chain) = self.plan.chain_of(record) {
+        let name = self.shared.plan.table(record.flow).state(record.head.state).name;
+        if let Some(chain) = self.shared.plan.chain_of(record) {
             // a verdict needs what the law asks of a machine, and the machine takes it by itself
             let chain = chain.name();
             let why = format!(
@@ -180,8 +180,8 @@ impl Engine {
             return Err(Objection::NotPossible(why));
         }
         let none = || Objection::NotPossible(format!("{name} waits for no answer of a ledger"));
-        let ledger = self.plan.calls(record).ok_or_else(none)?;
-        Ok((ledger, self.plan.calls_op(record).ok_or_else(none)?))
+        let ledger = self.shared.plan.calls(record).ok_or_else(none)?;
+        Ok((ledger, self.shared.plan.calls_op(record).ok_or_else(none)?))
     }
 
     /// What a ledger holds under a key. A question: it has no effect, so the wait for it ends.
@@ -190,9 +190,9 @@ impl Engine {
         ledger: LedgerId,
         key: Key,
     ) -> Result<Stored, Cause> {
-        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        let known = self.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(caught(async { port.query(known, key).await }), timeout).await {
             First::Left(Some(reply)) => self.said(ledger, known, reply),
             First::Left(None) => Err(Cause::of("PANIC")),
@@ -221,7 +221,7 @@ impl Engine {
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
         self.open_transfer(id).await?;
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let mine = status.paused.iter().filter(|paused| paused.scope == Scope::Transfer(id));
         let lifts: Vec<Put> = mine.map(|paused| Put::Unpause(paused.number)).collect();
         if lifts.is_empty() {

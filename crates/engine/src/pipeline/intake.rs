@@ -10,7 +10,7 @@ use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::flow::life::Response;
-use kernel::ids::{FlowId, Id};
+use kernel::ids::FlowId;
 use kernel::operators::Scope;
 use kernel::ports::ledger::{External, Moved};
 use kernel::ports::meter::Seen;
@@ -37,7 +37,7 @@ impl Engine {
         mut terms: Terms,
     ) -> Result<Accepted, Refused> {
         if let Some(code) = self.objection(flow, &terms) {
-            self.parts.meter.see(Seen::Refused { code });
+            self.shared.parts.meter.see(Seen::Refused { code });
             return Err(Refused::Code(code));
         }
         let quota = self.quota(flow, &terms);
@@ -52,8 +52,12 @@ impl Engine {
             scopes = all.collect();
         }
         let terms = Arc::new(terms);
-        let record =
-            Record::new(self.mint(), flow, Head::start(self.plan.table(flow).start), terms.clone());
+        let record = Record::new(
+            self.shared.mint(),
+            flow,
+            Head::start(self.shared.plan.table(flow).start),
+            terms.clone(),
+        );
         let (opened, opening) = oneshot::channel();
         let (ended, end) = oneshot::channel();
         match self.intake.try_send((record, CreateRequest { opened, ended, quota, scopes })) {
@@ -61,10 +65,10 @@ impl Engine {
             Err(TrySendError::Full((record, order))) => self.park(record, order).await,
             Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),
         }
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(opening, timeout).await {
             First::Left(Ok(OpenResult::Opened(record)))
-                if self.plan.table(flow).responds == Response::AtOpening =>
+                if self.shared.plan.table(flow).responds == Response::AtOpening =>
             {
                 Ok(Accepted { record, replayed: false })
             }
@@ -109,7 +113,7 @@ impl Engine {
     ) -> Result<Option<Record>, Cause> {
         for scope in self.key_scopes(principal) {
             if let Some(record) =
-                self.parts.journal.find_by_idempotency_key(flow, scope, key.clone()).await?
+                self.shared.parts.journal.find_by_idempotency_key(flow, scope, key.clone()).await?
             {
                 return Ok(Some(record));
             }
@@ -119,7 +123,7 @@ impl Engine {
 
     /// The scopes in which a principal's keys may be bound, that of new ones first.
     pub fn key_scopes(&self, principal: &Arc<str>) -> Vec<Arc<str>> {
-        principal::key_scopes(principal, &self.parts.settings.issuers)
+        principal::key_scopes(principal, &self.shared.parts.settings.issuers)
     }
 
     /// A transfer that was found bound: what it is now, after the wait of a first time.
@@ -127,29 +131,26 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer.
     pub async fn rejoin(&self, record: Record) -> Result<Accepted, Cause> {
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if table.ends(record.head.state) || table.responds == Response::AtOpening {
             return Ok(Accepted { record, replayed: true });
         }
         let (ended, end) = oneshot::channel();
-        self.wait_for(record.id, ended);
+        self.shared.wait_for(record.id, ended);
         // it may have ended between the reading and the waiting
-        let now = self.parts.journal.get(vec![record.id]).await?.pop().unwrap_or(record);
+        let now = self.shared.parts.journal.get(vec![record.id]).await?.pop().unwrap_or(record);
         let record = self.until(now, end).await;
         Ok(Accepted { record, replayed: true })
     }
 
-    /// True for a flow that is taken in and carried here.
-    pub fn offers(&self, flow: FlowId) -> bool {
-        self.parts.offered.contains(&flow)
-    }
-
     /// Why nothing is taken in at the moment, where nothing is: `HALTED` or `OVERLOADED`.
     pub fn shut(&self, flow: FlowId) -> Option<Code> {
-        if self.controls.halted().is_some() {
+        if self.shared.controls.halted().is_some() {
             return Some(Code::Halted);
         }
-        let over = self.controls.draining() || !self.controls.takes(flow) || self.crowded();
+        let over = self.shared.controls.draining()
+            || !self.shared.controls.takes(flow)
+            || self.in_flight.crowded();
         over.then_some(Code::Overloaded)
     }
 
@@ -161,14 +162,14 @@ impl Engine {
     /// The cause for which the outcome is not known; repeat it with the same reference.
     pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
         let authority = self.authority(&movement);
-        let _ticket = self.calls.begin(CallStart::Write);
-        self.parts.world.book(movement, authority).await
+        let _ticket = self.shared.calls.begin(CallStart::Write);
+        self.shared.parts.world.book(movement, authority).await
     }
 
     /// What a person has to lift before a transfer of this flow and these terms is taken in;
     /// without terms, before any of the flow is.
     pub fn paused_for(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
-        self.controls.paused(flow, terms)
+        self.shared.controls.paused(flow, terms)
     }
 
     /// How many transfers may wait to be opened.
@@ -179,7 +180,7 @@ impl Engine {
     /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
     /// status and balance are the ledgers' alone.
     pub(crate) fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
-        if !self.offers(flow) {
+        if !self.shared.offers(flow) {
             return Some(Code::UnsupportedAccountType);
         }
         if let Some(code) = self.shut(flow) {
@@ -192,7 +193,7 @@ impl Engine {
             return Some(code);
         }
         let (source, target) = (&terms.source, &terms.target);
-        let assets = self.assets();
+        let assets = self.shared.assets();
         let found = assets.iter().find(|asset| asset.id == source.asset);
         let Some(asset) = found.filter(|_| target.asset == source.asset) else {
             return Some(Code::InvalidAsset);
@@ -206,7 +207,7 @@ impl Engine {
 
     /// What keeps the two accounts from being the ends of a transfer of this flow.
     fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
-        let (table, [source, target]) = (self.plan.table(flow), terms.parties());
+        let (table, [source, target]) = (self.shared.plan.table(flow), terms.parties());
         let inside = table.moves_inside();
         let one_system = source.system == target.system;
         if source.account == target.account && one_system || one_system != inside {
@@ -229,7 +230,8 @@ impl Engine {
                 }
                 System::Chain(_) => return Some(Code::InvalidAccountType),
             };
-            if self.ledger(ledger).is_none() || inside && !self.plan.enlisted(ledger) {
+            if self.shared.ledger(ledger).is_none() || inside && !self.shared.plan.enlisted(ledger)
+            {
                 return Some(Code::UnsupportedAccountType);
             }
             // whose an account with a number is, its ledger says
@@ -247,10 +249,10 @@ impl Engine {
 
     /// Waits for the end of a transfer that is durable, and tells what it is then.
     async fn until(&self, record: Record, end: oneshot::Receiver<Record>) -> Record {
-        if self.plan.table(record.flow).ends(record.head.state) {
+        if self.shared.plan.table(record.flow).ends(record.head.state) {
             return record;
         }
-        let timeout = self.parts.clock.sleep(self.parts.settings.sync_timeout_ms);
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.sync_timeout_ms);
         match race(end, timeout).await {
             First::Left(Ok(ended)) => ended,
             First::Left(Err(_)) | First::Right(()) => record,
@@ -272,12 +274,12 @@ impl Engine {
             return Err(Refused::Unknown(Cause::of("BOUND_AND_GONE")));
         };
         let stored = accepted.record.terms.binding.as_ref().map(|b| b.fingerprint);
-        let flow = self.plan.table(flow).flow;
+        let flow = self.shared.plan.table(flow).flow;
         if stored == Some(fingerprint) {
-            self.parts.meter.see(Seen::Replay { flow });
+            self.shared.parts.meter.see(Seen::Replay { flow });
             Ok(accepted)
         } else {
-            self.parts.meter.see(Seen::Conflict { flow });
+            self.shared.parts.meter.see(Seen::Conflict { flow });
             Err(Refused::Mismatch(Box::new(accepted.record)))
         }
     }
@@ -295,12 +297,12 @@ impl Engine {
 
     /// The same, as a plan.
     pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
-        let mut planned = self.plan.open(record, FuseMode::NoClaim, quota);
+        let mut planned = self.shared.plan.open(record, FuseMode::NoClaim, quota);
         // where a message drives it on, it is looked at when that may be lost
-        let due = if self.follows_events(record.flow) {
+        let due = if self.shared.follows_events(record.flow) {
             self.resend_due(record)
         } else {
-            self.parts.journal.now()
+            self.shared.parts.journal.now()
         };
         planned.next.otherwise.due_at = Some(due);
         planned.unit.then.puts.push(Put::Head {
@@ -314,7 +316,9 @@ impl Engine {
 
     /// True where what is opened now goes on in this process, and is not left to the journal.
     fn carries_on(&self, flow: FlowId) -> bool {
-        self.parts.settings.workers && !self.follows_events(flow) && !self.congested(flow)
+        self.shared.parts.settings.workers
+            && !self.shared.follows_events(flow)
+            && !self.congested(flow)
     }
 
     /// Takes batches out of the ring and opens them, beside the other workers.
@@ -322,7 +326,7 @@ impl Engine {
         self: Arc<Self>,
         orders: Arc<Mutex<Receiver<(Record, CreateRequest)>>>,
     ) {
-        let cap = self.parts.settings.batch_max;
+        let cap = self.shared.parts.settings.batch_max;
         let mut batch = Vec::with_capacity(cap);
         loop {
             let left = {
@@ -332,31 +336,20 @@ impl Engine {
                 }
                 orders.len()
             };
-            self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
-            self.parts.meter.see(Seen::Queue { station: "intake", items: left });
+            self.shared.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
+            self.shared.parts.meter.see(Seen::Queue { station: "intake", items: left });
             let mut carried = BTreeMap::new();
             let mut open = |(record, order): (Record, CreateRequest)| {
                 let carried = carried.entry(record.flow);
                 if !*carried.or_insert_with(|| self.carries_on(record.flow)) {
                     return self.opened_for_workers(record, order);
                 }
-                let fuse_mode = self.fuse_mode(&record);
-                let planned = self.plan.open(&record, fuse_mode, order.quota.as_ref());
+                let fuse_mode = self.shared.fuse_mode(&record);
+                let planned = self.shared.plan.open(&record, fuse_mode, order.quota.as_ref());
                 Job::new(record, planned, CommitReason::Opens(order))
             };
             let jobs = batch.drain(..).map(&mut open).collect();
             self.commit(jobs).await;
         }
-    }
-
-    /// A new id: of the journal's time, and above every one that this process minted before, so
-    /// that rows are appended.
-    pub(crate) fn mint(&self) -> Id {
-        let random = u128::from(self.parts.rng.next());
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let fresh = Id::new(self.parts.journal.now(), random << 16);
-        *last =
-            if fresh > *last { fresh } else { Id(last.0.saturating_add(1 + (random & 0xffff))) };
-        *last
     }
 }

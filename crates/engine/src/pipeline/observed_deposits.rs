@@ -79,7 +79,9 @@ impl Engine {
                         return Err(Cause::because("BAD_OBSERVATION", "another key was bound"));
                     }
                 }
-                Attempted::Again => records.iter_mut().for_each(|record| record.id = self.mint()),
+                Attempted::Again => {
+                    records.iter_mut().for_each(|record| record.id = self.shared.mint())
+                }
             }
         };
         if let ObservationResult::Stored(_) = &result {
@@ -92,10 +94,10 @@ impl Engine {
     fn observed(&self, observation: &Observation) -> Result<Vec<Record>, Cause> {
         let bad = |why: &'static str| Cause::because("BAD_OBSERVATION", why);
         let Observation { chain, flow, deposits, .. } = observation;
-        if !self.offers(*flow) {
+        if !self.shared.offers(*flow) {
             return Err(bad("the flow is not offered"));
         }
-        if deposits.len() > self.parts.settings.batch_max {
+        if deposits.len() > self.shared.parts.settings.batch_max {
             return Err(bad("more deposits than one write takes"));
         }
         let (mut keys, mut records) = (BTreeSet::new(), Vec::with_capacity(deposits.len()));
@@ -115,8 +117,8 @@ impl Engine {
             let (scope, key) = (chain.name().into(), origin.key.clone());
             let binding = Binding { scope, key, fingerprint: deposit.fingerprint() };
             let terms = Terms { binding: Some(binding), ..deposit.clone() };
-            let head = Head::start(self.plan.table(*flow).start);
-            records.push(Record::new(self.mint(), *flow, head, Arc::new(terms)));
+            let head = Head::start(self.shared.plan.table(*flow).start);
+            records.push(Record::new(self.shared.mint(), *flow, head, Arc::new(terms)));
         }
         Ok(records)
     }
@@ -136,19 +138,19 @@ impl Engine {
             append(&mut unit, self.parking(record, None).unit)?;
         }
         let emits = unit.emits();
-        let ticket = self.calls.begin(CallStart::Write);
-        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        let ticket = self.shared.calls.begin(CallStart::Write);
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         drop(ticket);
         if emits {
             self.outbox_written();
         }
         match wrote {
             Some(Wrote::Written(_)) => {
-                let table = self.plan.table(observation.flow);
+                let table = self.shared.plan.table(observation.flow);
                 let (flow, state) = (table.flow, table.state(table.start).name);
                 for _ in records {
-                    self.counted();
-                    self.parts.meter.see(Seen::Opened { flow, state });
+                    self.in_flight.counted();
+                    self.shared.parts.meter.see(Seen::Opened { flow, state });
                 }
                 let ids = records.iter().map(|record| record.id).collect();
                 Ok(Attempted::Done(ObservationResult::Stored(ids)))
@@ -168,11 +170,13 @@ impl Engine {
         for record in known {
             let Some(binding) = &record.terms.binding else { continue };
             let (scope, key) = (binding.scope.clone(), binding.key.clone());
-            let found = self.parts.journal.find_by_idempotency_key(record.flow, scope, key).await?;
+            let found =
+                self.shared.parts.journal.find_by_idempotency_key(record.flow, scope, key).await?;
             let Some(stored) = found else { continue };
             let same = |b: &Binding| b.fingerprint == binding.fingerprint;
             if !stored.terms.binding.as_ref().is_some_and(same) {
-                self.contradicted(&stored, "the chain shows another deposit at its place now");
+                self.cases
+                    .contradicted(&stored, "the chain shows another deposit at its place now");
             }
         }
         Ok(())

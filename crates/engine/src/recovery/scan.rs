@@ -9,7 +9,6 @@ use kernel::ports::clock::TICKS;
 use kernel::ports::journal::{Due, DueQuery};
 use kernel::record::Record;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// After its owner died so often while it ran alone, a person is asked and it goes on at the
 /// longest backoff (`design.md` §4).
@@ -41,36 +40,36 @@ const fn longer(wait: Millis, most: Millis) -> Millis {
 
 impl Engine {
     pub(crate) async fn run_scanner(self: Arc<Self>) {
-        let every = self.parts.settings.scan_interval_ms;
-        let (mut wait, mut looked, mut counted) = (every, None, self.parts.clock.ticks());
+        let every = self.shared.parts.settings.scan_interval_ms;
+        let (mut wait, mut looked, mut counted) = (every, None, self.shared.parts.clock.ticks());
         let mut asked_few = counted;
         loop {
             match self.scan(&mut asked_few).await {
                 DueWork::More => continue,
                 // where others put work there is more to come
-                DueWork::Some if self.lease.ends() => wait = SOON,
+                DueWork::Some if self.shared.lease.ends() => wait = SOON,
                 DueWork::Some | DueWork::Nothing => wait = longer(wait, every),
             }
-            let now = self.parts.clock.ticks();
+            let now = self.shared.parts.clock.ticks();
             if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
                 looked = Some(now);
                 if let Err(cause) = self.look_around(&mut counted).await {
                     tracing::error!(%cause, "the flags cannot be read");
                 }
             }
-            self.parts.clock.sleep(wait).await;
+            self.shared.parts.clock.sleep(wait).await;
         }
     }
 
     /// Asks the journal once for what is due and finds room here.
     async fn scan(self: &Arc<Self>, asked_few: &mut u64) -> DueWork {
-        if !self.parts.settings.workers || self.controls.retired() {
+        if !self.shared.parts.settings.workers || self.shared.controls.retired() {
             return DueWork::Nothing;
         }
-        let ring = self.parts.settings.ring;
+        let ring = self.shared.parts.settings.ring;
         // pages of a quarter of the room, at least
         let (mut full, mut flows, mut room) = (Vec::new(), Vec::new(), ring);
-        for flow in &self.parts.offered {
+        for flow in &self.shared.parts.offered {
             let here = self.room_for(*flow);
             if here < ring - ring / 4 {
                 full.push(*flow);
@@ -79,7 +78,7 @@ impl Engine {
                 room = if here < room { here } else { room };
             }
         }
-        let now = self.parts.clock.ticks();
+        let now = self.shared.parts.clock.ticks();
         if full.is_empty() {
             *asked_few = now;
         } else if now.saturating_sub(*asked_few) >= ASK_FEW {
@@ -95,7 +94,7 @@ impl Engine {
 
     async fn ask_due(self: &Arc<Self>, query: DueQuery) -> DueWork {
         let limit = query.limit;
-        match self.parts.journal.due(self.parts.worker, query).await {
+        match self.shared.parts.journal.due(self.shared.parts.worker, query).await {
             Ok(found) => {
                 let items = found.len();
                 self.bring(found).await;
@@ -115,21 +114,21 @@ impl Engine {
     /// Follows the flags, and what others did.
     async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
         let status = self.refresh().await?;
-        self.waiters.sweep();
+        self.shared.waiters.sweep();
         self.queues();
         self.look_up_strays().await?;
-        if !self.lease.ends() {
+        if !self.shared.lease.ends() {
             return Ok(());
         }
         self.give_back(&status).await;
         self.review_superseded().await?;
-        let now = self.parts.clock.ticks();
+        let now = self.shared.parts.clock.ticks();
         if now.saturating_sub(*counted) >= COUNT {
             // others open and end transfers too
-            let counts = self.parts.journal.counts().await?;
-            *counted = self.parts.clock.ticks();
+            let counts = self.shared.parts.journal.counts().await?;
+            *counted = self.shared.parts.clock.ticks();
             let open = counts.iter().map(|count| count.transfers).sum();
-            self.open.store(open, Ordering::Relaxed);
+            self.in_flight.open_are(open);
         }
         Ok(())
     }
@@ -139,7 +138,9 @@ impl Engine {
         let mut attempts = Vec::new();
         for due in found {
             match due {
-                Due::Transfer(record) | Due::Orphan(record) if self.follows_events(record.flow) => {
+                Due::Transfer(record) | Due::Orphan(record)
+                    if self.shared.follows_events(record.flow) =>
+                {
                     sent_again.push(record);
                 }
                 Due::Transfer(mut record) => {
@@ -163,9 +164,9 @@ impl Engine {
         }
         record.head.due_at = None;
         if record.head.deaths >= DEATHS {
-            let cap = self.parts.settings.backoff.cap;
-            record.head.due_at = Some(self.parts.journal.now().saturating_add(cap));
-            self.case(Case {
+            let cap = self.shared.parts.settings.backoff.cap;
+            record.head.due_at = Some(self.shared.parts.journal.now().saturating_add(cap));
+            self.cases.case(Case {
                 kind: "POISON",
                 severity: Severity::Critical,
                 subject: Subject::Transfer(record.id),
