@@ -28,9 +28,11 @@ pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 use crate::alerts::cases::Cases;
 use crate::alerts::monitor::KeySet;
 use crate::attempts::Attempts;
+use crate::controls::halt::KillSwitch;
 use crate::controls::limits::CreateRates;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
+use crate::ledgers::identity::Ledgers;
 use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::plan::{LedgerCapabilities, Plan};
@@ -47,7 +49,7 @@ use kernel::ports::chain::Chain;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::{Journal, Linked, ServiceStatus};
-use kernel::ports::ledger::{Form, Ledger, StatusChange, World};
+use kernel::ports::ledger::{Form, Ledger, World};
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
@@ -124,7 +126,9 @@ pub struct Engine {
     /// Those of them that stand while others of their station go on.
     parked: Mutex<BTreeMap<Id, Record>>,
     attempts: Attempts,
-    sends: EarlierSendsLog,
+    sends: Arc<EarlierSendsLog>,
+    kill_switch: Arc<KillSwitch>,
+    pub ledgers: Arc<Ledgers>,
     /// Breaks of conservation that were accepted.
     accepted: Mutex<Vec<kernel::operators::Accepted>>,
     /// Breaks, by key and amount, for which this process raised the HALT that stands.
@@ -132,9 +136,7 @@ pub struct Engine {
     rates: CreateRates,
     /// How old the keys are that check tokens in this process.
     key_set: Mutex<KeySet>,
-    probes: HealthProbes,
-    /// Ledgers whose identity a task is finding out.
-    finding: Mutex<BTreeSet<LedgerId>>,
+    probes: Arc<HealthProbes>,
     /// Keys of operators whose actions are under way.
     turns: operators::Turns,
     report: Mutex<Option<Arc<reconciliation::Report>>>,
@@ -188,19 +190,24 @@ impl Engine {
         let cases = Arc::new(Cases::new(shared.clone(), &open_cases));
         let open = counts.iter().map(|count| count.transfers).sum();
         let in_flight = Arc::new(InFlight::new(shared.clone(), open));
+        let probes = Arc::new(HealthProbes::new(shared.clone()));
+        let kill_switch = Arc::new(KillSwitch::new(shared.clone(), cases.clone()));
+        let ledgers = Arc::new(Ledgers::new(shared.clone(), kill_switch.clone()));
+        let sends = Arc::new(EarlierSendsLog::new(shared.clone()));
         let engine = Arc::new(Self {
             in_flight,
             intake,
             stations: Mutex::default(),
             parked: Mutex::default(),
             attempts: Attempts::over(&shared.parts.chains),
-            sends: EarlierSendsLog::default(),
             accepted: Mutex::default(),
             halted_for: Mutex::default(),
             rates: CreateRates::default(),
             key_set: Mutex::default(),
-            probes: HealthProbes::default(),
-            finding: Mutex::default(),
+            probes,
+            kill_switch,
+            ledgers,
+            sends,
             turns: operators::Turns::default(),
             report: Mutex::default(),
             checker: tokio::sync::Mutex::new(reconciliation::Checker::behind(proven)),
@@ -243,8 +250,8 @@ impl Engine {
         self.log_flows();
         let ledgers: Vec<_> = self.shared.parts.ledgers.iter().map(|ledger| ledger.id()).collect();
         for ledger in ledgers {
-            if !self.settle_identity(ledger).await {
-                self.find_out(ledger);
+            if !self.ledgers.settle_identity(ledger).await {
+                self.ledgers.find_out(ledger);
             }
         }
         self.cases.warn_of_simple_ledgers();
@@ -252,7 +259,7 @@ impl Engine {
         for ledger in self.shared.outside() {
             spawn.spawn(
                 Background::HealthProbe.task(),
-                Box::pin(self.clone().run_health_probe(ledger)),
+                Box::pin(self.probes.clone().run_health_probe(ledger)),
             );
         }
         if self.shared.lease.ends() {
@@ -314,21 +321,6 @@ impl Engine {
     /// True while the store has no room: nothing is taken in.
     pub fn full(&self) -> bool {
         self.shared.full()
-    }
-
-    /// Sets an account's status at its ledger. False: there is no such account.
-    ///
-    /// # Errors
-    /// The cause for which the outcome is not known; repeat it with the same key.
-    pub async fn set_status(
-        self: &Arc<Self>,
-        ledger: LedgerId,
-        change: StatusChange,
-    ) -> Result<bool, Cause> {
-        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
-        let reply = port.status(known, change).await;
-        self.said(ledger, known, reply)
     }
 
     /// Whether this process can move money, as far as it knows without asking: the journal answers its

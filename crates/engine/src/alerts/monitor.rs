@@ -195,7 +195,7 @@ impl Engine {
     }
 
     fn silent(&self, ledger: LedgerId) -> bool {
-        self.silent_for(
+        self.probes.silent_for(
             ledger,
             self.shared.parts.settings.alerts.silent_seconds.saturating_mul(1_000),
         )

@@ -258,7 +258,7 @@ impl Engine {
                 continue;
             };
             let mut unit = std::mem::take(&mut closing.unit);
-            self.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
+            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
             units.push(unit);
             pending.push((carried, verdicts, closing));
         }
@@ -337,7 +337,7 @@ impl Engine {
         {
             record.updated_at = written.at;
             self.attempts.isolate(record.id, verdict.alone);
-            self.note_sends(Some(before.head), &record);
+            self.sends.note_sends(Some(before.head), &record);
             members.push(record);
         }
         self.reassign(members).await;
@@ -353,7 +353,7 @@ impl Engine {
             }
             Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, carried).await,
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.overtook(ledger, known);
+                self.ledgers.overtook(ledger, known);
                 self.look_again(pool, carried, Cause::of("WRONG_LEDGER"));
             }
             Wrote::Lost(guard) => {

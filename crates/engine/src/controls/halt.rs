@@ -2,8 +2,10 @@
 //! (`ledgers.md` §3).
 
 use crate::Engine;
+use crate::alerts::cases::Cases;
 use crate::reconciliation::task::CONSERVATION;
 use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Report};
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::operators::{Accepted, Case, Severity, Subject};
 use kernel::ports::journal::ServiceStatus;
@@ -12,7 +14,17 @@ use kernel::reconcile;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::{Arc, Mutex, PoisonError};
 
-impl Engine {
+/// Stops all money of this installation, and asks a person why.
+pub(crate) struct KillSwitch {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+}
+
+impl KillSwitch {
+    pub(crate) const fn new(shared: Arc<SharedState>, cases: Arc<Cases>) -> Self {
+        Self { shared, cases }
+    }
+
     /// Stops all money: in RAM at once, in the journal before this returns.
     pub(crate) async fn halt(
         self: &Arc<Self>,
@@ -43,7 +55,9 @@ impl Engine {
         }
         self.shared.controls.halt_stored();
     }
+}
 
+impl Engine {
     /// Takes over what the journal says of flags and assets, other workers' changes among it.
     ///
     /// # Errors
@@ -82,7 +96,7 @@ impl Engine {
                 .filter(|ours| ours.incarnation != stored.incarnation);
             let served = self.shared.plan.owner(*ledger).is_none();
             if served {
-                self.overtook(*ledger, ours);
+                self.ledgers.overtook(*ledger, ours);
             }
         }
     }
@@ -103,7 +117,7 @@ impl Engine {
         self.shared.parts.meter.see(Seen::Halted(false));
         for ledger in self.shared.parts.ledgers.iter().map(|ledger| ledger.id()) {
             if !self.shared.controls.adopted(ledger) {
-                self.find_out(ledger);
+                self.ledgers.find_out(ledger);
             }
         }
     }

@@ -8,6 +8,7 @@
 
 use crate::Engine;
 use crate::pipeline::commit::Job;
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId};
 use kernel::ports::ledger::EarlierSends;
@@ -29,12 +30,18 @@ struct Seen {
 }
 
 /// The open calls at ledgers of the simple form that this process carries, or carried last.
-#[derive(Debug, Default)]
-pub(crate) struct EarlierSendsLog(Mutex<BTreeMap<Id, Seen>>);
+pub(crate) struct EarlierSendsLog {
+    shared: Arc<SharedState>,
+    calls: Mutex<BTreeMap<Id, Seen>>,
+}
 
 impl EarlierSendsLog {
+    pub(crate) fn new(shared: Arc<SharedState>) -> Self {
+        Self { shared, calls: Mutex::default() }
+    }
+
     fn all(&self) -> MutexGuard<'_, BTreeMap<Id, Seen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, id: Id, version: u32, earlier: EarlierSends) {
@@ -69,9 +76,7 @@ impl EarlierSendsLog {
         }
         before
     }
-}
 
-impl Engine {
     fn calls_simple(&self, record: &Record) -> bool {
         self.shared.plan.calls(record).is_some_and(|ledger| self.shared.plan.simple(ledger))
     }
@@ -82,14 +87,14 @@ impl Engine {
             return;
         }
         if !self.calls_simple(record) {
-            self.sends.all().remove(&record.id);
+            self.all().remove(&record.id);
             return;
         }
         let (id, now) = (record.id, record.head);
         match before.filter(|before| before.state == now.state) {
-            Some(before) => self.sends.carry(id, before.version, now.version),
+            Some(before) => self.carry(id, before.version, now.version),
             // the compare-and-swap says that the transfer was never in this state before
-            None => self.sends.note(id, now.version, EarlierSends::None),
+            None => self.note(id, now.version, EarlierSends::None),
         }
     }
 
@@ -98,13 +103,15 @@ impl Engine {
         if !self.calls_simple(record) {
             return;
         }
-        let own = before.is_some_and(|head| self.sends.knows(&Record { head, ..record.clone() }));
+        let own = before.is_some_and(|head| self.knows(&Record { head, ..record.clone() }));
         match before.filter(|_| own) {
-            Some(before) => self.sends.carry(record.id, before.version, record.head.version),
-            None => self.sends.note(record.id, record.head.version, EarlierSends::Unknown),
+            Some(before) => self.carry(record.id, before.version, record.head.version),
+            None => self.note(record.id, record.head.version, EarlierSends::Unknown),
         }
     }
+}
 
+impl Engine {
     /// Takes over those records whose open call others may have sent, and gives back all that may be
     /// sent now. The others wait, or are another worker's.
     pub(crate) async fn take_over(
@@ -129,7 +136,7 @@ impl Engine {
             let head = planned.next.otherwise;
             if matches!(wrote, Wrote::Written(_)) {
                 let record = Record { head, ..record };
-                self.note_taken_over(None, &record);
+                self.sends.note_taken_over(None, &record);
                 ready.push(record);
             } else {
                 unsure.push((record, head));
@@ -144,7 +151,7 @@ impl Engine {
             match stored.iter().find(|now| now.id == record.id).cloned() {
                 // written after all; had another worker written the same, it does not know either
                 Some(now) if now.head == head => {
-                    self.note_taken_over(None, &now);
+                    self.sends.note_taken_over(None, &now);
                     ready.push(now);
                 }
                 Some(now) if now.head.version == record.head.version => {

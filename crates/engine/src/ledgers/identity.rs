@@ -1,9 +1,10 @@
 //! Who a ledger is: adopted only when everything that it did is accounted for (`ledgers.md` §2).
 
-use crate::Engine;
 use crate::controls::admission::KnownLedgers;
-use crate::controls::affected_transfers::Named;
+use crate::controls::halt::KillSwitch;
+use crate::ledgers::affected_transfers::Named;
 use crate::operators::accepted_loss::Loss;
+use crate::shared::SharedState;
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::flow::dataflow;
@@ -12,12 +13,13 @@ use kernel::ids::{LedgerId, Millis};
 use kernel::operation::{Incarnation, Known, Operation, StoredOutcome};
 use kernel::operators::{Accepted, Subject};
 use kernel::ports::journal::ServiceStatus;
+use kernel::ports::ledger::StatusChange;
 use kernel::ports::ledger::{Form, Ledger, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeSet;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many operations are listed at once.
 const PAGE: usize = 1_000;
@@ -66,7 +68,20 @@ enum Adoption {
     Later(Cause),
 }
 
-impl Engine {
+/// Who each ledger is: what it answers is held against what the journal knows of it.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Ledgers {
+    pub(super) shared: Arc<SharedState>,
+    kill_switch: Arc<KillSwitch>,
+    /// Ledgers whose identity a task is finding out.
+    finding: Mutex<BTreeSet<LedgerId>>,
+}
+
+impl Ledgers {
+    pub(crate) fn new(shared: Arc<SharedState>, kill_switch: Arc<KillSwitch>) -> Self {
+        Self { shared, kill_switch, finding: Mutex::default() }
+    }
+
     /// What a ledger answered, where it is the one that was asked; else a task finds out who it
     /// is, and until then it is not called.
     pub(crate) fn said<T>(
@@ -121,15 +136,15 @@ impl Engine {
         if !self.finding().insert(ledger) {
             return;
         }
-        let engine = self.clone();
+        let ledgers = self.clone();
         let run = async move {
             loop {
-                while !engine.settle_identity(ledger).await {}
-                engine.finding().remove(&ledger);
+                while !ledgers.settle_identity(ledger).await {}
+                ledgers.finding().remove(&ledger);
                 // suspected again meanwhile, by a call that this one answered?
                 let settled =
-                    engine.shared.controls.adopted(ledger) || engine.shared.halted().is_some();
-                if settled || !engine.finding().insert(ledger) {
+                    ledgers.shared.controls.adopted(ledger) || ledgers.shared.halted().is_some();
+                if settled || !ledgers.finding().insert(ledger) {
                     return;
                 }
             }
@@ -156,7 +171,7 @@ impl Engine {
                 return false;
             }
         };
-        self.halt("WRONG_LEDGER", Subject::Ledger(ledger), facts.into()).await;
+        self.kill_switch.halt("WRONG_LEDGER", Subject::Ledger(ledger), facts.into()).await;
         true
     }
 
@@ -368,5 +383,30 @@ impl Engine {
             Some(Wrote::Lost(_)) => Adoption::Later(Cause::of("ADOPTED_BY_ANOTHER")),
             Some(Wrote::Full) | None => Adoption::Later(Cause::of("FULL")),
         }
+    }
+
+    /// Another process took over a core of this one: nothing is begun here any more, and the process
+    /// ends.
+    pub(crate) fn retired(&self) {
+        if self.shared.controls.retire() {
+            (self.shared.parts.retire)(
+                "another process took over a core that runs in this one".to_owned(),
+            );
+        }
+    }
+
+    /// Sets an account's status at its ledger. False: there is no such account.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known; repeat it with the same key.
+    pub async fn set_status(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        change: StatusChange,
+    ) -> Result<bool, Cause> {
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let reply = port.status(known, change).await;
+        self.said(ledger, known, reply)
     }
 }

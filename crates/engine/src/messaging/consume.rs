@@ -264,7 +264,7 @@ impl Engine {
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let reply = caught(async { port.execute(known, ops).await }).await;
-        self.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
+        self.ledgers.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
     }
 
     /// An answer that leads on, or why the message is consumed again.

@@ -105,7 +105,7 @@ impl Engine {
                 Err(Objection::NotPossible("another request has just decided".to_owned()).into())
             }
             Some(Wrote::Lost(Guard::Owner { .. })) => {
-                self.retired();
+                self.ledgers.retired();
                 Err(Cause::of("RETIRED").into())
             }
             Some(Wrote::Lost(guard)) => Ok(Err(guard)),

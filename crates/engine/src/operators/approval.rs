@@ -132,7 +132,7 @@ impl Engine {
             return Err(Objection::Breaks(report.breaks).into());
         }
         let losses = self.accepted_losses(accept).await?;
-        if let Some(why) = self.would_halt(accept, &losses).await {
+        if let Some(why) = self.ledgers.would_halt(accept, &losses).await {
             return Err(Objection::NotPossible(why).into());
         }
         let approval = context.approval;
@@ -149,7 +149,7 @@ impl Engine {
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
                 self.checker.lock().await.forgive();
                 self.refresh().await?;
-                self.adopts().await;
+                self.ledgers.adopts().await;
                 match self.shared.halted() {
                     Some(why) => {
                         let why = format!("it was resumed, and halted again: {why}");

@@ -276,7 +276,7 @@ impl Engine {
         let key = action_key(&caller, &context.actor.key).into();
         let reason = context.actor.reason.clone();
         let change = StatusChange { user, status, reason, caller, key };
-        if !self.set_status(ledger, change).await? {
+        if !self.ledgers.set_status(ledger, change).await? {
             return Err(Objection::NotFound("account").into());
         }
         self.plainly(context, Vec::new(), ActionResult::StatusSet).await

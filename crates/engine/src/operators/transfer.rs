@@ -84,7 +84,7 @@ impl Engine {
         }
         let before = record.head;
         record.head = now(record.head);
-        self.note_sends(Some(before), &record);
+        self.sends.note_sends(Some(before), &record);
         self.reassign(vec![record]).await;
         Ok((outcome, at))
     }
@@ -194,7 +194,7 @@ impl Engine {
         let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(caught(async { port.query(known, key).await }), timeout).await {
-            First::Left(Some(reply)) => self.said(ledger, known, reply),
+            First::Left(Some(reply)) => self.ledgers.said(ledger, known, reply),
             First::Left(None) => Err(Cause::of("PANIC")),
             First::Right(()) => Err(Cause::of("TIMEOUT")),
         }

@@ -195,7 +195,7 @@ impl Engine {
         let reply = caught(async { port.fence(known, op.key).await }).await;
         drop(ticket);
         let reply = reply.ok_or(Cause::of("PANIC"))?;
-        let stored = match self.said(ledger, known, reply) {
+        let stored = match self.ledgers.said(ledger, known, reply) {
             // it was halted since the intent was written: nothing is fenced
             Err(cause) if cause.class == Cause::HALTED => {
                 return Err(Objection::Code(Code::Halted).into());
@@ -246,7 +246,7 @@ impl Engine {
         let mut planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
         let outcome = self.resolved(record, &planned, (verdict, said));
-        self.ledger_guard(
+        self.ledgers.ledger_guard(
             &mut planned.unit,
             &planned.depends_on,
             (None, &self.shared.controls.all_known()),
@@ -288,7 +288,7 @@ impl Engine {
                 let before = record.head;
                 record.head = planned.next.otherwise;
                 record.updated_at = at;
-                self.note_sends(Some(before), &record);
+                self.sends.note_sends(Some(before), &record);
                 record.error = error.or(record.error);
                 self.reassign(vec![record]).await;
                 Ok(Some((outcome, at)))
@@ -298,7 +298,7 @@ impl Engine {
                 Ok(None)
             }
             Err(Guard::Incarnation { ledger, known }) => {
-                self.overtook(ledger, known);
+                self.ledgers.overtook(ledger, known);
                 Err(Cause::of("WRONG_LEDGER").into())
             }
             // the engine had one more reason to stop the chain: it is looked at again

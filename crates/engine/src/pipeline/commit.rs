@@ -110,7 +110,7 @@ impl Engine {
             for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
                 jobs
             {
-                self.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+                self.ledgers.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
                 let agreed = unit.agrees(record.id).cloned();
                 units.push(unit);
                 pending.push(PendingWrite {
@@ -193,7 +193,7 @@ impl Engine {
                 }
             }
             Wrote::Lost(Guard::Owner { .. }) => {
-                self.retired();
+                self.ledgers.retired();
                 match pending.reason {
                     CommitReason::Opens(order) | CommitReason::Parks(order) => {
                         order.answer(OpenResult::Unknown(Cause::of("RETIRED")));
@@ -208,7 +208,7 @@ impl Engine {
                 }
             }
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.overtook(ledger, known);
+                self.ledgers.overtook(ledger, known);
                 self.relied(ledger, pending, rest);
             }
             Wrote::Lost(guard) => self.lost(pending, &guard, rest),
@@ -314,7 +314,7 @@ impl Engine {
         }
         record.updated_at = written.at;
         let opens = matches!(reason, CommitReason::Opens(_) | CommitReason::Parks(_));
-        self.note_sends((!opens).then_some(before), &record);
+        self.sends.note_sends((!opens).then_some(before), &record);
         match reason {
             CommitReason::Opens(order) => {
                 record.serial = written.serial;

@@ -189,7 +189,7 @@ impl Engine {
             if let Some(Wrote::Written(_)) = wrote.first() {
                 let before = record.head;
                 let record = Record { head, ..record };
-                self.note_taken_over(Some(before), &record);
+                self.sends.note_taken_over(Some(before), &record);
                 return Some(record);
             }
             match self.shared.read(vec![record.id]).await.pop() {
@@ -314,7 +314,7 @@ impl Engine {
         asked: usize,
     ) -> (Result<Vec<Answer>, Cause>, bool) {
         let Some(reply) = reply else { return (Err(Cause::of("PANIC")), true) };
-        match self.said(ledger, known, reply) {
+        match self.ledgers.said(ledger, known, reply) {
             Ok(answers) if answers.len() == asked => (Ok(answers), false),
             Ok(_) => (Err(Cause::of("BAD_REPLY")), true),
             Err(cause) => {

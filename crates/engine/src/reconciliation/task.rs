@@ -127,7 +127,9 @@ impl Engine {
             // under the HALT that was raised for the same breaks there is nothing new to say; a break
             // that came since a resume's proof began must keep it from lifting
             if self.raises_for(&report) || self.shared.halted().is_none() {
-                self.halt_with(CONSERVATION, Subject::Service, facts.into(), puts).await;
+                self.kill_switch
+                    .halt_with(CONSERVATION, Subject::Service, facts.into(), puts)
+                    .await;
             } else {
                 let (kind, severity) = (CONSERVATION, Severity::Critical);
                 let (subject, facts) = (Subject::Service, facts.into());
@@ -212,7 +214,7 @@ impl Engine {
         for ledger in &self.shared.parts.ledgers {
             let Some(known) = self.shared.controls.known(ledger.id()) else { continue };
             let reply = ledger.horizon(known, id, open.clone()).await;
-            let said = self.said(ledger.id(), known, reply);
+            let said = self.ledgers.said(ledger.id(), known, reply);
             // one that does not answer keeps no other from forgetting
             told = told.and(said);
         }

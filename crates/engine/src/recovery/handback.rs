@@ -41,7 +41,7 @@ impl Engine {
     /// simple form is heard of with calls alone, so its silence says nothing.
     fn unreached(&self, ledger: LedgerId) -> bool {
         self.shared.plan.named(ledger)
-            && self.silent_for(ledger, self.shared.parts.settings.lease_ms)
+            && self.probes.silent_for(ledger, self.shared.parts.settings.lease_ms)
     }
 
     /// No call was made: nothing is counted, and the last cause stays.

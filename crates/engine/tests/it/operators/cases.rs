@@ -169,7 +169,7 @@ async fn disabled(service: &TestService, user: u64) {
         caller: "a test".into(),
         key: "disabled".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

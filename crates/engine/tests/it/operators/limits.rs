@@ -102,7 +102,7 @@ async fn what_is_rolled_back_is_given_back_to_its_own_day() {
         };
         service.faulty_spot.mood(Mood::Fair);
         service.faulty_spot.mood(Mood::LoseRequests);
-        assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+        assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
         service.faulty_spot.mood(Mood::Fair);
         service.ended(&[id]).await;
         assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
@@ -145,7 +145,7 @@ async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
         caller: "a test".into(),
         key: "disabled".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
     service.faulty_spot.mood(Mood::Fair);
     service.ended(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
@@ -240,7 +240,10 @@ async fn a_dry_run_says_what_would_become_of_it() {
         let user = UserId(1);
         let (reason, caller) = ("a test".into(), "a test".into());
         let key = key.into();
-        service.engine().set_status(ledger, StatusChange { user, status, reason, caller, key })
+        service
+            .engine()
+            .ledgers
+            .set_status(ledger, StatusChange { user, status, reason, caller, key })
     };
     set(FUNDING, AccountStatus::Frozen, "1").await.unwrap();
     assert_eq!(would(&service, FUNDING, 5).await, Some(Code::AccountFrozen));

@@ -273,7 +273,7 @@ impl Fixture {
             caller: "a test".into(),
             key: "disable".into(),
         };
-        assert_eq!(worker.engine.set_status(SPOT, change).await, Ok(true));
+        assert_eq!(worker.engine.ledgers.set_status(SPOT, change).await, Ok(true));
     }
 
     /// Transfers of user 1, so many each way: Spot executes, and its replies come when the test lets them.

@@ -21,7 +21,7 @@ async fn lived_in() -> TempDir {
         caller: "a test".into(),
         key: "disable".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
     ids.push(service.opened(FUNDING, 5, 3).await);
     ids.push(service.opened(FUNDING, 6, 5_000_000).await);
     ids.push(service.opened(SPOT, 6, 5_000_000).await);

@@ -1,6 +1,6 @@
 //! Whom it concerns that a ledger is not the one that we know: the transfers that the reason names.
 
-use crate::Engine;
+use crate::ledgers::identity::Ledgers;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Serial};
 use kernel::ports::journal::Snapshot;
@@ -46,7 +46,7 @@ impl fmt::Display for Named {
     }
 }
 
-impl Engine {
+impl Ledgers {
     /// The sentence about a ledger, with the transfers that wait for its answer and, where it
     /// forgot operations above a number, those that have receipts of them.
     pub(crate) async fn concerning(
