@@ -144,7 +144,7 @@ pub struct Engine {
     /// All rows are being counted in the background.
     counting: AtomicBool,
     proving: controls::halt::ProofUnderWay,
-    messaging: Option<messaging::Messaging>,
+    pub messaging: Arc<messaging::Messaging>,
 }
 
 impl Engine {
@@ -194,6 +194,12 @@ impl Engine {
         let kill_switch = Arc::new(KillSwitch::new(shared.clone(), cases.clone()));
         let ledgers = Arc::new(Ledgers::new(shared.clone(), kill_switch.clone()));
         let sends = Arc::new(EarlierSendsLog::new(shared.clone()));
+        let messaging = Arc::new(messaging::Messaging::new(
+            shared.clone(),
+            cases.clone(),
+            ledgers.clone(),
+            in_flight.clone(),
+        ));
         let engine = Arc::new(Self {
             in_flight,
             intake,
@@ -213,7 +219,7 @@ impl Engine {
             checker: tokio::sync::Mutex::new(reconciliation::Checker::behind(proven)),
             counting: AtomicBool::new(false),
             proving: controls::halt::ProofUnderWay::default(),
-            messaging: messaging::Messaging::of(&shared.parts),
+            messaging,
             cases,
             shared,
         });
@@ -273,7 +279,7 @@ impl Engine {
             spawn.spawn(Background::Intake.task(), Box::pin(hand));
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
-        self.begin_messaging();
+        self.messaging.begin_messaging();
         self.begin_identities();
         self.begin_provers();
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
@@ -365,7 +371,7 @@ impl Engine {
             self.shared.parts.clock.sleep(step).await;
             left = left.saturating_sub(step);
         }
-        self.stop_publishing().await;
+        self.messaging.stop_publishing().await;
         self.leave().await;
     }
 }

@@ -150,7 +150,7 @@ impl Engine {
                 proven.then(|| "conservation was proven since".to_owned())
             }
             ("DEAD_LETTER" | "PARKED" | "CONSUMER_LAG" | "OUTBOX_AGE", None, _) => {
-                self.pipeline_over(case).filter(|_| self.cases.may_say(case))
+                self.messaging.pipeline_over(case).filter(|_| self.cases.may_say(case))
             }
             ("MESSAGE_GAP" | "MESSAGE_MISMATCH", ..) => {
                 let day = case.opened_at.saturating_add(AUDITED);

@@ -280,11 +280,11 @@ impl Engine {
 
     async fn write_ends(&self, units: Vec<Unit>) -> Vec<Wrote> {
         let ticket = self.shared.calls.begin(CallStart::Write);
-        let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
+        let emits = self.messaging.publishes() && units.iter().any(Unit::emits);
         let wrote = self.shared.parts.journal.write(units).await;
         drop(ticket);
         if emits {
-            self.outbox_written();
+            self.messaging.outbox_written();
         }
         wrote
     }

@@ -1,7 +1,7 @@
 //! The audit of messages: each is held to the event of its transfer that it tells of, and at the end of a
 //! transfer each message that its history asks for must have come.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::lanes::Ready;
 use kernel::answer::Cause;
@@ -55,7 +55,7 @@ struct AuditLookup {
     topic: &'static str,
 }
 
-impl Engine {
+impl Messaging {
     /// The flow whose messages are audited here.
     pub fn audited_flow(&self) -> Option<FlowId> {
         self.shared
@@ -77,10 +77,10 @@ impl Engine {
             let history = self.shared.parts.journal.history(record.id).await?;
             let journaled = Journaled { record: record.clone(), history };
             let asked = asked(table, &journaled);
-            let had = match (&self.messaging, table.audit) {
-                (Some(messaging), Some(group)) => {
+            let had = match (&self.client, table.audit) {
+                (Some(client), Some(group)) => {
                     let numbers = asked.iter().map(|asked| asked.number).collect();
-                    messaging.inbox.consumed(group.name, numbers).await?
+                    client.inbox.consumed(group.name, numbers).await?
                 }
                 _ => Vec::new(),
             };
@@ -163,7 +163,7 @@ impl Engine {
         known: &BTreeMap<Id, Journaled>,
     ) -> Consumption {
         let journaled = one.transfer.and_then(|id| known.get(&id));
-        let (Some(messaging), Some(journaled)) = (&self.messaging, journaled) else {
+        let (Some(client), Some(journaled)) = (&self.client, journaled) else {
             return Consumption::Moved;
         };
         let asked = asked(self.shared.plan.table(journaled.record.flow), journaled);
@@ -174,7 +174,7 @@ impl Engine {
             return Consumption::Moved;
         }
         let numbers: Vec<u128> = asked.iter().map(|asked| asked.number).collect();
-        let had = match messaging.inbox.consumed(group.name, numbers).await {
+        let had = match client.inbox.consumed(group.name, numbers).await {
             Ok(had) => had,
             Err(cause) => return Consumption::Failed(cause),
         };

@@ -3,8 +3,8 @@
 //! A message moves its transfer on in one unit with its inbox row, or not at all: one that comes again,
 //! late or out of order finds its row, or a transfer that has moved on.
 
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::messaging::Messaging;
 use crate::pipeline::plan::{FuseMode, Planned};
 use crate::pipeline::plan_events::ConsumedStep;
 use crate::pipeline::select::caught;
@@ -79,7 +79,7 @@ enum SeparateCall {
 
 type Result = std::result::Result<(Driven, Option<Answer>), (usize, Consumption)>;
 
-impl Engine {
+impl Messaging {
     /// Consumes messages of one group, in their order; one result each.
     pub async fn consume(
         self: &Arc<Self>,

@@ -1,7 +1,7 @@
 //! Dead letters: messages that can never be consumed, beside why and where they came from, on a topic
 //! of their own.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
 use kernel::ids::Millis;
@@ -37,7 +37,7 @@ pub(crate) struct Death<'a> {
     pub at: Millis,
 }
 
-impl Engine {
+impl Messaging {
     /// Puts a message that can never be consumed on its topic of dead letters, and asks a person.
     /// False: it is not there for sure.
     pub(super) async fn dead_letter(
@@ -46,11 +46,11 @@ impl Engine {
         ready: &Ready,
         reason: &str,
     ) -> bool {
-        let Some(messaging) = &self.messaging else { return false };
+        let Some(client) = &self.client else { return false };
         let (attempts, at) = (ready.failures.saturating_add(1), self.shared.parts.journal.now());
         let message = dead(&ready.delivery, Death { group, reason, attempts, at });
         let topic = message.topic.clone();
-        let said = messaging.bus.publish(vec![message]).await.pop();
+        let said = client.bus.publish(vec![message]).await.pop();
         if !matches!(said, Some(Ok(()))) {
             return false;
         }

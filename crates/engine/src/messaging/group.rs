@@ -1,6 +1,6 @@
 //! A group of consumers: what it is called, what it takes, and what it does with that.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::consume::{Consumption, Received};
 use crate::messaging::lanes::Ready;
 use kernel::flow::life::{AuditGroup, ConsumerGroup};
@@ -43,7 +43,7 @@ impl GroupTask {
     }
 }
 
-impl Engine {
+impl Messaging {
     /// The groups of the flows that are offered.
     pub(crate) fn groups(&self) -> Vec<GroupTask> {
         let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));

@@ -1,7 +1,7 @@
 //! Dead letters on their way back: they are read as a group of their own, whose offsets say which of them
 //! wait, and go to the topic that they came from under the numbers that they have.
 
-use crate::Engine;
+use crate::messaging::BusClient;
 use crate::messaging::Messaging;
 use crate::messaging::dead_letter::{SUFFIX, header, headers};
 use kernel::answer::Cause;
@@ -76,7 +76,7 @@ pub(crate) struct Redriven {
     pub left: u64,
 }
 
-impl Engine {
+impl Messaging {
     /// The topics on which the groups that are offered put dead letters.
     pub fn dead_letter_topics(&self) -> Vec<Arc<str>> {
         let topics = self.groups().into_iter().flat_map(|group| group.topics());
@@ -90,19 +90,19 @@ impl Engine {
     /// # Errors
     /// The cause for which the bus does not answer.
     pub async fn dead_letters(&self, topic: &str, limit: usize) -> Result<DeadLetters, Cause> {
-        let Some(messaging) = &self.messaging else { return Err(Cause::of("NO_BUS")) };
-        let _turn = messaging.dead_letters.lock().await;
-        let (_member, found) = self.waiting(messaging, topic, limit).await?;
+        let Some(client) = &self.client else { return Err(Cause::of("NO_BUS")) };
+        let _turn = client.dead_letters.lock().await;
+        let (_member, found) = self.waiting(client, topic, limit).await?;
         Ok(found)
     }
 
     /// Sends dead letters back; what was sent waits no more.
     pub(crate) async fn redrive(&self, asked: &Redrive) -> Result<Redriven, Cause> {
-        let Some(messaging) = &self.messaging else { return Err(Cause::of("NO_BUS")) };
+        let Some(client) = &self.client else { return Err(Cause::of("NO_BUS")) };
         let topic = asked.topic.strip_suffix(SUFFIX).ok_or(Cause::of("NO_SUCH_TOPIC"))?;
-        let _turn = messaging.dead_letters.lock().await;
+        let _turn = client.dead_letters.lock().await;
         let most = usize::try_from(asked.most).unwrap_or(usize::MAX);
-        let (member, found) = self.waiting(messaging, &asked.topic, most).await?;
+        let (member, found) = self.waiting(client, &asked.topic, most).await?;
         let mut redriven = Redriven { left: found.waiting, ..Redriven::default() };
         let Some(mut member) = member else { return Ok(redriven) };
         let per_second = usize::try_from(asked.per_second).unwrap_or(usize::MAX);
@@ -114,7 +114,7 @@ impl Engine {
             let (over, back): (Vec<_>, Vec<_>) =
                 letters.iter().partition(|letter| letter.replays() >= asked.replays);
             let messages = back.iter().map(|letter| letter.back(topic)).collect();
-            let said = messaging.bus.publish(messages).await;
+            let said = client.bus.publish(messages).await;
             let sure: BTreeSet<_> = back
                 .iter()
                 .zip(said)
@@ -149,19 +149,19 @@ impl Engine {
     /// What waits on a topic, with the member that holds it.
     async fn waiting(
         &self,
-        messaging: &Messaging,
+        client: &BusClient,
         topic: &str,
         limit: usize,
     ) -> Result<(Option<Box<dyn Member>>, DeadLetters), Cause> {
         let topics: Vec<Arc<str>> = vec![topic.into()];
-        let lag = messaging.bus.lag(GROUP.into(), topics.clone()).await?;
+        let lag = client.bus.lag(GROUP.into(), topics.clone()).await?;
         let waiting = lag.iter().map(PartitionLag::messages).sum();
         if waiting == 0 {
             return Ok((None, DeadLetters::default()));
         }
         let most = usize::try_from(waiting).unwrap_or(usize::MAX);
         let most = if most < limit { most } else { limit };
-        let mut member = messaging.bus.subscribe(GROUP.into(), topics).await?;
+        let mut member = client.bus.subscribe(GROUP.into(), topics).await?;
         let (mut letters, mut quiet, mut joined) = (Vec::new(), 0, false);
         let until = self.shared.parts.clock.ticks().saturating_add(JOINS.saturating_mul(TICKS));
         while letters.len() < most && quiet < QUIET && self.shared.parts.clock.ticks() < until {

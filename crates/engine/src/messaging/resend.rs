@@ -1,11 +1,11 @@
 //! What the scanner finds of flows that events drive: it executes nothing, and sends again what moves
 //! a transfer on.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use kernel::record::Record;
 use kernel::unit::Wrote;
 
-impl Engine {
+impl Messaging {
     /// Sends again the message of each transfer whose time has come. Under HALT and where something is
     /// paused nothing is sent: it is looked at again later.
     pub(crate) async fn send_again(&self, records: Vec<Record>) {

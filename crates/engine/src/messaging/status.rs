@@ -1,6 +1,6 @@
 //! How the pipeline does: what waits where, for operators and metrics, and the cases that follow from it.
 
-use crate::Engine;
+use crate::messaging::BusClient;
 use crate::messaging::Messaging;
 use crate::messaging::redrive;
 use kernel::answer::Cause;
@@ -109,33 +109,33 @@ impl PipelineStatus {
     }
 }
 
-impl Messaging {
+impl BusClient {
     pub(super) fn last_status(&self) -> MutexGuard<'_, Option<Arc<PipelineStatus>>> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Engine {
+impl Messaging {
     /// How the pipeline does now; none where no flow is offered that events drive.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
     pub async fn pipeline_status(&self) -> Result<Option<PipelineStatus>, Cause> {
-        let Some(messaging) = &self.messaging else { return Ok(None) };
-        let outbox = messaging.outbox.backlog().await?;
-        let parked = messaging.inbox.parked_keys(None, KEYS).await?;
+        let Some(client) = &self.client else { return Ok(None) };
+        let outbox = client.outbox.backlog().await?;
+        let parked = client.inbox.parked_keys(None, KEYS).await?;
         let mut groups = Vec::new();
         for group in self.groups() {
             let of = |key: &&ParkedKey| *key.name.group == *group.name();
             groups.push(GroupStatus {
                 name: group.name(),
                 paused: self.group_paused(group),
-                lag: messaging.bus.lag(group.name().into(), group.topics()).await,
+                lag: client.bus.lag(group.name().into(), group.topics()).await,
                 parked: parked.iter().filter(of).cloned().collect(),
             });
         }
         let topics = self.dead_letter_topics();
-        let lag = messaging.bus.lag(redrive::GROUP.into(), topics.clone()).await;
+        let lag = client.bus.lag(redrive::GROUP.into(), topics.clone()).await;
         let dead_letters = lag.map(|lag| {
             let counted = |topic: Arc<str>| {
                 let of = lag.iter().filter(|lag| lag.partition.topic == topic);
@@ -159,8 +159,8 @@ impl Engine {
         group: Option<Arc<str>>,
         limit: usize,
     ) -> Result<Option<Vec<ParkedKey>>, Cause> {
-        let Some(messaging) = &self.messaging else { return Ok(None) };
-        messaging.inbox.parked_keys(group, limit).await.map(Some)
+        let Some(client) = &self.client else { return Ok(None) };
+        client.inbox.parked_keys(group, limit).await.map(Some)
     }
 
     /// Looks at the pipeline for as long as the process lives.
@@ -171,8 +171,8 @@ impl Engine {
                 Ok(Some(status)) => {
                     self.measure_pipeline(&status);
                     self.open_pipeline_cases(&status);
-                    if let Some(messaging) = &self.messaging {
-                        *messaging.last_status() = Some(Arc::new(status));
+                    if let Some(client) = &self.client {
+                        *client.last_status() = Some(Arc::new(status));
                     }
                 }
                 Ok(None) => {}
@@ -217,8 +217,8 @@ impl Engine {
     /// The fact that ends a case of the pipeline, by a look since it was opened. A bus that does not say how
     /// far a group is ends none.
     pub(crate) fn pipeline_over(&self, case: &OpenCase) -> Option<String> {
-        let messaging = self.messaging.as_ref()?;
-        let status = messaging.last_status().clone()?;
+        let client = self.client.as_ref()?;
+        let status = client.last_status().clone()?;
         let complete = status.dead_letters.is_ok() && status.groups.iter().all(|g| g.lag.is_ok());
         let over = complete && status.at > case.opened_at && status.reason(&case.kind).is_none();
         over.then(|| match &*case.kind {

@@ -52,7 +52,7 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         self.bus_parts()?;
         self.may_redrive(asked)?;
-        let redriven = self.redrive(asked).await?;
+        let redriven = self.messaging.redrive(asked).await?;
         let (messages, left) = (redriven.messages, redriven.left);
         let outcome = ActionResult::Redriven { messages, passed_over: redriven.passed_over, left };
         self.plainly(context, Vec::new(), outcome).await
@@ -70,7 +70,8 @@ impl Engine {
         self.bus_parts()?;
         self.may_redrive(asked)?;
         let most = usize::try_from(asked.most).unwrap_or(usize::MAX);
-        let found = self.dead_letters(&asked.topic, most).await.map_err(Objection::Unknown)?;
+        let found =
+            self.messaging.dead_letters(&asked.topic, most).await.map_err(Objection::Unknown)?;
         let mut reasons = std::collections::BTreeMap::<String, (u64, u64)>::new();
         for letter in &found.letters {
             let (back, over) = reasons.entry(letter.header(header::REASON).to_owned()).or_default();
@@ -81,7 +82,7 @@ impl Engine {
     }
 
     fn may_redrive(&self, asked: &Redrive) -> Result<(), Objection> {
-        if !self.dead_letter_topics().contains(&asked.topic) {
+        if !self.messaging.dead_letter_topics().contains(&asked.topic) {
             return Err(Objection::NotFound("topic"));
         }
         let (most, per_second) = REDRIVE;
@@ -106,7 +107,7 @@ impl Engine {
                 break;
             }
             messages = messages.saturating_add(again);
-            self.outbox_written();
+            self.messaging.outbox_written();
         }
         self.plainly(context, Vec::new(), ActionResult::Reemitted { messages }).await
     }
@@ -151,7 +152,7 @@ impl Engine {
 
     async fn seek(&self, group: &str, to: Millis, apply: bool) -> Result<Vec<Seek>, Objection> {
         let bus = &self.bus_parts()?.bus;
-        let group = self.group(group).ok_or(Objection::NotFound("group"))?;
+        let group = self.messaging.group(group).ok_or(Objection::NotFound("group"))?;
         let sought = bus.seek(group.name().into(), group.topics(), to, apply).await;
         sought.map_err(|cause: Cause| match cause.class {
             "GROUP_IN_USE" => Objection::NotPossible(

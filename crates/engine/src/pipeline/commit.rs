@@ -124,10 +124,10 @@ impl Engine {
                 });
             }
             let ticket = self.shared.calls.begin(CallStart::Write);
-            let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
+            let emits = self.messaging.publishes() && units.iter().any(Unit::emits);
             let begun = self.shared.parts.journal.begin(units).await;
             if emits {
-                self.outbox_written();
+                self.messaging.outbox_written();
             }
             let mut over = Vec::with_capacity(pending.len());
             for (pending, writing) in pending.into_iter().zip(begun) {

@@ -300,7 +300,7 @@ impl Engine {
         let mut planned = self.shared.plan.open(record, FuseMode::NoClaim, quota);
         // where a message drives it on, it is looked at when that may be lost
         let due = if self.shared.follows_events(record.flow) {
-            self.resend_due(record)
+            self.messaging.resend_due(record)
         } else {
             self.shared.parts.journal.now()
         };

@@ -142,7 +142,7 @@ impl Engine {
         let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         drop(ticket);
         if emits {
-            self.outbox_written();
+            self.messaging.outbox_written();
         }
         match wrote {
             Some(Wrote::Written(_)) => {

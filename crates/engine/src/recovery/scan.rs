@@ -152,7 +152,7 @@ impl Engine {
             }
         }
         self.take_in(attempts).await;
-        self.send_again(sent_again).await;
+        self.messaging.send_again(sent_again).await;
         // what is here already may be older: another worker, or a person, may have moved the row
         self.reassign(records).await;
     }

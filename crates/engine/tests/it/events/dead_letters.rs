@@ -153,7 +153,7 @@ async fn the_audit_meets_forged_and_missing_messages() {
     let records = test.service.stand(&[id]).await;
     let mut told = Vec::new();
     for _ in 0..20_000 {
-        let rows = test.service.engine().audit_rows(&records).await.expect("rows");
+        let rows = test.service.engine().messaging.audit_rows(&records).await.expect("rows");
         told = rows.iter().filter_map(|row| row.message).map(|m| m.audited).collect();
         if told.iter().all(|audited| *audited) {
             break;

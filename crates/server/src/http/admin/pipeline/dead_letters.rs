@@ -138,10 +138,11 @@ async fn list(
     QueryParams(query): QueryParams<DeadLettersQuery>,
 ) -> Result<Json<DeadLetters>, Refusal> {
     let limit = limit(query.limit)?;
-    if !app.engine.dead_letter_topics().iter().any(|known| **known == *topic) {
+    if !app.engine.messaging.dead_letter_topics().iter().any(|known| **known == *topic) {
         return Err(Refusal::because(Code::NotFound, "There is no such topic"));
     }
-    let found = app.engine.dead_letters(&topic, limit).await.map_err(silent("dead letters"))?;
+    let found =
+        app.engine.messaging.dead_letters(&topic, limit).await.map_err(silent("dead letters"))?;
     let messages = found.letters.into_iter().map(row).collect();
     Ok(Json(DeadLetters { topic, waiting: found.waiting, messages }))
 }
