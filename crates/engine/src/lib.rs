@@ -27,7 +27,7 @@ pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 
 use crate::alerts::cases::Cases;
 use crate::alerts::monitor::KeySet;
-use crate::attempts::Attempts;
+use crate::attempts::Chains;
 use crate::controls::halt::KillSwitch;
 use crate::controls::limits::CreateRates;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
@@ -125,7 +125,7 @@ pub struct Engine {
     in_flight: Arc<InFlight>,
     /// Those of them that stand while others of their station go on.
     parked: Mutex<BTreeMap<Id, Record>>,
-    attempts: Attempts,
+    pub chains: Arc<Chains>,
     sends: Arc<EarlierSendsLog>,
     kill_switch: Arc<KillSwitch>,
     pub ledgers: Arc<Ledgers>,
@@ -200,12 +200,13 @@ impl Engine {
             ledgers.clone(),
             in_flight.clone(),
         ));
+        let chains = Arc::new(Chains::new(shared.clone(), cases.clone(), in_flight.clone()));
         let engine = Arc::new(Self {
             in_flight,
             intake,
             stations: Mutex::default(),
             parked: Mutex::default(),
-            attempts: Attempts::over(&shared.parts.chains),
+            chains,
             accepted: Mutex::default(),
             halted_for: Mutex::default(),
             rates: CreateRates::default(),
@@ -280,7 +281,7 @@ impl Engine {
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         self.messaging.begin_messaging();
-        self.begin_identities();
+        self.chains.begin_identities();
         self.begin_provers();
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
         if self.shared.parts.settings.workers {

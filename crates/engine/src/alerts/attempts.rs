@@ -81,12 +81,12 @@ impl Engine {
         }
         if open.iter().any(|case| &*case.kind == KEY_RETURNED) {
             // whichever process took it back or had it proven: the rows say it
-            for pool in self.attempts.pools() {
-                self.read_lanes(pool).await?;
+            for pool in self.chains.pools() {
+                self.chains.read_lanes(pool).await?;
             }
         }
         if open.iter().any(|case| matches!(case.subject, Subject::Attempt(_))) {
-            for pool in self.attempts.pools() {
+            for pool in self.chains.pools() {
                 let attempts = self.shared.parts.journal.open_attempts(pool.id()).await?;
                 facts.open.extend(attempts.into_iter().map(|attempt| attempt.id));
             }
@@ -97,8 +97,8 @@ impl Engine {
     /// Opens the cases about chains: each worker about the attempts that it holds.
     pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts, status: &ServiceStatus) {
         let now = self.shared.parts.journal.now();
-        for pool in self.attempts.pools() {
-            self.measure_lanes(pool);
+        for pool in self.chains.pools() {
+            self.chains.measure_lanes(pool);
             // another process stopped it, and may be gone
             if status.paused.iter().any(|paused| is_lane_pause(paused, pool.id())) {
                 pool.lane_check.look();
@@ -114,7 +114,7 @@ impl Engine {
                     self.cases.case(case);
                 }
             }
-            if let Some(case) = self.missing_keys(pool) {
+            if let Some(case) = self.chains.missing_keys(pool) {
                 self.cases.case(case);
             }
             for Concern { kind, severity, facts } in pool.port.concerns() {
@@ -183,13 +183,13 @@ impl Engine {
                 (!stands).then(|| "the chain was unpaused".to_owned())
             }
             (KEY_MISSING, Subject::Chain(chain)) => {
-                let pool = self.attempts.pool(chain);
-                let over = pool.is_some_and(|pool| self.no_key_is_missing(pool));
+                let pool = self.chains.pool(chain);
+                let over = pool.is_some_and(|pool| self.chains.no_key_is_missing(pool));
                 let fact = "the process has the key of each open attempt, and the account each key";
                 (over && self.cases.may_say(case)).then(|| fact.to_owned())
             }
             (KEY_RETURNED, Subject::Chain(chain)) => {
-                let pool = self.attempts.pool(chain)?;
+                let pool = self.chains.pool(chain)?;
                 let fact = "each retired key that was back is proven gone again";
                 (!pool.has_returned_lanes()).then(|| fact.to_owned())
             }
@@ -214,7 +214,7 @@ impl Engine {
                 | WRONG_PROVIDER),
                 Subject::Chain(chain),
             ) => {
-                let stands = self.attempts.pool(chain).is_some_and(|pool| {
+                let stands = self.chains.pool(chain).is_some_and(|pool| {
                     pool.port.concerns().iter().any(|concern| concern.kind == kind)
                 });
                 (!stands && self.cases.may_say(case)).then(|| "it is not seen any more".to_owned())

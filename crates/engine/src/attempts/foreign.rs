@@ -153,7 +153,7 @@ impl Engine {
         let (attempt, unit) = self.shared.plan.claimed(&members, claim);
         let (id, facts) = (Id(attempt.id.0), &one.facts);
         tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
-        let attempt = match self.write_claim(&attempt, unit).await {
+        let attempt = match self.chains.write_claim(&attempt, unit).await {
             ClaimOutcome::Stored(_) => attempt,
             ClaimOutcome::Found(attempt) => attempt,
             ClaimOutcome::Lost(guard) => {

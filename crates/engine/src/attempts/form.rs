@@ -1,8 +1,8 @@
 //! Signing: under a ticket and the controls, and never trusted. What a form pays is read back out of it and
 //! carried against its members before it is stored.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::ledgers::outstanding_calls::{CallStart, Ticket};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::select::caught;
@@ -25,7 +25,7 @@ pub(crate) enum NoForm {
     Mismatch(String),
 }
 
-impl Engine {
+impl Chains {
     /// Says that forms of these transfers are being signed or sent, for as long as the ticket lives.
     pub(crate) fn form_ticket(&self, chain: ChainId, moves: Vec<(Id, Leg)>) -> Ticket {
         self.shared.calls.begin(CallStart::Form(chain, moves.into()))

@@ -6,6 +6,7 @@
 
 use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::claim::Claim;
 use crate::attempts::form::NoForm;
@@ -52,7 +53,7 @@ pub(crate) enum ClaimOutcome {
 
 impl Engine {
     pub(crate) async fn run_gatherer(self: &Arc<Self>, station: &Station, chain: ChainId) {
-        let Some(pool) = self.attempts.pool(chain).cloned() else {
+        let Some(pool) = self.chains.pool(chain).cloned() else {
             return self.run_without_chain(station).await;
         };
         let table = self.shared.plan.table(station.place.flow);
@@ -66,7 +67,7 @@ impl Engine {
             // what comes while every lane is busy gathers into the next attempt
             station.ring.ready(&*self.shared.parts.journal, &*self.shared.parts.clock).await;
             pool.lane_check.passed().await;
-            let lane = self.reserve_lane(&pool, name).await;
+            let lane = self.chains.reserve_lane(&pool, name).await;
             let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
             let batch = self.without_resting(station, &*pool.port, name, batch).await;
             let records = self.gathered(station, batch).await;
@@ -163,10 +164,10 @@ impl Engine {
         records: Vec<Record>,
     ) {
         let Gathering { pool, lane, act, to } = &gathering;
-        let lock = match self.next_lock(pool, lane, &records).await {
+        let lock = match self.chains.next_lock(pool, lane, &records).await {
             Ok(lock) => lock,
             Err(cause) => {
-                self.no_lock(&gathering, &cause);
+                self.chains.no_lock(&gathering, &cause);
                 return station.ring.give_back(records);
             }
         };
@@ -185,7 +186,7 @@ impl Engine {
             forms: Vec::new(),
         };
         let Signed { form, pays } =
-            match self.sign(pool, (station.place.flow, *act), &request).await {
+            match self.chains.sign(pool, (station.place.flow, *act), &request).await {
                 Ok(signed) => signed,
                 Err(why) => return self.unsigned(station, &gathering, records, why).await,
             };
@@ -207,36 +208,14 @@ impl Engine {
         }
         let (attempt, unit) = self.shared.plan.claimed(&records, claim);
         self.shared.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
-        match self.write_claim(&attempt, unit).await {
-            ClaimOutcome::Stored(written) => self.hold_attempt(&gathering, attempt, Some(written)),
-            ClaimOutcome::Found(attempt) => self.hold_attempt(&gathering, attempt, None),
+        match self.chains.write_claim(&attempt, unit).await {
+            ClaimOutcome::Stored(written) => {
+                self.chains.hold_attempt(&gathering, attempt, Some(written))
+            }
+            ClaimOutcome::Found(attempt) => self.chains.hold_attempt(&gathering, attempt, None),
             ClaimOutcome::Lost(guard) => {
                 self.not_claimed(station, &gathering, records, &guard).await;
             }
-        }
-    }
-
-    async fn next_lock(
-        &self,
-        pool: &ChainPool,
-        lane: &ReservedLane,
-        records: &[Record],
-    ) -> Result<Lock, Cause> {
-        let stored = lane.state.lock.as_ref();
-        let call = caught(async { pool.port.next_lock(&lane.name, stored, records).await });
-        call.await.unwrap_or_else(|| Err(Cause::of("PANIC")))
-    }
-
-    /// The lane has no next lock now: it rests, or its key is used elsewhere.
-    fn no_lock(self: &Arc<Self>, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
-        tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
-        lane.rests(self.shared.due(TROUBLE));
-        if cause.class == LANE_AHEAD {
-            // another worker may have used it since its row was read: who looks finds out
-            pool.lane_check.close();
-        } else if cause.class == KEY_ABSENT {
-            // a person is told of it
-            pool.lane_check.look();
         }
     }
 
@@ -252,7 +231,7 @@ impl Engine {
             NoForm::Stopped => station.ring.give_back(records),
             NoForm::Mismatch(facts) => {
                 station.ring.give_back(records);
-                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
+                self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
             NoForm::Unsigned(Unsigned { cause, culprit }) => {
                 tracing::warn!(chain = pool.id().name(), %cause, ?culprit, "nothing was signed");
@@ -274,65 +253,6 @@ impl Engine {
         }
     }
 
-    /// Writes the unit of a claim until it is known what became of it. After an unknown answer the journal
-    /// is asked for the attempt before anything else; not found, the very same unit is written again.
-    pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
-        let mut unsure = false;
-        loop {
-            let ticket = self.shared.calls.begin(CallStart::Write);
-            let wrote = self.shared.parts.journal.write(vec![unit.clone()]).await.pop();
-            drop(ticket);
-            let lost = match wrote {
-                Some(Wrote::Written(written)) => {
-                    self.shared.room(true);
-                    return ClaimOutcome::Stored(written);
-                }
-                Some(Wrote::Lost(guard)) => Some(guard),
-                Some(Wrote::Full) => {
-                    self.shared.room(false);
-                    None
-                }
-                Some(Wrote::Unknown(cause)) => {
-                    tracing::warn!(attempt = %Id(attempt.id.0), %cause, "a claim's outcome is unknown");
-                    unsure = true;
-                    None
-                }
-                None => {
-                    unsure = true;
-                    None
-                }
-            };
-            if unsure && let Some(found) = self.find_attempt(attempt).await {
-                return ClaimOutcome::Found(found);
-            }
-            if let Some(guard) = lost {
-                if unsure {
-                    // should it be written after all, its members are found in it
-                    attempt.members.iter().for_each(|member| self.attempts.stray(member.id));
-                }
-                return ClaimOutcome::Lost(guard);
-            }
-            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
-        }
-    }
-
-    /// The attempt carries its members from now on. `written`: this run knows that it is durable; else
-    /// one more write proves it before anything is sent.
-    fn hold_attempt(
-        &self,
-        Gathering { pool, lane, .. }: &Gathering,
-        attempt: Attempt,
-        written: Option<Written>,
-    ) {
-        for member in attempt.members.iter() {
-            self.in_flight.release(member.id);
-        }
-        pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
-        let mut carried = Carried::claimed(attempt);
-        carried.taken = written.is_some();
-        pool.carried.begin(carried, 0);
-    }
-
     /// The unit was not written: each transfer waits again, or goes on as it stands now.
     async fn not_claimed(
         self: &Arc<Self>,
@@ -348,7 +268,7 @@ impl Engine {
             }
             Guard::Resource { .. } => {
                 // another worker has the lane
-                if let Err(cause) = self.read_lanes(pool).await {
+                if let Err(cause) = self.chains.read_lanes(pool).await {
                     tracing::error!(%cause, "the lanes of a chain cannot be read");
                     lane.rests(self.shared.due(TROUBLE));
                 }
@@ -357,7 +277,7 @@ impl Engine {
             Guard::LockFree { lock, .. } => {
                 station.ring.give_back(records);
                 let facts = format!("lane {}: lock {lock} was used before", lane.name);
-                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
+                self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
             Guard::Transfer { .. } => {
                 let moved = self.still_here(station, records).await;
@@ -406,6 +326,91 @@ impl Engine {
         }
         station.ring.give_back(same);
         moved
+    }
+}
+
+impl Chains {
+    async fn next_lock(
+        &self,
+        pool: &ChainPool,
+        lane: &ReservedLane,
+        records: &[Record],
+    ) -> Result<Lock, Cause> {
+        let stored = lane.state.lock.as_ref();
+        let call = caught(async { pool.port.next_lock(&lane.name, stored, records).await });
+        call.await.unwrap_or_else(|| Err(Cause::of("PANIC")))
+    }
+
+    /// The lane has no next lock now: it rests, or its key is used elsewhere.
+    fn no_lock(self: &Arc<Self>, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
+        tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
+        lane.rests(self.shared.due(TROUBLE));
+        if cause.class == LANE_AHEAD {
+            // another worker may have used it since its row was read: who looks finds out
+            pool.lane_check.close();
+        } else if cause.class == KEY_ABSENT {
+            // a person is told of it
+            pool.lane_check.look();
+        }
+    }
+
+    /// Writes the unit of a claim until it is known what became of it. After an unknown answer the journal
+    /// is asked for the attempt before anything else; not found, the very same unit is written again.
+    pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
+        let mut unsure = false;
+        loop {
+            let ticket = self.shared.calls.begin(CallStart::Write);
+            let wrote = self.shared.parts.journal.write(vec![unit.clone()]).await.pop();
+            drop(ticket);
+            let lost = match wrote {
+                Some(Wrote::Written(written)) => {
+                    self.shared.room(true);
+                    return ClaimOutcome::Stored(written);
+                }
+                Some(Wrote::Lost(guard)) => Some(guard),
+                Some(Wrote::Full) => {
+                    self.shared.room(false);
+                    None
+                }
+                Some(Wrote::Unknown(cause)) => {
+                    tracing::warn!(attempt = %Id(attempt.id.0), %cause, "a claim's outcome is unknown");
+                    unsure = true;
+                    None
+                }
+                None => {
+                    unsure = true;
+                    None
+                }
+            };
+            if unsure && let Some(found) = self.find_attempt(attempt).await {
+                return ClaimOutcome::Found(found);
+            }
+            if let Some(guard) = lost {
+                if unsure {
+                    // should it be written after all, its members are found in it
+                    attempt.members.iter().for_each(|member| self.stray(member.id));
+                }
+                return ClaimOutcome::Lost(guard);
+            }
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
+        }
+    }
+
+    /// The attempt carries its members from now on. `written`: this run knows that it is durable; else
+    /// one more write proves it before anything is sent.
+    fn hold_attempt(
+        &self,
+        Gathering { pool, lane, .. }: &Gathering,
+        attempt: Attempt,
+        written: Option<Written>,
+    ) {
+        for member in attempt.members.iter() {
+            self.in_flight.release(member.id);
+        }
+        pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
+        let mut carried = Carried::claimed(attempt);
+        carried.taken = written.is_some();
+        pool.carried.begin(carried, 0);
     }
 }
 

@@ -4,8 +4,8 @@
 //! The row is written once and never changed. What each port does with it is its own part: nothing counts that another
 //! chain says.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::pipeline::select::caught;
 use crate::tasks::Background;
 use kernel::answer::Cause;
@@ -90,11 +90,11 @@ impl ChainBinding {
     }
 }
 
-impl Engine {
+impl Chains {
     /// Finds out which chain each is, and looks at its providers from then on: in each process, also in one that
     /// only takes in.
     pub(crate) fn begin_identities(self: &Arc<Self>) {
-        for pool in self.attempts.pools() {
+        for pool in self.pools() {
             let watch = self.clone().run_identity(pool.clone());
             self.shared.parts.spawn.spawn(Background::ChainIdentity.task(), Box::pin(watch));
         }

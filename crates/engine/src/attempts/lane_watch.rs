@@ -9,6 +9,7 @@
 use crate::Engine;
 use crate::alerts::cases::LANES;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::foreign::LaneProgress;
 use crate::attempts::lanes::LaneState;
 use crate::attempts::stops::{LANE_AHEAD, stop};
@@ -102,40 +103,15 @@ enum LaneLook {
     Ahead,
 }
 
-impl Engine {
+impl Chains {
     /// Where a pause of a chain is about to end here: what persons did meanwhile is looked at before anything is
     /// claimed.
     pub(crate) fn close_lane_checks(&self, status: &ServiceStatus) {
-        for pool in self.attempts.pools() {
+        for pool in self.pools() {
             let scope = Scope::Chain(pool.id());
             let stands = status.paused.iter().any(|paused| paused.scope == scope);
             if !stands && self.shared.controls.scope_paused(scope) {
                 pool.lane_check.close();
-            }
-        }
-    }
-
-    /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
-    /// and again.
-    pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
-        let mut tries = 0_u32;
-        self.names_missing_keys(&pool).await;
-        // which chain it is comes first: another one's keys say nothing
-        pool.binding.settled().await;
-        loop {
-            match self.look_at_lanes(&pool).await {
-                Ok(LaneLook::Level) => {
-                    tries = 0;
-                    self.look_at_keys(&pool).await;
-                    race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(EVERY))
-                        .await;
-                }
-                Ok(LaneLook::Stored) => tries = 0,
-                Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
-                Err(cause) => {
-                    tracing::warn!(chain = pool.id().name(), %cause, "whether a lane is ahead is not known");
-                    self.look_later(&pool, &mut tries).await;
-                }
             }
         }
     }
@@ -157,47 +133,6 @@ impl Engine {
     /// Every lane that this process may take locks from.
     pub(crate) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
         self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
-    }
-
-    async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
-        *tries = tries.saturating_add(1);
-        let wait = self.shared.due(*tries).saturating_sub(self.shared.parts.journal.now());
-        let wait = if wait == 0 { 1 } else { wait };
-        race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(wait)).await;
-    }
-
-    /// One look at all lanes of this process.
-    async fn look_at_lanes(self: &Arc<Self>, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
-        let ahead = self.lanes_ahead(pool).await?;
-        let status = self.shared.parts.journal.service_status().await?;
-        let pause = lane_pause(&status, pool.id());
-        if ahead.is_empty() {
-            if let Some(number) = pause {
-                self.resumes_lanes(pool, number).await?;
-            }
-            pool.lane_check.leaves(Vec::new());
-            pool.lane_check.open();
-            return Ok(LaneLook::Level);
-        }
-        pool.lane_check.checked.store(false, Ordering::SeqCst);
-        if pause.is_none() {
-            self.stop_lanes(pool, &ahead).await;
-        }
-        let (mut stored, mut unexplained) = (false, Vec::new());
-        for lane in &ahead {
-            match self.explain(pool, lane).await {
-                Ok(LaneProgress::Some) => stored = true,
-                Ok(LaneProgress::Nothing(why)) => {
-                    unexplained.push(format!("{}: {why}", lane.name).into())
-                }
-                Err(cause) => unexplained.push(format!("{}: {cause}", lane.name).into()),
-            }
-        }
-        for line in &unexplained {
-            tracing::warn!(chain = pool.id().name(), %line, "a lane is ahead");
-        }
-        pool.lane_check.leaves(unexplained);
-        Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
     }
 
     /// The lanes that are ahead of every stored attempt. A lane that another worker used since its row was
@@ -288,6 +223,74 @@ impl Engine {
             self.cases.insist(puts).await;
         }
         self.shared.controls.stored(scope);
+    }
+}
+
+impl Engine {
+    /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
+    /// and again.
+    pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
+        let mut tries = 0_u32;
+        self.chains.names_missing_keys(&pool).await;
+        // which chain it is comes first: another one's keys say nothing
+        pool.binding.settled().await;
+        loop {
+            match self.look_at_lanes(&pool).await {
+                Ok(LaneLook::Level) => {
+                    tries = 0;
+                    self.chains.look_at_keys(&pool).await;
+                    race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(EVERY))
+                        .await;
+                }
+                Ok(LaneLook::Stored) => tries = 0,
+                Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
+                Err(cause) => {
+                    tracing::warn!(chain = pool.id().name(), %cause, "whether a lane is ahead is not known");
+                    self.look_later(&pool, &mut tries).await;
+                }
+            }
+        }
+    }
+
+    async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
+        *tries = tries.saturating_add(1);
+        let wait = self.shared.due(*tries).saturating_sub(self.shared.parts.journal.now());
+        let wait = if wait == 0 { 1 } else { wait };
+        race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(wait)).await;
+    }
+
+    /// One look at all lanes of this process.
+    async fn look_at_lanes(self: &Arc<Self>, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
+        let ahead = self.chains.lanes_ahead(pool).await?;
+        let status = self.shared.parts.journal.service_status().await?;
+        let pause = lane_pause(&status, pool.id());
+        if ahead.is_empty() {
+            if let Some(number) = pause {
+                self.resumes_lanes(pool, number).await?;
+            }
+            pool.lane_check.leaves(Vec::new());
+            pool.lane_check.open();
+            return Ok(LaneLook::Level);
+        }
+        pool.lane_check.checked.store(false, Ordering::SeqCst);
+        if pause.is_none() {
+            self.chains.stop_lanes(pool, &ahead).await;
+        }
+        let (mut stored, mut unexplained) = (false, Vec::new());
+        for lane in &ahead {
+            match self.explain(pool, lane).await {
+                Ok(LaneProgress::Some) => stored = true,
+                Ok(LaneProgress::Nothing(why)) => {
+                    unexplained.push(format!("{}: {why}", lane.name).into())
+                }
+                Err(cause) => unexplained.push(format!("{}: {cause}", lane.name).into()),
+            }
+        }
+        for line in &unexplained {
+            tracing::warn!(chain = pool.id().name(), %line, "a lane is ahead");
+        }
+        pool.lane_check.leaves(unexplained);
+        Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
     }
 
     /// Everything that was spent is stored as an attempt: the chain goes on, unless something else keeps it.

@@ -2,8 +2,8 @@
 //! is compared and swapped by the unit that claims and by the unit that closes; what this process knows of
 //! it only saves reads.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::attempt::{AttemptId, Lock};
@@ -292,7 +292,7 @@ impl ChainPool {
     }
 }
 
-impl Engine {
+impl Chains {
     /// Measures the lanes of a chain that this process may use.
     pub(crate) fn measure_lanes(&self, pool: &ChainPool) {
         let lanes = self.lane_names(pool);

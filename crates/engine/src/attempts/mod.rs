@@ -28,6 +28,7 @@ mod suspects;
 #[cfg(test)]
 mod swap_tests;
 
+use crate::alerts::cases::Cases;
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::identity::ChainBinding;
 use crate::attempts::lane_watch::LaneCheck;
@@ -35,6 +36,8 @@ use crate::attempts::lanes::LaneTable;
 use crate::attempts::missing_keys::ShownKeys;
 use crate::attempts::proof_delay::ProofDelay;
 use crate::attempts::stops::StopReasons;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
 use kernel::answer::Cause;
@@ -86,9 +89,12 @@ impl ChainPool {
 }
 
 /// Every chain, and what is known of transfers on their way through attempts.
-#[derive(Default)]
-pub(crate) struct Attempts {
-    chains: BTreeMap<ChainId, Arc<ChainPool>>,
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Chains {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+    in_flight: Arc<InFlight>,
+    pools: BTreeMap<ChainId, Arc<ChainPool>>,
     /// Transfers that spoiled an attempt: each goes alone the next time.
     isolated: Mutex<BTreeSet<Id>>,
     /// Transfers whose owner died while they waited for an attempt: they are tried in company once.
@@ -97,8 +103,12 @@ pub(crate) struct Attempts {
     strays: Mutex<BTreeSet<Id>>,
 }
 
-impl Attempts {
-    pub(crate) fn over(chains: &[Arc<dyn Chain>]) -> Self {
+impl Chains {
+    pub(crate) fn new(
+        shared: Arc<SharedState>,
+        cases: Arc<Cases>,
+        in_flight: Arc<InFlight>,
+    ) -> Self {
         let pool = |port: &Arc<dyn Chain>| {
             let pool = ChainPool {
                 port: port.clone(),
@@ -113,15 +123,24 @@ impl Attempts {
             };
             (port.id(), Arc::new(pool))
         };
-        Self { chains: chains.iter().map(pool).collect(), ..Self::default() }
+        let pools = shared.parts.chains.iter().map(pool).collect();
+        Self {
+            shared,
+            cases,
+            in_flight,
+            pools,
+            isolated: Mutex::default(),
+            suspects: Mutex::default(),
+            strays: Mutex::default(),
+        }
     }
 
     pub(crate) fn pool(&self, chain: ChainId) -> Option<&Arc<ChainPool>> {
-        self.chains.get(&chain)
+        self.pools.get(&chain)
     }
 
     pub(crate) fn pools(&self) -> impl Iterator<Item = &Arc<ChainPool>> {
-        self.chains.values()
+        self.pools.values()
     }
 
     fn isolated(&self) -> MutexGuard<'_, BTreeSet<Id>> {
@@ -152,7 +171,7 @@ impl Attempts {
 
     /// This transfer stands in an attempt; whether that is carried here is to be looked up.
     pub(crate) fn stray(&self, id: Id) {
-        if !self.chains.is_empty() {
+        if !self.pools.is_empty() {
             self.strays().insert(id);
         }
     }
@@ -164,7 +183,7 @@ impl Engine {
         if !self.shared.parts.settings.workers {
             return;
         }
-        for pool in self.attempts.pools() {
+        for pool in self.chains.pools() {
             for _ in 0..PROVERS {
                 let prover = self.clone().run_prover(pool.clone());
                 self.shared.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));

@@ -4,6 +4,7 @@
 
 use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form};
 use crate::attempts::form::NoForm;
@@ -55,7 +56,7 @@ impl Engine {
             self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
                 Proof::NotYet(cause) => {
-                    self.look_stops_chain(&carried.attempt, &cause);
+                    self.chains.look_stops_chain(&carried.attempt, &cause);
                     carried.last = Some(cause);
                     waits.push(carried);
                 }
@@ -63,7 +64,7 @@ impl Engine {
                 Proof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
                     Ok(()) => closes.push((carried, verdicts)),
                     Err(cause) => {
-                        self.refused_verdicts(&carried.attempt, &cause.to_string());
+                        self.chains.refused_verdicts(&carried.attempt, &cause.to_string());
                         self.look_again(pool, carried, cause);
                     }
                 },
@@ -87,7 +88,7 @@ impl Engine {
         let candidates = batch.iter().filter(|carried| carried.sends(now));
         let moves = candidates.flat_map(|carried| self.shared.plan.moves_in(&carried.attempt));
         // the ticket first: a task that stops money finds every form that began before
-        let ticket = self.form_ticket(pool.id(), moves.collect());
+        let ticket = self.chains.form_ticket(pool.id(), moves.collect());
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
             if carried.sends(now) && self.shared.controls.sends(carried.attempt.flow, pool.id()) {
@@ -203,12 +204,12 @@ impl Engine {
             purpose,
             forms: attempt.forms.clone(),
         };
-        let form = match self.sign(pool, (attempt.flow, act), &request).await {
+        let form = match self.chains.sign(pool, (attempt.flow, act), &request).await {
             Ok(signed) => signed.form,
             Err(NoForm::Stopped) => return self.look_again(pool, carried, Cause::of("STOPPED")),
             Err(NoForm::Unsigned(why)) => return self.look_again(pool, carried, why.cause),
             Err(NoForm::Mismatch(facts)) => {
-                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
+                self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
                 return self.look_again(pool, carried, Cause::of("FORM_MISMATCH"));
             }
         };
@@ -237,7 +238,7 @@ impl Engine {
     /// A form that may have been stored: it is sent only where it is found, and behind a later write.
     async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
-        match self.find_attempt(&carried.attempt).await {
+        match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 carried.unsent = now.forms.last().is_some_and(|form| &*form.name == name);
@@ -298,7 +299,7 @@ impl Engine {
         verdicts: &[Verdict],
     ) -> Option<Closing> {
         let attempt = &carried.attempt;
-        let lane = match self.lane_state(pool.id(), &attempt.lane).await {
+        let lane = match self.chains.lane_state(pool.id(), &attempt.lane).await {
             Ok(lane) => lane,
             Err(cause) => {
                 tracing::error!(%cause, lane = %attempt.lane, "how a lane stands is not known");
@@ -309,7 +310,8 @@ impl Engine {
         let planned =
             self.shared.plan.closing(attempt, &closed, |record| self.shared.fuse_mode(record));
         if planned.is_none() {
-            self.refused_verdicts(attempt, "a member stands in another state than its attempt");
+            self.chains
+                .refused_verdicts(attempt, "a member stands in another state than its attempt");
         }
         planned
     }
@@ -336,7 +338,7 @@ impl Engine {
             attempt.members.iter().zip(verdicts).zip(closing.members)
         {
             record.updated_at = written.at;
-            self.attempts.isolate(record.id, verdict.alone);
+            self.chains.isolate(record.id, verdict.alone);
             self.sends.note_sends(Some(before.head), &record);
             members.push(record);
         }
@@ -372,10 +374,12 @@ impl Engine {
             Wrote::Written(_) => {}
         }
     }
+}
 
+impl Chains {
     /// A record that a sending state has: its attempt carries it, in this process or in another.
     pub(crate) fn in_an_attempt(&self, record: &Record) {
         self.in_flight.release(record.id);
-        self.attempts.stray(record.id);
+        self.stray(record.id);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::close::{freed, taken_over};
 use kernel::answer::Cause;
@@ -15,12 +16,12 @@ use std::sync::Arc;
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
 
-impl Engine {
+impl Chains {
     /// Takes in attempts that the journal gave to this worker.
     pub(crate) async fn take_in(&self, attempts: Vec<Attempt>) {
         let mut others = Vec::new();
         for attempt in attempts {
-            match self.attempts.pool(attempt.chain) {
+            match self.pool(attempt.chain) {
                 Some(pool) => {
                     tracing::info!(attempt = %Id(attempt.id.0), "an attempt of another run is taken up");
                     pool.carried.begin(Carried::found(attempt), 0);
@@ -56,6 +57,38 @@ impl Engine {
         }
     }
 
+    /// Looks up transfers that stand in attempts which this process may hold without knowing it.
+    pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
+        let ids: Vec<Id> = self.strays().iter().copied().collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let found = self.shared.parts.journal.attempts_of(ids.clone()).await?;
+        for id in ids {
+            self.strays().remove(&id);
+        }
+        let wait =
+            if self.shared.lease.ends() { self.shared.parts.settings.lease_ms + LONGER } else { 0 };
+        let due = self.shared.parts.journal.now().saturating_add(wait);
+        for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
+            if let Some(pool) = self.pool(attempt.chain) {
+                pool.carried.begin(Carried::found(attempt), due);
+            }
+        }
+        Ok(())
+    }
+
+    /// The open attempt that carries a transfer.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn open_attempt_of(&self, id: Id) -> Result<Option<Attempt>, Cause> {
+        let found = self.shared.parts.journal.attempts_of(vec![id]).await?;
+        Ok(found.into_iter().find(|attempt| attempt.closed.is_none()))
+    }
+}
+
+impl Engine {
     /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
     /// are looked at now.
     pub(crate) async fn take_up(
@@ -67,7 +100,7 @@ impl Engine {
         for mut carried in batch {
             if carried.closing {
                 // its end may have been written
-                match self.find_attempt(&carried.attempt).await {
+                match self.chains.find_attempt(&carried.attempt).await {
                     Some(now) if now.closed.is_some() => {
                         self.is_over(pool, carried, now).await;
                         continue;
@@ -105,7 +138,7 @@ impl Engine {
     /// A unit of unknown outcome: the attempt goes on as it is stored.
     pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
-        match self.find_attempt(&carried.attempt).await {
+        match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 (carried.attempt, carried.taken) = (now, false);
@@ -118,7 +151,7 @@ impl Engine {
     /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. It is
     /// taken up again where nothing moves it for longer than any lease lasts.
     pub(crate) async fn was_moved(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
-        match self.find_attempt(&carried.attempt).await {
+        match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 let wait = self.shared.parts.settings.lease_ms.saturating_add(LONGER);
@@ -142,7 +175,7 @@ impl Engine {
         now: Attempt,
     ) {
         pool.carried.end(now.id);
-        if let Err(cause) = self.read_lanes(pool).await {
+        if let Err(cause) = self.chains.read_lanes(pool).await {
             tracing::warn!(%cause, "the lanes of a chain cannot be read");
         }
         let members: Vec<Record> = now.members.iter().cloned().collect();
@@ -155,35 +188,5 @@ impl Engine {
                 self.shared.waiters.tell(member);
             }
         }
-    }
-
-    /// Looks up transfers that stand in attempts which this process may hold without knowing it.
-    pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
-        let ids: Vec<Id> = self.attempts.strays().iter().copied().collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let found = self.shared.parts.journal.attempts_of(ids.clone()).await?;
-        for id in ids {
-            self.attempts.strays().remove(&id);
-        }
-        let wait =
-            if self.shared.lease.ends() { self.shared.parts.settings.lease_ms + LONGER } else { 0 };
-        let due = self.shared.parts.journal.now().saturating_add(wait);
-        for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
-            if let Some(pool) = self.attempts.pool(attempt.chain) {
-                pool.carried.begin(Carried::found(attempt), due);
-            }
-        }
-        Ok(())
-    }
-
-    /// The open attempt that carries a transfer.
-    ///
-    /// # Errors
-    /// The cause for which the journal does not answer.
-    pub(crate) async fn open_attempt_of(&self, id: Id) -> Result<Option<Attempt>, Cause> {
-        let found = self.shared.parts.journal.attempts_of(vec![id]).await?;
-        Ok(found.into_iter().find(|attempt| attempt.closed.is_none()))
     }
 }

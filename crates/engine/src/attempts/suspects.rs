@@ -4,6 +4,7 @@
 //! again, or dies beside, go alone from then on, as orphans do elsewhere.
 
 use crate::Engine;
+use crate::attempts::Chains;
 use crate::pipeline::station::Station;
 use kernel::ids::Id;
 use kernel::record::{Head, Record};
@@ -11,18 +12,20 @@ use kernel::unit::Wrote;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-impl Engine {
+impl Chains {
     /// True for an orphan that waits for an attempt and was not tried by an owner that died: it is a suspect
     /// from now on.
     pub(crate) fn waits_in_company(&self, record: &Record) -> bool {
         let waits = self.shared.plan.claims_send(record).is_some();
         let fresh = waits && record.head.deaths == 0 && !record.head.alone;
         if fresh {
-            self.attempts.suspects().insert(record.id);
+            self.suspects().insert(record.id);
         }
         fresh
     }
+}
 
+impl Engine {
     /// Marks the suspects of a batch in the journal as tried, and gives back all that may be tried now. Those
     /// whose mark is not known to be written wait again, or go on as they stand.
     pub(super) async fn tried_in_company(
@@ -31,7 +34,7 @@ impl Engine {
         records: Vec<Record>,
     ) -> Vec<Record> {
         let (suspects, mut tried): (Vec<Record>, Vec<Record>) = {
-            let known = self.attempts.suspects();
+            let known = self.chains.suspects();
             records.into_iter().partition(|record| known.contains(&record.id))
         };
         if suspects.is_empty() {
@@ -55,7 +58,7 @@ impl Engine {
             marked.extend(self.written_after_all(station, unsure).await);
         }
         for record in &marked {
-            self.attempts.suspects().remove(&record.id);
+            self.chains.suspects().remove(&record.id);
         }
         tried.extend(marked);
         tried

@@ -66,7 +66,7 @@ impl Engine {
         loop {
             let epoch = self.shared.controls.epoch();
             let status = self.shared.parts.journal.service_status().await?;
-            self.close_lane_checks(&status);
+            self.chains.close_lane_checks(&status);
             let Some(followed) = self.shared.controls.follow(epoch, &status) else {
                 // something began here meanwhile: what was read may be older
                 self.shared.parts.clock.sleep(1).await;

@@ -118,16 +118,16 @@ impl Engine {
             );
             return Err(not(why));
         }
-        let pool = self.attempts.pool(chain);
+        let pool = self.chains.pool(chain);
         let pool =
             pool.ok_or_else(|| not(format!("this process has no {} to ask", chain.name())))?;
-        if self.lane_names(pool).is_empty() {
+        if self.chains.lane_names(pool).is_empty() {
             return Err(not(format!(
                 "this process has no key of {}: ask one that has",
                 chain.name()
             )));
         }
-        match self.lanes_ahead(pool).await {
+        match self.chains.lanes_ahead(pool).await {
             Ok(ahead) if ahead.is_empty() => Ok(Guard::Resource { name, version }),
             Ok(_) => {
                 pool.lane_check.close();

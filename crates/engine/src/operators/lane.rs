@@ -126,13 +126,13 @@ impl Engine {
     }
 
     fn lane_pool(&self, chain: ChainId) -> Result<Arc<ChainPool>, Stop> {
-        self.attempts.pool(chain).cloned().ok_or_else(|| Objection::NotFound("chain").into())
+        self.chains.pool(chain).cloned().ok_or_else(|| Objection::NotFound("chain").into())
     }
 
     /// How a lane stands that was used, or that this process may use.
     async fn known_lane(&self, pool: &ChainPool, lane: &Arc<str>) -> Result<LaneState, Stop> {
-        let state = self.lane_state(pool.id(), lane).await?;
-        if state.version == 0 && !self.lane_names(pool).contains(lane) {
+        let state = self.chains.lane_state(pool.id(), lane).await?;
+        if state.version == 0 && !self.chains.lane_names(pool).contains(lane) {
             return Err(Objection::NotFound("key").into());
         }
         Ok(state)

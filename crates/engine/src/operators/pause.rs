@@ -31,7 +31,7 @@ impl Engine {
             Scope::Ledger(ledger) | Scope::Account(_, ledger) => {
                 self.shared.ledger(ledger).is_some()
             }
-            Scope::Chain(chain) => self.attempts.pool(chain).is_some(),
+            Scope::Chain(chain) => self.chains.pool(chain).is_some(),
             Scope::Asset(asset) => self.shared.assets().iter().any(|known| known.id == asset),
             Scope::Group(name) => {
                 let offered =

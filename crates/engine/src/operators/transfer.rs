@@ -99,8 +99,8 @@ impl Engine {
         outcome: ActionResult,
     ) -> Result<(ActionResult, Millis), Stop> {
         let (_, outcome, at) = self.touched(context, id, outcome, |_| Vec::new()).await?;
-        if let Some(attempt) = self.open_attempt_of(id).await?
-            && let Some(pool) = self.attempts.pool(attempt.chain)
+        if let Some(attempt) = self.chains.open_attempt_of(id).await?
+            && let Some(pool) = self.chains.pool(attempt.chain)
         {
             let here = pool.carried.poke(attempt.id);
             tracing::info!(attempt = %Id(attempt.id.0), here, "an attempt is looked at now");

@@ -461,7 +461,7 @@ impl Engine {
                 continue;
             }
             if self.shared.plan.in_attempt(&record) {
-                self.in_an_attempt(&record);
+                self.chains.in_an_attempt(&record);
                 continue;
             }
             let station = self.station(&record);

@@ -219,7 +219,7 @@ impl Engine {
         for (party, named_later) in [(source, false), (target, accepts)] {
             let ledger = match party.system {
                 System::Ledger(ledger) => ledger,
-                System::Chain(chain) if sends && self.attempts.pool(chain).is_some() => {
+                System::Chain(chain) if sends && self.chains.pool(chain).is_some() => {
                     match &party.account {
                         Account::Named(name) if !name.is_empty() => continue,
                         Account::Unnamed if named_later => continue,

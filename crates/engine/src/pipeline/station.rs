@@ -178,7 +178,7 @@ impl Engine {
 
     /// Marks a record in the journal as one that is tried alone; `None`: it is no longer in our workers.
     pub(crate) async fn tried_alone(self: &Arc<Self>, record: Record) -> Option<Record> {
-        if self.attempts.is_isolated(record.id) {
+        if self.chains.is_isolated(record.id) {
             // it spoiled an attempt, and no process died of it
             return Some(record);
         }

@@ -78,7 +78,7 @@ impl Engine {
                         tracing::warn!(
                             "the lease had run out: others may have gone on with what was held here"
                         );
-                        let pools = self.attempts.pools();
+                        let pools = self.chains.pools();
                         pools.for_each(|pool| pool.carried.invalidate_all());
                         // a HALT that did not wait for this worker is read before its next call
                         self.catch_up().await;

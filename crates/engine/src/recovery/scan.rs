@@ -116,7 +116,7 @@ impl Engine {
         let status = self.refresh().await?;
         self.shared.waiters.sweep();
         self.queues();
-        self.look_up_strays().await?;
+        self.chains.look_up_strays().await?;
         if !self.shared.lease.ends() {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl Engine {
                 Due::Attempt(attempt) => attempts.push(attempt),
             }
         }
-        self.take_in(attempts).await;
+        self.chains.take_in(attempts).await;
         self.messaging.send_again(sent_again).await;
         // what is here already may be older: another worker, or a person, may have moved the row
         self.reassign(records).await;
@@ -159,7 +159,7 @@ impl Engine {
 
     /// Its owner died holding it: it runs alone, or, where it waited for an attempt, in company once.
     fn orphan(self: &Arc<Self>, mut record: Record) -> Record {
-        if !self.waits_in_company(&record) {
+        if !self.chains.waits_in_company(&record) {
             record.head.alone = true;
         }
         record.head.due_at = None;

@@ -182,7 +182,7 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
     fn terms(&self, app: &App) -> Result<Terms, Code> {
         taken_in(app, self.relay.flow)?;
         let unfit = Code::TokenContractInvalid;
-        if app.engine.chain_concern(ChainId::NEAR, unfit.name()).is_some() {
+        if app.engine.chains.chain_concern(ChainId::NEAR, unfit.name()).is_some() {
             return Err(unfit);
         }
         let receiver = self.receiver()?;
@@ -224,7 +224,7 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
             );
         }
         if code == Code::TokenContractInvalid {
-            let facts = app.engine.chain_concern(ChainId::NEAR, code.name());
+            let facts = app.engine.chains.chain_concern(ChainId::NEAR, code.name());
             let facts = facts.as_deref().unwrap_or("it was a moment ago");
             return Refusal::because(code, format!("{}: {facts}", sentence(code)));
         }
