@@ -29,10 +29,11 @@ use crate::alerts::cases::Cases;
 use crate::alerts::monitor::KeySet;
 use crate::attempts::Chains;
 use crate::controls::halt::KillSwitch;
-use crate::controls::limits::CreateRates;
+use crate::controls::limits::CreateLimits;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::identity::Ledgers;
+use crate::pipeline::create_checks::CreateChecks;
 use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::plan::{LedgerCapabilities, Plan};
@@ -133,7 +134,8 @@ pub struct Engine {
     accepted: Mutex<Vec<kernel::operators::Accepted>>,
     /// Breaks, by key and amount, for which this process raised the HALT that stands.
     halted_for: Mutex<BTreeSet<(String, i128)>>,
-    rates: CreateRates,
+    limits: Arc<CreateLimits>,
+    pub checks: Arc<CreateChecks>,
     /// How old the keys are that check tokens in this process.
     key_set: Mutex<KeySet>,
     probes: Arc<HealthProbes>,
@@ -201,6 +203,13 @@ impl Engine {
             in_flight.clone(),
         ));
         let chains = Arc::new(Chains::new(shared.clone(), cases.clone(), in_flight.clone()));
+        let limits = Arc::new(CreateLimits::new(shared.clone()));
+        let checks = Arc::new(CreateChecks::new(
+            shared.clone(),
+            in_flight.clone(),
+            chains.clone(),
+            limits.clone(),
+        ));
         let engine = Arc::new(Self {
             in_flight,
             intake,
@@ -209,7 +218,8 @@ impl Engine {
             chains,
             accepted: Mutex::default(),
             halted_for: Mutex::default(),
-            rates: CreateRates::default(),
+            limits,
+            checks,
             key_set: Mutex::default(),
             probes,
             kill_switch,

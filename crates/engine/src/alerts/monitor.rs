@@ -76,7 +76,7 @@ impl Engine {
         self.cases.follow_cases(&open);
         self.measure_cases(&open);
         let most = self.shared.parts.settings.limits.warn_per_minute;
-        let hasty = self.rates.hasty(journal.now(), most);
+        let hasty = self.limits.rates.hasty(journal.now(), most);
         // those that have a case already hide no other behind them
         let (limit, now) = (LOOK.saturating_add(open.len()), journal.now());
         let old = journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;

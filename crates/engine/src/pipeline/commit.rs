@@ -339,7 +339,7 @@ impl Engine {
         self.in_flight.counted();
         let most = self.shared.parts.settings.limits.warn_per_minute;
         if let Some(user) = record.terms.owner.user().filter(|_| most > 0) {
-            self.rates.see(user, record.created_at, most);
+            self.limits.rates.see(user, record.created_at, most);
         }
         let table = self.shared.plan.table(record.flow);
         let (flow, state) = (table.flow, table.state(table.start).name);

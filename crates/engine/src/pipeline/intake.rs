@@ -11,11 +11,10 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::flow::life::Response;
 use kernel::ids::FlowId;
-use kernel::operators::Scope;
 use kernel::ports::ledger::{External, Moved};
 use kernel::ports::meter::Seen;
 use kernel::principal;
-use kernel::record::{Account, Head, Record, System, Terms};
+use kernel::record::{Head, Record, Terms};
 use kernel::unit::{Hold, Put};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,11 +35,11 @@ impl Engine {
         flow: FlowId,
         mut terms: Terms,
     ) -> Result<Accepted, Refused> {
-        if let Some(code) = self.objection(flow, &terms) {
+        if let Some(code) = self.checks.objection(flow, &terms) {
             self.shared.parts.meter.see(Seen::Refused { code });
             return Err(Refused::Code(code));
         }
-        let quota = self.quota(flow, &terms);
+        let quota = self.limits.quota(flow, &terms);
         terms.day = quota.as_ref().map(Quota::day);
         let fingerprint = terms.fingerprint();
         let mut scopes = Vec::new();
@@ -143,17 +142,6 @@ impl Engine {
         Ok(Accepted { record, replayed: true })
     }
 
-    /// Why nothing is taken in at the moment, where nothing is: `HALTED` or `OVERLOADED`.
-    pub fn shut(&self, flow: FlowId) -> Option<Code> {
-        if self.shared.controls.halted().is_some() {
-            return Some(Code::Halted);
-        }
-        let over = self.shared.controls.draining()
-            || !self.shared.controls.takes(flow)
-            || self.in_flight.crowded();
-        over.then_some(Code::Overloaded)
-    }
-
     /// Books external money as something that this process has begun: a HALT answers quiet when it has
     /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
     /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
@@ -166,85 +154,9 @@ impl Engine {
         self.shared.parts.world.book(movement, authority).await
     }
 
-    /// What a person has to lift before a transfer of this flow and these terms is taken in;
-    /// without terms, before any of the flow is.
-    pub fn paused_for(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
-        self.shared.controls.paused(flow, terms)
-    }
-
     /// How many transfers may wait to be opened.
     pub fn intake_room(&self) -> usize {
         self.intake.max_capacity()
-    }
-
-    /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
-    /// status and balance are the ledgers' alone.
-    pub(crate) fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
-        if !self.shared.offers(flow) {
-            return Some(Code::UnsupportedAccountType);
-        }
-        if let Some(code) = self.shut(flow) {
-            return Some(code);
-        }
-        if self.paused_for(flow, Some(terms)).is_some() {
-            return Some(Code::Overloaded);
-        }
-        if let Some(code) = self.party_objection(flow, terms) {
-            return Some(code);
-        }
-        let (source, target) = (&terms.source, &terms.target);
-        let assets = self.shared.assets();
-        let found = assets.iter().find(|asset| asset.id == source.asset);
-        let Some(asset) = found.filter(|_| target.asset == source.asset) else {
-            return Some(Code::InvalidAsset);
-        };
-        if source.amount.minus(terms.fee) != Some(target.amount) {
-            return Some(Code::InvalidAmount);
-        }
-        let limits = asset.usable().and_then(|()| asset.limits(source.amount));
-        limits.err().or_else(|| self.above_most(flow, terms).then_some(Code::AmountTooLarge))
-    }
-
-    /// What keeps the two accounts from being the ends of a transfer of this flow.
-    fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
-        let (table, [source, target]) = (self.shared.plan.table(flow), terms.parties());
-        let inside = table.moves_inside();
-        let one_system = source.system == target.system;
-        if source.account == target.account && one_system || one_system != inside {
-            return Some(Code::SameAccount);
-        }
-        let user = terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
-        let sends = table.all().any(|state| table.sends(state));
-        let accepts = table.all().any(|state| table.accepts(state));
-        for (party, named_later) in [(source, false), (target, accepts)] {
-            let ledger = match party.system {
-                System::Ledger(ledger) => ledger,
-                System::Chain(chain) if sends && self.chains.pool(chain).is_some() => {
-                    match &party.account {
-                        Account::Named(name) if !name.is_empty() => continue,
-                        Account::Unnamed if named_later => continue,
-                        Account::Named(_) | Account::User(_) | Account::Unnamed => {
-                            return Some(Code::Forbidden);
-                        }
-                    }
-                }
-                System::Chain(_) => return Some(Code::InvalidAccountType),
-            };
-            if self.shared.ledger(ledger).is_none() || inside && !self.shared.plan.enlisted(ledger)
-            {
-                return Some(Code::UnsupportedAccountType);
-            }
-            // whose an account with a number is, its ledger says
-            let allowed = match &party.account {
-                Account::User(account) => !inside && user == Some(*account),
-                Account::Named(_) => inside && user.is_some(),
-                Account::Unnamed => named_later,
-            };
-            if !allowed {
-                return Some(Code::Forbidden);
-            }
-        }
-        None
     }
 
     /// Waits for the end of a transfer that is durable, and tells what it is then.

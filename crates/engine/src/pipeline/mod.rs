@@ -1,6 +1,7 @@
 //! The way of a transfer: it is taken in, planned, carried through the stations of its states, written.
 
 pub(crate) mod commit;
+pub(crate) mod create_checks;
 pub(crate) mod create_request;
 pub(crate) mod decision;
 pub(crate) mod gather;

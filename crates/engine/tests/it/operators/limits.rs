@@ -38,7 +38,7 @@ fn today(service: &TestService) -> Day {
 
 async fn would(service: &TestService, from: LedgerId, amount: u128) -> Option<Code> {
     let flow = service.engine().flows().named("internal").expect("the flow");
-    service.engine().would(flow, &terms(from, 1, amount, COIN)).await.err()
+    service.engine().checks.would(flow, &terms(from, 1, amount, COIN)).await.err()
 }
 
 /// Fused, plain, and past a full ring.

@@ -146,7 +146,7 @@ fn refusal(app: &App, ask: &dyn RequestedTransfer, code: Code) -> Refusal {
         return Refusal::because(code, "The disk is full; nothing was begun, try again later");
     }
     let terms = ask.terms(app).ok();
-    let Some(scope) = app.engine.paused_for(ask.flow(app), terms.as_ref()) else {
+    let Some(scope) = app.engine.checks.paused_for(ask.flow(app), terms.as_ref()) else {
         return Refusal::of(code);
     };
     let (kind, name) = (scope.kind(), name_errors::scope(app, scope));
