@@ -38,6 +38,7 @@ use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::plan::{LedgerCapabilities, Plan};
 use crate::pipeline::station::{Station, StationKey};
+use crate::reconciliation::Reconciler;
 use crate::recovery::lease::Lease;
 use crate::shared::SharedState;
 use kernel::answer::Cause;
@@ -54,8 +55,7 @@ use kernel::ports::ledger::{Form, Ledger, World};
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tasks::Background;
 use tokio::sync::mpsc;
@@ -128,12 +128,7 @@ pub struct Engine {
     parked: Mutex<BTreeMap<Id, Record>>,
     pub chains: Arc<Chains>,
     sends: Arc<EarlierSendsLog>,
-    kill_switch: Arc<KillSwitch>,
     pub ledgers: Arc<Ledgers>,
-    /// Breaks of conservation that were accepted.
-    accepted: Mutex<Vec<kernel::operators::Accepted>>,
-    /// Breaks, by key and amount, for which this process raised the HALT that stands.
-    halted_for: Mutex<BTreeSet<(String, i128)>>,
     limits: Arc<CreateLimits>,
     pub checks: Arc<CreateChecks>,
     /// How old the keys are that check tokens in this process.
@@ -141,11 +136,7 @@ pub struct Engine {
     probes: Arc<HealthProbes>,
     /// Keys of operators whose actions are under way.
     turns: operators::Turns,
-    report: Mutex<Option<Arc<reconciliation::Report>>>,
-    checker: tokio::sync::Mutex<reconciliation::Checker>,
-    /// All rows are being counted in the background.
-    counting: AtomicBool,
-    proving: controls::halt::ProofUnderWay,
+    pub reconciler: Arc<Reconciler>,
     pub messaging: Arc<messaging::Messaging>,
 }
 
@@ -210,26 +201,27 @@ impl Engine {
             chains.clone(),
             limits.clone(),
         ));
+        let reconciler = Arc::new(Reconciler::new(
+            shared.clone(),
+            cases.clone(),
+            kill_switch.clone(),
+            ledgers.clone(),
+            proven,
+        ));
         let engine = Arc::new(Self {
             in_flight,
             intake,
             stations: Mutex::default(),
             parked: Mutex::default(),
             chains,
-            accepted: Mutex::default(),
-            halted_for: Mutex::default(),
             limits,
             checks,
             key_set: Mutex::default(),
             probes,
-            kill_switch,
             ledgers,
             sends,
             turns: operators::Turns::default(),
-            report: Mutex::default(),
-            checker: tokio::sync::Mutex::new(reconciliation::Checker::behind(proven)),
-            counting: AtomicBool::new(false),
-            proving: controls::halt::ProofUnderWay::default(),
+            reconciler,
             messaging,
             cases,
             shared,
@@ -293,9 +285,10 @@ impl Engine {
         self.messaging.begin_messaging();
         self.chains.begin_identities();
         self.begin_provers();
-        spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
+        spawn.spawn(Background::Checker.task(), Box::pin(self.reconciler.clone().run_checker()));
         if self.shared.parts.settings.workers {
-            spawn.spawn(Background::Horizon.task(), Box::pin(self.clone().run_horizon()));
+            spawn
+                .spawn(Background::Horizon.task(), Box::pin(self.reconciler.clone().run_horizon()));
         }
     }
 

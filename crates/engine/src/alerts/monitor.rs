@@ -146,7 +146,8 @@ impl Engine {
                 (ends && self.cases.may_say(case)).then(|| "the ledger was adopted".to_owned())
             }
             ("TORN_TAIL", None, _) => {
-                let proven = self.report().is_some_and(|r| r.ok && r.at > case.opened_at);
+                let proven =
+                    self.reconciler.report().is_some_and(|r| r.ok && r.at > case.opened_at);
                 proven.then(|| "conservation was proven since".to_owned())
             }
             ("DEAD_LETTER" | "PARKED" | "CONSUMER_LAG" | "OUTBOX_AGE", None, _) => {

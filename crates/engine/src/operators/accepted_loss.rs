@@ -140,7 +140,7 @@ impl Engine {
         };
         puts.extend(self.stopped(losses).await?.into_iter().map(reason));
         let status = self.shared.parts.journal.service_status().await?;
-        puts.push(self.proven_less(&status).await);
+        puts.push(self.reconciler.proven_less(&status).await);
         Ok(puts)
     }
 

@@ -16,7 +16,7 @@ use kernel::ports::journal::ServiceStatus;
 use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::Value;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Halts that are raised one after the other during a proposal: so often it is tried again.
 const TRIES: usize = 20;
@@ -117,7 +117,7 @@ impl Engine {
         if stands(&status)? != halt {
             return Err(again());
         }
-        let mut report = self.prove(accept).await?;
+        let mut report = self.reconciler.prove(accept).await?;
         let is_there =
             |a: &&Accepted| report.breaks.iter().any(|b| *b.key == *a.key && b.amount == a.amount);
         let strange: Vec<&str> =
@@ -146,8 +146,7 @@ impl Engine {
         guards.extend(losses.iter().flat_map(|loss| self.guards_of(loss)));
         match self.wrote(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
-                *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
-                self.checker.lock().await.forgive();
+                self.reconciler.forgive(report).await;
                 self.refresh().await?;
                 self.ledgers.adopts().await;
                 match self.shared.halted() {

@@ -47,7 +47,7 @@ impl Engine {
                 }
                 // a proof for a resume may take hours: a repeat under the same key asks again
                 First::Right(()) => {
-                    if let (true, Some((at, of))) = (proves, self.proving.progress()) {
+                    if let (true, Some((at, of))) = (proves, self.reconciler.proving()) {
                         let outcome = ActionResult::Proving { at, of };
                         let at = self.shared.parts.journal.now();
                         return Ok(PerformedAction { outcome, at, replayed: false });

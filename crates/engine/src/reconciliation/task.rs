@@ -1,6 +1,6 @@
 //! The two tasks that look after the whole: the proof of conservation, and the horizon.
 
-use crate::Engine;
+use crate::reconciliation::Reconciler;
 use crate::reconciliation::{Checker, Report};
 use crate::tasks::Background;
 use kernel::answer::Cause;
@@ -23,7 +23,7 @@ const BEHIND: Millis = 3_600_000;
 /// How often it is raised.
 const RAISE: Millis = 60_000;
 
-impl Engine {
+impl Reconciler {
     pub(crate) async fn run_checker(self: Arc<Self>) {
         loop {
             let begun = self.shared.parts.clock.ticks();
@@ -84,12 +84,12 @@ impl Engine {
         if self.counting.swap(true, Ordering::Relaxed) {
             return;
         }
-        let engine = self.clone();
+        let reconciler = self.clone();
         let run = async move {
-            if let Err(cause) = engine.count_now().await {
+            if let Err(cause) = reconciler.count_now().await {
                 tracing::warn!(%cause, "the rows could not be counted; it is tried again");
             }
-            engine.counting.store(false, Ordering::Relaxed);
+            reconciler.counting.store(false, Ordering::Relaxed);
         };
         self.shared.parts.spawn.spawn(Background::Count.task(), Box::pin(run));
     }

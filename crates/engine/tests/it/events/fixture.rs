@@ -223,7 +223,7 @@ impl AccountService {
 
     /// Conservation holds, with every row counted.
     pub(crate) async fn in_order(&self) {
-        let report = self.service.engine().count_now().await.expect("a count");
+        let report = self.service.engine().reconciler.count_now().await.expect("a count");
         assert!(report.ok, "{report:?}");
         assert_eq!(self.service.engine().halted(), None);
     }

@@ -126,7 +126,7 @@ async fn target_pending_is_critical_after_a_minute_in_it() {
     service.faulty_spot.mood(Mood::Fair);
     service.ended(&[id]).await;
     service.shows(&both(false)).await;
-    service.engine().check_now().await.unwrap();
+    service.engine().reconciler.check_now().await.unwrap();
     assert_eq!(service.engine().halted(), None);
 }
 

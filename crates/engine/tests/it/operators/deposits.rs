@@ -79,7 +79,7 @@ async fn a_deposit_above_the_bound_takes_two_persons() {
     assert_eq!(again, Err(Objection::Decided(ApprovalStatus::Approved)));
     let moved = booked(&service, &over).await;
     assert!(matches!(moved, Moved::Done { replayed: true, .. }), "{moved:?}");
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     assert!(report.ok, "{:?}", report.breaks);
 }
 

@@ -333,7 +333,7 @@ impl Fixture {
     pub(crate) async fn adds_up(&self, worker: &Worker) {
         let open = "SELECT count(*) FROM transfers WHERE state NOT IN (40, -10, -30)";
         self.until(open, "0").await;
-        let report = worker.engine.check_now().await.expect("a proof");
+        let report = worker.engine.reconciler.check_now().await.expect("a proof");
         assert!(report.ok, "{:?}", report.breaks);
         assert_eq!(worker.engine.halted(), None);
         let users = self.sql("SELECT sum(available), sum(frozen) FROM balances_tb");

@@ -215,7 +215,7 @@ impl Home {
     /// The books add up, twice, and nothing is stopped.
     pub(crate) fn adds_up(&self) {
         for _ in 0..2 {
-            let report = self.run(self.engine().check_now()).expect("a proof");
+            let report = self.run(self.engine().reconciler.check_now()).expect("a proof");
             assert!(report.ok, "{:?}", report.breaks);
         }
         assert_eq!(self.engine().halted(), None);

@@ -146,8 +146,8 @@ impl Cluster {
     pub(crate) fn faults(&self, member: &Member) -> Vec<String> {
         let engine = member.engine.clone();
         let proof = async move {
-            engine.check_now().await?;
-            engine.check_now().await
+            engine.reconciler.check_now().await?;
+            engine.reconciler.check_now().await
         };
         let report = self.sim.block_on(proof).expect("it lives").expect("it answers");
         let breaks = report.breaks.iter().map(|b| format!("conservation: {b:?}"));
