@@ -33,11 +33,11 @@ use crate::controls::limits::CreateLimits;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::identity::Ledgers;
+use crate::pipeline::Pipeline;
 use crate::pipeline::create_checks::CreateChecks;
 use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::plan::{LedgerCapabilities, Plan};
-use crate::pipeline::station::{Station, StationKey};
 use crate::reconciliation::Reconciler;
 use crate::recovery::lease::Lease;
 use crate::shared::SharedState;
@@ -121,11 +121,9 @@ pub struct Engine {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,
     intake: mpsc::Sender<(Record, CreateRequest)>,
-    stations: Mutex<BTreeMap<StationKey, Arc<Station>>>,
+    pipeline: Arc<Pipeline>,
     /// The transfers in this process's workers.
     in_flight: Arc<InFlight>,
-    /// Those of them that stand while others of their station go on.
-    parked: Mutex<BTreeMap<Id, Record>>,
     pub chains: Arc<Chains>,
     sends: Arc<EarlierSendsLog>,
     pub ledgers: Arc<Ledgers>,
@@ -208,11 +206,22 @@ impl Engine {
             ledgers.clone(),
             proven,
         ));
+        let pipeline = Arc::new(Pipeline {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            in_flight: in_flight.clone(),
+            ledgers: ledgers.clone(),
+            sends: sends.clone(),
+            messaging: messaging.clone(),
+            chains: chains.clone(),
+            limits: limits.clone(),
+            stations: Mutex::default(),
+            parked: Mutex::default(),
+        });
         let engine = Arc::new(Self {
             in_flight,
             intake,
-            stations: Mutex::default(),
-            parked: Mutex::default(),
+            pipeline,
             chains,
             limits,
             checks,

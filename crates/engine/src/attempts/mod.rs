@@ -153,7 +153,7 @@ impl Chains {
     }
 
     /// Whether a transfer goes alone from now on.
-    fn isolate(&self, id: Id, alone: bool) {
+    pub(crate) fn isolate(&self, id: Id, alone: bool) {
         if alone {
             self.isolated().insert(id);
         } else {
@@ -161,7 +161,7 @@ impl Chains {
         }
     }
 
-    fn suspects(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+    pub(crate) fn suspects(&self) -> MutexGuard<'_, BTreeSet<Id>> {
         self.suspects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -342,7 +342,7 @@ impl Engine {
             self.sends.note_sends(Some(before.head), &record);
             members.push(record);
         }
-        self.reassign(members).await;
+        self.pipeline.reassign(members).await;
     }
 
     /// Nothing was written, or it is not known whether.

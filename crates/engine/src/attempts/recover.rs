@@ -180,7 +180,7 @@ impl Engine {
         }
         let members: Vec<Record> = now.members.iter().cloned().collect();
         if carried.closing || !self.shared.lease.ends() {
-            self.reassign(members).await;
+            self.pipeline.reassign(members).await;
             return;
         }
         for member in members {

@@ -76,7 +76,7 @@ impl Engine {
                 self.resumed();
             }
             if followed.resumed || followed.unpaused {
-                self.go_on().await;
+                self.pipeline.go_on().await;
             }
             return Ok(status);
         }

@@ -3,4 +3,3 @@
 pub(crate) mod admission;
 pub(crate) mod halt;
 pub(crate) mod limits;
-pub(crate) mod pauses;

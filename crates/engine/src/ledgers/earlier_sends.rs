@@ -6,14 +6,10 @@
 //! sends: so a worker that sends for a claim of another one writes the transfer first, and the answer
 //! of a process that believes itself alone loses its guard then.
 
-use crate::Engine;
-use crate::pipeline::commit::Job;
 use crate::shared::SharedState;
-use kernel::answer::Cause;
-use kernel::ids::{Id, LedgerId};
+use kernel::ids::Id;
 use kernel::ports::ledger::EarlierSends;
 use kernel::record::{Head, Record};
-use kernel::unit::Wrote;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -61,7 +57,7 @@ impl EarlierSendsLog {
         }
     }
 
-    fn knows(&self, record: &Record) -> bool {
+    pub(crate) fn knows(&self, record: &Record) -> bool {
         self.all().get(&record.id).is_some_and(|seen| seen.version == record.head.version)
     }
 
@@ -108,62 +104,5 @@ impl EarlierSendsLog {
             Some(before) => self.carry(record.id, before.version, record.head.version),
             None => self.note(record.id, record.head.version, EarlierSends::Unknown),
         }
-    }
-}
-
-impl Engine {
-    /// Takes over those records whose open call others may have sent, and gives back all that may be
-    /// sent now. The others wait, or are another worker's.
-    pub(crate) async fn take_over(
-        self: &Arc<Self>,
-        ledger: LedgerId,
-        records: Vec<Record>,
-    ) -> (Vec<Record>, Vec<Job>) {
-        if !self.shared.plan.simple(ledger) {
-            return (records, Vec::new());
-        }
-        let own = |record: &Record| self.sends.knows(record);
-        let (mut ready, strange): (Vec<Record>, Vec<Record>) = records.into_iter().partition(own);
-        if strange.is_empty() {
-            return (ready, Vec::new());
-        }
-        let planned: Vec<_> =
-            strange.iter().map(|record| self.shared.plan.taken_over(record)).collect();
-        let units = planned.iter().map(|planned| planned.unit.clone()).collect();
-        let wrote = self.shared.parts.journal.write(units).await;
-        let mut unsure = Vec::new();
-        for ((record, planned), wrote) in strange.into_iter().zip(planned).zip(wrote) {
-            let head = planned.next.otherwise;
-            if matches!(wrote, Wrote::Written(_)) {
-                let record = Record { head, ..record };
-                self.sends.note_taken_over(None, &record);
-                ready.push(record);
-            } else {
-                unsure.push((record, head));
-            }
-        }
-        if unsure.is_empty() {
-            return (ready, Vec::new());
-        }
-        let stored = self.shared.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
-        let (mut jobs, mut moved) = (Vec::new(), Vec::new());
-        for (record, head) in unsure {
-            match stored.iter().find(|now| now.id == record.id).cloned() {
-                // written after all; had another worker written the same, it does not know either
-                Some(now) if now.head == head => {
-                    self.sends.note_taken_over(None, &now);
-                    ready.push(now);
-                }
-                Some(now) if now.head.version == record.head.version => {
-                    jobs.push(self.postponed(record, &Cause::of("NOT_TAKEN_OVER")));
-                }
-                Some(now) => moved.extend(self.in_flight.release_all(now)),
-                None => {
-                    self.in_flight.release(record.id);
-                }
-            }
-        }
-        jobs.extend(self.advance(moved));
-        (ready, jobs)
     }
 }

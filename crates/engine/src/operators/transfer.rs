@@ -85,7 +85,7 @@ impl Engine {
         let before = record.head;
         record.head = now(record.head);
         self.sends.note_sends(Some(before), &record);
-        self.reassign(vec![record]).await;
+        self.pipeline.reassign(vec![record]).await;
         Ok((outcome, at))
     }
 

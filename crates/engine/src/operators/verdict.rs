@@ -290,7 +290,7 @@ impl Engine {
                 record.updated_at = at;
                 self.sends.note_sends(Some(before), &record);
                 record.error = error.or(record.error);
-                self.reassign(vec![record]).await;
+                self.pipeline.reassign(vec![record]).await;
                 Ok(Some((outcome, at)))
             }
             Err(Guard::NotHalted) => {

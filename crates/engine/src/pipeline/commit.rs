@@ -1,10 +1,10 @@
 //! Writes the units of many transfers in one journal write, and carries each transfer to its next
 //! station, or plans its unit again.
 
-use crate::Engine;
 use crate::alerts::late_answers::Late;
-use crate::controls::limits;
+use crate::controls::limits::{self, Quota};
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::Pipeline;
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::plan::{FuseMode, NextStep, Planned};
 use crate::pipeline::station::{Station, StationKey};
@@ -18,7 +18,7 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
+use kernel::unit::{Guard, Hold, Put, Unit, Written, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ struct Rest {
     full: bool,
 }
 
-impl Engine {
+impl Pipeline {
     /// Writes every unit, carries on those that moved and plans again those that could not be
     /// written. Returns when each is out of the caller's workers.
     pub(crate) async fn commit(self: &Arc<Self>, mut jobs: Vec<Job>) {
@@ -143,12 +143,12 @@ impl Engine {
 
     /// Waits for a row that another session has locked; its neighbours go on.
     fn wait_for_write(self: &Arc<Self>, pending: PendingWrite, wrote: Fut<'static, Wrote>) {
-        let (engine, ticket) = (self.clone(), self.shared.calls.begin(CallStart::Write));
+        let (pipeline, ticket) = (self.clone(), self.shared.calls.begin(CallStart::Write));
         let waits = async move {
             let wrote = wrote.await;
             drop(ticket);
-            let jobs = engine.written_over(vec![(pending, wrote)]).await;
-            engine.commit(jobs).await;
+            let jobs = pipeline.written_over(vec![(pending, wrote)]).await;
+            pipeline.commit(jobs).await;
         };
         self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
     }
@@ -490,5 +490,24 @@ impl Engine {
         let batches = u32::try_from(batches.unwrap_or_default()).unwrap_or(u32::MAX);
         let planned = self.shared.plan.later(&record, &cause, self.shared.due(batches), Hold::Free);
         Job::new(record, planned, CommitReason::Freed)
+    }
+
+    /// The same, as a plan.
+    pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
+        let mut planned = self.shared.plan.open(record, FuseMode::NoClaim, quota);
+        // where a message drives it on, it is looked at when that may be lost
+        let due = if self.shared.follows_events(record.flow) {
+            self.messaging.resend_due(record)
+        } else {
+            self.shared.parts.journal.now()
+        };
+        planned.next.otherwise.due_at = Some(due);
+        planned.unit.then.puts.push(Put::Head {
+            id: record.id,
+            head: planned.next.otherwise,
+            error: None,
+            hold: Hold::Free,
+        });
+        planned
     }
 }

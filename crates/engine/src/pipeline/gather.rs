@@ -3,10 +3,11 @@
 //! *Not yet* is no answer: nothing is written and nothing is counted. The record waits in its worker's own
 //! heap, at longer and longer intervals from the first time; after a crash it is found as open work.
 
+use crate::Parts;
+use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::select::caught;
 use crate::pipeline::station::{LONELY_AFTER, StationKey};
-use crate::{Engine, Parts};
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Step;
 use kernel::flow::table::{A, R, S};
@@ -109,7 +110,7 @@ impl<T> BatchReply<T> {
     }
 }
 
-impl Engine {
+impl Pipeline {
     fn fact_source(&self, place: &StationKey) -> Option<Arc<dyn FactSource>> {
         self.shared.parts.facts.get(self.shared.plan.table(place.flow).flow).cloned()
     }

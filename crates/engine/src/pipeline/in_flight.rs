@@ -1,14 +1,12 @@
 //! The transfers in this process's workers.
 
-use crate::Engine;
-use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::gather::NotYet;
 use crate::recovery::superseded::SupersededTransfers;
 use crate::shared::SharedState;
 use kernel::ids::Id;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -56,7 +54,7 @@ impl InFlight {
     }
 
     /// Leaves a newer record for the worker that has an older one. False: no worker has one.
-    fn leave(&self, record: &Record) -> bool {
+    pub(super) fn leave(&self, record: &Record) -> bool {
         let mut held = self.held();
         let Some(slot) = held.get_mut(&record.id) else { return false };
         if slot.replace(Box::new(record.clone())).is_none() {
@@ -76,7 +74,7 @@ impl InFlight {
     }
 
     /// Takes back what was left.
-    fn take_back(&self, id: Id) {
+    pub(super) fn take_back(&self, id: Id) {
         let mut held = self.held();
         if held.get_mut(&id).and_then(Option::take).is_some() {
             self.left.fetch_sub(1, Ordering::SeqCst);
@@ -228,58 +226,5 @@ impl InFlight {
         if self.shared.lease.ends() && all.len() < MOST {
             all.insert(record.id, (record.head.version, self.shared.parts.clock.ticks()));
         }
-    }
-}
-
-impl Engine {
-    /// Goes on with records that were written past the workers that carry their transfers: those that wait
-    /// here are replaced, and one in a hand finds the newer record when it comes back.
-    pub(crate) async fn reassign(self: &Arc<Self>, records: Vec<Record>) {
-        if !self.shared.parts.settings.workers {
-            // they were freed, for the workers of other processes
-            return;
-        }
-        let carried = records.into_iter().filter(|record| !self.shared.follows_events(record.flow));
-        let (here, mut ready): (Vec<Record>, Vec<Record>) =
-            carried.partition(|record| self.in_flight.leave(record));
-        ready.retain(|record| self.in_flight.hold(record.id));
-        ready.extend(self.called_back(here));
-        let (ready, others): (Vec<Record>, Vec<Record>) =
-            ready.into_iter().partition(|record| self.shared.offers(record.flow));
-        let mut freed = self.advance(ready);
-        freed.extend(others.into_iter().map(|record| self.not_carried(record)));
-        self.commit(freed).await;
-    }
-
-    /// A transfer of a flow that is not offered here goes back to the journal as it stands, for a worker
-    /// that carries it: no rule is asked and nothing is counted.
-    fn not_carried(&self, record: Record) -> Job {
-        let flow = self.shared.plan.table(record.flow).flow;
-        tracing::warn!(id = %record.id, flow, "this flow is not offered here: the transfer waits");
-        let due =
-            self.shared.parts.journal.now().saturating_add(self.shared.parts.settings.backoff.cap);
-        let planned = self.shared.plan.freed(&record, due);
-        Job::new(record, planned, CommitReason::Freed)
-    }
-
-    /// Takes older records of these transfers out of every ring and from parked.
-    fn called_back(&self, newer: Vec<Record>) -> Vec<Record> {
-        let ids: BTreeSet<Id> = newer.iter().map(|record| record.id).collect();
-        if ids.is_empty() {
-            return newer;
-        }
-        let mut found = self.take_parked(&ids);
-        let stations: Vec<_> = self.stations().values().cloned().collect();
-        for station in stations {
-            found.extend(station.ring.take_out(&ids));
-        }
-        let mut found: BTreeMap<Id, Record> =
-            found.into_iter().map(|record| (record.id, record)).collect();
-        let replaced = |record: Record| {
-            let old = found.remove(&record.id)?;
-            self.in_flight.take_back(record.id);
-            Some(if old.head.version > record.head.version { old } else { record })
-        };
-        newer.into_iter().filter_map(replaced).collect()
     }
 }

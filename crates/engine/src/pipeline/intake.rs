@@ -4,7 +4,6 @@ use crate::controls::limits::Quota;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
-use crate::pipeline::plan::{FuseMode, Planned};
 use crate::pipeline::select::{First, race};
 use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
@@ -15,7 +14,6 @@ use kernel::ports::ledger::{External, Moved};
 use kernel::ports::meter::Seen;
 use kernel::principal;
 use kernel::record::{Head, Record, Terms};
-use kernel::unit::{Hold, Put};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, error::TrySendError};
@@ -198,39 +196,20 @@ impl Engine {
 
     /// No room in the ring: the transfer is opened where it begins and left to the scanner.
     async fn park(self: &Arc<Self>, record: Record, order: CreateRequest) {
-        self.commit(vec![self.opened_for_workers(record, order)]).await;
+        self.pipeline.commit(vec![self.opened_for_workers(record, order)]).await;
     }
 
     /// Opens a transfer where it begins, for whichever worker asks the journal first.
     fn opened_for_workers(&self, record: Record, order: CreateRequest) -> Job {
-        let planned = self.parking(&record, order.quota.as_ref());
+        let planned = self.pipeline.parking(&record, order.quota.as_ref());
         Job::new(record, planned, CommitReason::Parks(order))
-    }
-
-    /// The same, as a plan.
-    pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
-        let mut planned = self.shared.plan.open(record, FuseMode::NoClaim, quota);
-        // where a message drives it on, it is looked at when that may be lost
-        let due = if self.shared.follows_events(record.flow) {
-            self.messaging.resend_due(record)
-        } else {
-            self.shared.parts.journal.now()
-        };
-        planned.next.otherwise.due_at = Some(due);
-        planned.unit.then.puts.push(Put::Head {
-            id: record.id,
-            head: planned.next.otherwise,
-            error: None,
-            hold: Hold::Free,
-        });
-        planned
     }
 
     /// True where what is opened now goes on in this process, and is not left to the journal.
     fn carries_on(&self, flow: FlowId) -> bool {
         self.shared.parts.settings.workers
             && !self.shared.follows_events(flow)
-            && !self.congested(flow)
+            && !self.pipeline.congested(flow)
     }
 
     /// Takes batches out of the ring and opens them, beside the other workers.
@@ -261,7 +240,7 @@ impl Engine {
                 Job::new(record, planned, CommitReason::Opens(order))
             };
             let jobs = batch.drain(..).map(&mut open).collect();
-            self.commit(jobs).await;
+            self.pipeline.commit(jobs).await;
         }
     }
 }

@@ -135,7 +135,7 @@ impl Engine {
             vec![Put::Resource { name: name.clone(), value: value.clone() }],
         );
         for record in records {
-            append(&mut unit, self.parking(record, None).unit)?;
+            append(&mut unit, self.pipeline.parking(record, None).unit)?;
         }
         let emits = unit.emits();
         let ticket = self.shared.calls.begin(CallStart::Write);

@@ -3,8 +3,8 @@
 //! A station's workers take what gathered, call as one batch, and write the answers with the next
 //! claims in one journal write. Two workers, so that one calls while the other writes.
 
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::plan::FuseMode;
 use crate::pipeline::queue::{Batch, Queue};
@@ -59,7 +59,7 @@ pub(crate) struct Station {
     pub ring: Queue,
 }
 
-impl Engine {
+impl Pipeline {
     /// The station of a record, with its workers at work.
     pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
         let system = self.shared.plan.station_system(record);
@@ -75,11 +75,11 @@ impl Engine {
         let station = Arc::new(Station { place, name, ring });
         stations.insert(place, station.clone());
         for _ in 0..WORKERS {
-            let (engine, station) = (self.clone(), station.clone());
+            let (pipeline, station) = (self.clone(), station.clone());
             let hand = async move {
                 match place.system {
-                    Some(System::Chain(chain)) => engine.run_gatherer(&station, chain).await,
-                    Some(System::Ledger(_)) | None => engine.run_hand(&station).await,
+                    Some(System::Chain(chain)) => pipeline.run_gatherer(&station, chain).await,
+                    Some(System::Ledger(_)) | None => pipeline.run_hand(&station).await,
                 }
             };
             self.shared.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
@@ -393,5 +393,60 @@ impl Engine {
             record.head.deaths = 0;
         }
         record
+    }
+
+    /// Takes over those records whose open call others may have sent, and gives back all that may be
+    /// sent now. The others wait, or are another worker's.
+    pub(crate) async fn take_over(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        records: Vec<Record>,
+    ) -> (Vec<Record>, Vec<Job>) {
+        if !self.shared.plan.simple(ledger) {
+            return (records, Vec::new());
+        }
+        let own = |record: &Record| self.sends.knows(record);
+        let (mut ready, strange): (Vec<Record>, Vec<Record>) = records.into_iter().partition(own);
+        if strange.is_empty() {
+            return (ready, Vec::new());
+        }
+        let planned: Vec<_> =
+            strange.iter().map(|record| self.shared.plan.taken_over(record)).collect();
+        let units = planned.iter().map(|planned| planned.unit.clone()).collect();
+        let wrote = self.shared.parts.journal.write(units).await;
+        let mut unsure = Vec::new();
+        for ((record, planned), wrote) in strange.into_iter().zip(planned).zip(wrote) {
+            let head = planned.next.otherwise;
+            if matches!(wrote, Wrote::Written(_)) {
+                let record = Record { head, ..record };
+                self.sends.note_taken_over(None, &record);
+                ready.push(record);
+            } else {
+                unsure.push((record, head));
+            }
+        }
+        if unsure.is_empty() {
+            return (ready, Vec::new());
+        }
+        let stored = self.shared.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
+        let (mut jobs, mut moved) = (Vec::new(), Vec::new());
+        for (record, head) in unsure {
+            match stored.iter().find(|now| now.id == record.id).cloned() {
+                // written after all; had another worker written the same, it does not know either
+                Some(now) if now.head == head => {
+                    self.sends.note_taken_over(None, &now);
+                    ready.push(now);
+                }
+                Some(now) if now.head.version == record.head.version => {
+                    jobs.push(self.postponed(record, &Cause::of("NOT_TAKEN_OVER")));
+                }
+                Some(now) => moved.extend(self.in_flight.release_all(now)),
+                None => {
+                    self.in_flight.release(record.id);
+                }
+            }
+        }
+        jobs.extend(self.advance(moved));
+        (ready, jobs)
     }
 }

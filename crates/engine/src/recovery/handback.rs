@@ -16,7 +16,7 @@ impl Engine {
         if !others || self.shared.controls.stale() {
             return;
         }
-        let stations: Vec<_> = self.stations().values().cloned().collect();
+        let stations: Vec<_> = self.pipeline.stations().values().cloned().collect();
         for station in stations {
             let Some(ledger) = station.place.ledger().filter(|ledger| self.unreached(*ledger))
             else {
@@ -33,7 +33,7 @@ impl Engine {
             let transfers = records.len();
             tracing::warn!(ledger = ledger.name(), transfers, "not reached: they are given back");
             let jobs = records.into_iter().map(|record| self.given_back(record)).collect();
-            self.commit(jobs).await;
+            self.pipeline.commit(jobs).await;
         }
     }
 

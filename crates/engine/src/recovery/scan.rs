@@ -70,7 +70,7 @@ impl Engine {
         // pages of a quarter of the room, at least
         let (mut full, mut flows, mut room) = (Vec::new(), Vec::new(), ring);
         for flow in &self.shared.parts.offered {
-            let here = self.room_for(*flow);
+            let here = self.pipeline.room_for(*flow);
             if here < ring - ring / 4 {
                 full.push(*flow);
             } else {
@@ -115,7 +115,7 @@ impl Engine {
     async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
         let status = self.refresh().await?;
         self.shared.waiters.sweep();
-        self.queues();
+        self.pipeline.queues();
         self.chains.look_up_strays().await?;
         if !self.shared.lease.ends() {
             return Ok(());
@@ -154,7 +154,7 @@ impl Engine {
         self.chains.take_in(attempts).await;
         self.messaging.send_again(sent_again).await;
         // what is here already may be older: another worker, or a person, may have moved the row
-        self.reassign(records).await;
+        self.pipeline.reassign(records).await;
     }
 
     /// Its owner died holding it: it runs alone, or, where it waited for an attempt, in company once.

@@ -77,7 +77,7 @@ impl Engine {
                 }
             }
             if !back.is_empty() {
-                self.reassign(back).await;
+                self.pipeline.reassign(back).await;
             }
         }
         Ok(())

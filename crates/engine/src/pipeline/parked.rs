@@ -1,7 +1,7 @@
 //! Transfers that stand for themselves, their asset or their account while others of their station
 //! go on: parked without a count, and brought back when nothing bars them any more.
 
-use crate::Engine;
+use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
 use kernel::answer::Cause;
 use kernel::ids::Id;
@@ -10,7 +10,7 @@ use kernel::unit::Hold;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-impl Engine {
+impl Pipeline {
     fn parked(&self) -> MutexGuard<'_, BTreeMap<Id, Record>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
