@@ -28,8 +28,11 @@ pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 use crate::alerts::cases::Cases;
 use crate::alerts::monitor::KeySet;
 use crate::attempts::Chains;
+use crate::attempts::lane_watch::LaneWatch;
+use crate::attempts::prove::Prover;
 use crate::controls::halt::KillSwitch;
 use crate::controls::limits::CreateLimits;
+use crate::controls::status_sync::StatusSync;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::identity::Ledgers;
@@ -122,6 +125,9 @@ pub struct Engine {
     cases: Arc<Cases>,
     intake: mpsc::Sender<(Record, CreateRequest)>,
     pipeline: Arc<Pipeline>,
+    status: Arc<StatusSync>,
+    lane_watch: Arc<LaneWatch>,
+    prover: Arc<Prover>,
     /// The transfers in this process's workers.
     in_flight: Arc<InFlight>,
     pub chains: Arc<Chains>,
@@ -218,10 +224,34 @@ impl Engine {
             stations: Mutex::default(),
             parked: Mutex::default(),
         });
+        let status_sync = Arc::new(StatusSync::new(
+            shared.clone(),
+            ledgers.clone(),
+            chains.clone(),
+            reconciler.clone(),
+            pipeline.clone(),
+        ));
+        let lane_watch = Arc::new(LaneWatch::new(
+            shared.clone(),
+            cases.clone(),
+            chains.clone(),
+            status_sync.clone(),
+        ));
+        let prover = Arc::new(Prover::new(
+            shared.clone(),
+            ledgers.clone(),
+            sends.clone(),
+            messaging.clone(),
+            chains.clone(),
+            pipeline.clone(),
+        ));
         let engine = Arc::new(Self {
             in_flight,
             intake,
             pipeline,
+            status: status_sync,
+            lane_watch,
+            prover,
             chains,
             limits,
             checks,
@@ -247,7 +277,7 @@ impl Engine {
     fn first_status(&self, status: &ServiceStatus) {
         self.shared.controls.follow(self.shared.controls.epoch(), status);
         self.shared.lease.hear(status);
-        self.know(status);
+        self.status.know(status);
         log_stops(status);
     }
 
@@ -293,7 +323,7 @@ impl Engine {
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         self.messaging.begin_messaging();
         self.chains.begin_identities();
-        self.begin_provers();
+        attempts::begin_provers(&self.chains, &self.prover, &self.lane_watch);
         spawn.spawn(Background::Checker.task(), Box::pin(self.reconciler.clone().run_checker()));
         if self.shared.parts.settings.workers {
             spawn

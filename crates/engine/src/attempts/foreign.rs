@@ -6,13 +6,13 @@
 //! meanwhile. A transaction that names no transfer is stored as an attempt that is over. One that names a
 //! transfer in any other way is stored too, as evidence, and the chain stands until two persons resume it.
 
-use crate::Engine;
 use crate::alerts::cases::ENGINE;
 use crate::attempts::ChainPool;
 use crate::attempts::carried::Carried;
 use crate::attempts::claim::Claim;
 use crate::attempts::gather::ClaimOutcome;
 use crate::attempts::lane_watch::AheadLane;
+use crate::attempts::lane_watch::LaneWatch;
 use crate::attempts::lanes::{LaneState, resource_name};
 use crate::attempts::stops::{FOREIGN_PAYMENT, stop};
 use crate::pipeline::plan::Plan;
@@ -77,7 +77,7 @@ struct NamedTransfers<'a> {
     found: Vec<Record>,
 }
 
-impl Engine {
+impl LaneWatch {
     /// Reads what spent a lane's locks, and stores it as far as that is understood.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Engine {
                 self.cases.noted(&case);
             } else {
                 // the pause that stands meanwhile is of this process alone
-                self.refresh().await?;
+                self.status.refresh().await?;
             }
         }
         match wrote {

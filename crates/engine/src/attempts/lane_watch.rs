@@ -6,14 +6,15 @@
 //! chain. What spent it is read, and stored as attempts (`foreign`). The stop ends by itself when no lane is
 //! ahead any more: everything that was spent is an attempt then.
 
-use crate::Engine;
-use crate::alerts::cases::LANES;
+use crate::alerts::cases::{Cases, LANES};
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
 use crate::attempts::foreign::LaneProgress;
 use crate::attempts::lanes::LaneState;
 use crate::attempts::stops::{LANE_AHEAD, stop};
+use crate::controls::status_sync::StatusSync;
 use crate::pipeline::select::{caught, race};
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use kernel::ids::{ChainId, Millis};
@@ -226,7 +227,24 @@ impl Chains {
     }
 }
 
-impl Engine {
+/// Finds keys that are used elsewhere, and stores what they signed.
+pub(crate) struct LaneWatch {
+    pub(super) shared: Arc<SharedState>,
+    pub(super) cases: Arc<Cases>,
+    pub(super) chains: Arc<Chains>,
+    pub(super) status: Arc<StatusSync>,
+}
+
+impl LaneWatch {
+    pub(crate) const fn new(
+        shared: Arc<SharedState>,
+        cases: Arc<Cases>,
+        chains: Arc<Chains>,
+        status: Arc<StatusSync>,
+    ) -> Self {
+        Self { shared, cases, chains, status }
+    }
+
     /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
     /// and again.
     pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
@@ -301,7 +319,7 @@ impl Engine {
         let close = Put::Close { kind: kind.into(), subject, fact };
         self.cases.insist(vec![Put::Unpause(number), close]).await;
         self.cases.forget_case(kind, subject);
-        self.refresh().await.map(drop)
+        self.status.refresh().await.map(drop)
     }
 }
 

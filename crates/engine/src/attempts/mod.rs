@@ -28,18 +28,19 @@ mod suspects;
 #[cfg(test)]
 mod swap_tests;
 
+use crate::Parts;
 use crate::alerts::cases::Cases;
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::identity::ChainBinding;
-use crate::attempts::lane_watch::LaneCheck;
+use crate::attempts::lane_watch::{LaneCheck, LaneWatch};
 use crate::attempts::lanes::LaneTable;
 use crate::attempts::missing_keys::ShownKeys;
 use crate::attempts::proof_delay::ProofDelay;
+use crate::attempts::prove::Prover;
 use crate::attempts::stops::StopReasons;
 use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 use crate::tasks::Background;
-use crate::{Engine, Parts};
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, Id};
 use kernel::ports::chain::Chain;
@@ -177,19 +178,18 @@ impl Chains {
     }
 }
 
-impl Engine {
-    /// Sets the provers of every chain to work, and what watches its lanes.
-    pub(crate) fn begin_provers(self: &Arc<Self>) {
-        if !self.shared.parts.settings.workers {
-            return;
+/// Sets the provers of every chain to work, and what watches its lanes.
+pub(crate) fn begin_provers(chains: &Chains, prover: &Arc<Prover>, lane_watch: &Arc<LaneWatch>) {
+    let parts = &chains.shared.parts;
+    if !parts.settings.workers {
+        return;
+    }
+    for pool in chains.pools() {
+        for _ in 0..PROVERS {
+            let proves = prover.clone().run_prover(pool.clone());
+            parts.spawn.spawn(Background::Prover.task(), Box::pin(proves));
         }
-        for pool in self.chains.pools() {
-            for _ in 0..PROVERS {
-                let prover = self.clone().run_prover(pool.clone());
-                self.shared.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));
-            }
-            let watch = self.clone().run_lane_watch(pool.clone());
-            self.shared.parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watch));
-        }
+        let watches = lane_watch.clone().run_lane_watch(pool.clone());
+        parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watches));
     }
 }

@@ -2,15 +2,19 @@
 //! identical bytes again where a form allows it, asks the chain, and writes what was proven for all members
 //! in one unit. Questions and proofs go on under HALT; forms are signed and sent only where they may be.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form};
 use crate::attempts::form::NoForm;
 use crate::attempts::stops::CHAIN_CONTRADICTION;
+use crate::ledgers::earlier_sends::EarlierSendsLog;
+use crate::ledgers::identity::Ledgers;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
 use crate::pipeline::select::caught;
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
 use kernel::ids::Id;
@@ -24,7 +28,28 @@ use std::sync::Arc;
 /// So many attempts are looked at in one call.
 const BATCH: usize = 64;
 
-impl Engine {
+/// Looks after the attempts that this process holds, until each of their transfers has gone on.
+pub(crate) struct Prover {
+    pub(super) shared: Arc<SharedState>,
+    pub(super) ledgers: Arc<Ledgers>,
+    pub(super) sends: Arc<EarlierSendsLog>,
+    pub(super) messaging: Arc<Messaging>,
+    pub(super) chains: Arc<Chains>,
+    pub(super) pipeline: Arc<Pipeline>,
+}
+
+impl Prover {
+    pub(crate) const fn new(
+        shared: Arc<SharedState>,
+        ledgers: Arc<Ledgers>,
+        sends: Arc<EarlierSendsLog>,
+        messaging: Arc<Messaging>,
+        chains: Arc<Chains>,
+        pipeline: Arc<Pipeline>,
+    ) -> Self {
+        Self { shared, ledgers, sends, messaging, chains, pipeline }
+    }
+
     pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
         loop {
             let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);

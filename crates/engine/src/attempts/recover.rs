@@ -1,11 +1,11 @@
 //! Attempts of other workers and of earlier runs, and units of attempts whose outcome is not known: each is
 //! taken up as an attempt, with a write that makes every unit of a former owner lose.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::close::{freed, taken_over};
+use crate::attempts::prove::Prover;
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{Id, Millis};
@@ -88,7 +88,7 @@ impl Chains {
     }
 }
 
-impl Engine {
+impl Prover {
     /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
     /// are looked at now.
     pub(crate) async fn take_up(

@@ -1,12 +1,8 @@
-//! HALT and what follows the journal's flags: no claim and no effect until persons resume
-//! (`ledgers.md` §3).
+//! HALT: no claim and no effect until persons resume (`ledgers.md` §3).
 
-use crate::Engine;
 use crate::alerts::cases::Cases;
 use crate::shared::SharedState;
-use kernel::answer::Cause;
 use kernel::operators::{Case, Severity, Subject};
-use kernel::ports::journal::ServiceStatus;
 use kernel::ports::meter::Seen;
 use kernel::unit::Put;
 use std::sync::Arc;
@@ -51,70 +47,5 @@ impl KillSwitch {
             self.cases.insist(puts).await;
         }
         self.shared.controls.halt_stored();
-    }
-}
-
-impl Engine {
-    /// Takes over what the journal says of flags and assets, other workers' changes among it.
-    ///
-    /// # Errors
-    /// The cause for which the journal does not answer.
-    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<ServiceStatus, Cause> {
-        loop {
-            let epoch = self.shared.controls.epoch();
-            let status = self.shared.parts.journal.service_status().await?;
-            self.chains.close_lane_checks(&status);
-            let Some(followed) = self.shared.controls.follow(epoch, &status) else {
-                // something began here meanwhile: what was read may be older
-                self.shared.parts.clock.sleep(1).await;
-                continue;
-            };
-            self.shared.lease.hear(&status);
-            self.know(&status);
-            self.compare(&status);
-            if followed.resumed {
-                self.resumed();
-            }
-            if followed.resumed || followed.unpaused {
-                self.pipeline.go_on().await;
-            }
-            return Ok(status);
-        }
-    }
-
-    /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
-    /// core in a process its owner's epoch tells: a former owner raises no HALT.
-    fn compare(self: &Arc<Self>, status: &ServiceStatus) {
-        for (ledger, stored) in &status.ledgers {
-            let ours = self
-                .shared
-                .controls
-                .known(*ledger)
-                .filter(|ours| ours.incarnation != stored.incarnation);
-            let served = self.shared.plan.owner(*ledger).is_none();
-            if served {
-                self.ledgers.overtook(*ledger, ours);
-            }
-        }
-    }
-
-    /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
-    pub(crate) fn know(&self, status: &ServiceStatus) {
-        self.shared.assets.read(status.assets_version, &status.assets, || {
-            self.shared.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
-        });
-        self.reconciler.accept(&status.accepted);
-    }
-
-    /// Money may move again: ledgers that were not adopted are looked at again.
-    fn resumed(self: &Arc<Self>) {
-        tracing::warn!("resumed from HALT: money moves again");
-        self.reconciler.forget_halts();
-        self.shared.parts.meter.see(Seen::Halted(false));
-        for ledger in self.shared.parts.ledgers.iter().map(|ledger| ledger.id()) {
-            if !self.shared.controls.adopted(ledger) {
-                self.ledgers.find_out(ledger);
-            }
-        }
     }
 }

@@ -3,3 +3,4 @@
 pub(crate) mod admission;
 pub(crate) mod halt;
 pub(crate) mod limits;
+pub(crate) mod status_sync;

@@ -147,7 +147,7 @@ impl Engine {
         match self.wrote(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 self.reconciler.forgive(report).await;
-                self.refresh().await?;
+                self.status.refresh().await?;
                 self.ledgers.adopts().await;
                 match self.shared.halted() {
                     Some(why) => {

@@ -88,7 +88,7 @@ impl Engine {
             let puts = vec![Put::Asset(asset), context.action(&outcome)];
             let unit = Unit::guarded(guards, puts);
             if let Ok(at) = self.wrote(context, unit).await? {
-                self.refresh().await?;
+                self.status.refresh().await?;
                 return Ok((outcome, at));
             }
         }

@@ -46,7 +46,7 @@ impl Engine {
         let (reason, caller) = (context.actor.reason.clone(), context.actor.caller.clone());
         let puts = vec![Put::Pause { scope, reason, caller }];
         let done = self.plainly(context, puts, ActionResult::Paused { number: None }).await?;
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok(done)
     }
 
@@ -102,7 +102,7 @@ impl Engine {
             }
             None => self.plainly(context, unpause(), ActionResult::Unpaused).await?,
         };
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok(done)
     }
 
@@ -149,7 +149,7 @@ impl Engine {
         ];
         match self.wrote(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
-                self.refresh().await?;
+                self.status.refresh().await?;
                 Ok((outcome, at))
             }
             Err(Guard::Resource { .. }) => {
@@ -221,7 +221,7 @@ impl Engine {
             Ok(Err(guard)) => return Err(lost(&guard)),
             Err(stop) => {
                 // the key was used meanwhile: what the journal says counts
-                self.refresh().await?;
+                self.status.refresh().await?;
                 return Err(stop);
             }
         };
@@ -239,7 +239,7 @@ impl Engine {
         let quiet = async {
             loop {
                 // the gate follows before the mark is taken: what begins later meets it closed
-                if let Ok(status) = self.refresh().await {
+                if let Ok(status) = self.status.refresh().await {
                     number = status.halted.as_ref().map(|_| status.halts);
                     if number.is_none() {
                         return false;

@@ -211,7 +211,7 @@ impl Engine {
         let puts = |_: &Record| vec![pause.clone()];
         let (_, outcome, at) =
             self.touched(context, id, ActionResult::Paused { number: None }, puts).await?;
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok((outcome, at))
     }
 
@@ -229,7 +229,7 @@ impl Engine {
         }
         let puts = |_: &Record| lifts.clone();
         let (_, outcome, at) = self.touched(context, id, ActionResult::Unpaused, puts).await?;
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok((outcome, at))
     }
 }

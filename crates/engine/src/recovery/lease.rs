@@ -99,7 +99,7 @@ impl Engine {
 
     /// Reads the flags, until the journal answers.
     async fn catch_up(self: &Arc<Self>) {
-        while let Err(cause) = self.refresh().await {
+        while let Err(cause) = self.status.refresh().await {
             tracing::error!(%cause, "the flags cannot be read");
             self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }

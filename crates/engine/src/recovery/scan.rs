@@ -113,7 +113,7 @@ impl Engine {
 
     /// Follows the flags, and what others did.
     async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
-        let status = self.refresh().await?;
+        let status = self.status.refresh().await?;
         self.shared.waiters.sweep();
         self.pipeline.queues();
         self.chains.look_up_strays().await?;
