@@ -26,7 +26,7 @@ pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationRes
 pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 
 use crate::alerts::cases::Cases;
-use crate::alerts::monitor::KeySet;
+use crate::alerts::monitor::Monitor;
 use crate::attempts::Chains;
 use crate::attempts::lane_watch::LaneWatch;
 use crate::attempts::prove::Prover;
@@ -40,8 +40,10 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::create_checks::CreateChecks;
 use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::in_flight::InFlight;
+use crate::pipeline::intake::Intake;
 use crate::pipeline::plan::{LedgerCapabilities, Plan};
 use crate::reconciliation::Reconciler;
+use crate::recovery::Recovery;
 use crate::recovery::lease::Lease;
 use crate::shared::SharedState;
 use kernel::answer::Cause;
@@ -123,7 +125,9 @@ pub enum Refused {
 pub struct Engine {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,
-    intake: mpsc::Sender<(Record, CreateRequest)>,
+    pub intake: Arc<Intake>,
+    recovery: Arc<Recovery>,
+    pub monitor: Arc<Monitor>,
     pipeline: Arc<Pipeline>,
     status: Arc<StatusSync>,
     lane_watch: Arc<LaneWatch>,
@@ -133,10 +137,7 @@ pub struct Engine {
     pub chains: Arc<Chains>,
     sends: Arc<EarlierSendsLog>,
     pub ledgers: Arc<Ledgers>,
-    limits: Arc<CreateLimits>,
     pub checks: Arc<CreateChecks>,
-    /// How old the keys are that check tokens in this process.
-    key_set: Mutex<KeySet>,
     probes: Arc<HealthProbes>,
     /// Keys of operators whose actions are under way.
     turns: operators::Turns,
@@ -181,7 +182,7 @@ impl Engine {
         };
         let capabilities = parts.ledgers.iter().map(capabilities_of).collect();
         let plan = Plan { flows: parts.flows.clone(), capabilities };
-        let (intake, orders) = mpsc::channel(parts.settings.ring);
+        let (sender, orders) = mpsc::channel(parts.settings.ring);
         let proven = reconciliation::Proven::read(status.proven.as_deref(), &parts.seal_key);
         let shared = Arc::new(SharedState::new(parts, plan, Lease::new(leased.ends)));
         let cases = Arc::new(Cases::new(shared.clone(), &open_cases));
@@ -245,6 +246,36 @@ impl Engine {
             chains.clone(),
             pipeline.clone(),
         ));
+        let intake = Arc::new(Intake {
+            shared: shared.clone(),
+            limits: limits.clone(),
+            checks: checks.clone(),
+            pipeline: pipeline.clone(),
+            in_flight: in_flight.clone(),
+            messaging: messaging.clone(),
+            cases: cases.clone(),
+            orders: sender,
+        });
+        let recovery = Arc::new(Recovery {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            in_flight: in_flight.clone(),
+            probes: probes.clone(),
+            messaging: messaging.clone(),
+            chains: chains.clone(),
+            pipeline: pipeline.clone(),
+            status: status_sync.clone(),
+        });
+        let monitor = Arc::new(Monitor {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            probes: probes.clone(),
+            messaging: messaging.clone(),
+            chains: chains.clone(),
+            limits: limits.clone(),
+            reconciler: reconciler.clone(),
+            key_set: Mutex::default(),
+        });
         let engine = Arc::new(Self {
             in_flight,
             intake,
@@ -253,9 +284,9 @@ impl Engine {
             lane_watch,
             prover,
             chains,
-            limits,
             checks,
-            key_set: Mutex::default(),
+            recovery,
+            monitor,
             probes,
             ledgers,
             sends,
@@ -266,7 +297,7 @@ impl Engine {
             shared,
         });
         if leased.ends {
-            engine.leased(begun);
+            engine.recovery.leased(begun);
         }
         engine.first_status(&status);
         engine.begin(orders).await;
@@ -311,16 +342,16 @@ impl Engine {
             );
         }
         if self.shared.lease.ends() {
-            spawn.spawn(Background::Lease.task(), Box::pin(self.clone().run_lease()));
+            spawn.spawn(Background::Lease.task(), Box::pin(self.recovery.clone().run_lease()));
         }
-        spawn.spawn(Background::Monitor.task(), Box::pin(self.clone().run_watch()));
+        spawn.spawn(Background::Monitor.task(), Box::pin(self.monitor.clone().run_watch()));
         spawn.spawn(Background::Waker.task(), Box::pin(self.in_flight.clone().run_waker()));
         let orders = Arc::new(tokio::sync::Mutex::new(orders));
         for _ in 0..pipeline::intake::WORKERS {
-            let hand = self.clone().run_intake(orders.clone());
+            let hand = self.intake.clone().run_intake(orders.clone());
             spawn.spawn(Background::Intake.task(), Box::pin(hand));
         }
-        spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
+        spawn.spawn(Background::Scanner.task(), Box::pin(self.recovery.clone().run_scanner()));
         self.messaging.begin_messaging();
         self.chains.begin_identities();
         attempts::begin_provers(&self.chains, &self.prover, &self.lane_watch);
@@ -415,7 +446,7 @@ impl Engine {
             left = left.saturating_sub(step);
         }
         self.messaging.stop_publishing().await;
-        self.leave().await;
+        self.recovery.leave().await;
     }
 }
 

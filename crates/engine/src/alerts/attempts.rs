@@ -1,8 +1,8 @@
 //! Cases about chains: one for each attempt that takes too long, whatever it has of members, and one for
 //! each chain whose claims wait.
 
-use crate::Engine;
 use crate::alerts::cases::ENGINE;
+use crate::alerts::monitor::Monitor;
 use crate::attempts::lane_watch::is_lane_pause;
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED, described,
@@ -59,7 +59,7 @@ pub(crate) struct ChainFacts {
     waiting: BTreeMap<ChainId, (usize, Millis)>,
 }
 
-impl Engine {
+impl Monitor {
     /// What cases about chains are held against. `old`: open transfers, the oldest first.
     pub(crate) async fn chain_facts(
         &self,

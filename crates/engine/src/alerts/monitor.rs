@@ -1,9 +1,15 @@
 //! The watch: holds what is open against the thresholds, by the journal alone, so that it is right
 //! after a crash and with many workers. A round is bounded; what it leaves over, the next one takes.
 
-use crate::Engine;
 use crate::alerts::attempts::ChainFacts;
-use crate::alerts::cases::{ENGINE, KINDS};
+use crate::alerts::cases::{Cases, ENGINE, KINDS};
+use crate::attempts::Chains;
+use crate::controls::limits::CreateLimits;
+use crate::ledgers::health_probe::HealthProbes;
+use crate::messaging::Messaging;
+use crate::reconciliation::Reconciler;
+use crate::shared::SharedState;
+
 use crate::alerts::transfers::Entered;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
@@ -14,7 +20,7 @@ use kernel::ports::ledger::Form;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A case about a message is open for so long; the next message after that opens another.
 const AUDITED: Millis = 86_400_000;
@@ -53,7 +59,21 @@ struct Facts {
     chains: ChainFacts,
 }
 
-impl Engine {
+/// Holds what is open against the thresholds: it opens cases, and closes them when their fact ends.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Monitor {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) cases: Arc<Cases>,
+    pub(crate) probes: Arc<HealthProbes>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) limits: Arc<CreateLimits>,
+    pub(crate) reconciler: Arc<Reconciler>,
+    /// How old the keys are that check tokens in this process.
+    pub(crate) key_set: Mutex<KeySet>,
+}
+
+impl Monitor {
     pub(crate) async fn run_watch(self: Arc<Self>) {
         let mut entered = Entered::new();
         loop {

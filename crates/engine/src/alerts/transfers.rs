@@ -1,6 +1,6 @@
 //! Transfers that do not go on: what each is a case of, and the fact that ends that case.
 
-use crate::Engine;
+use crate::alerts::monitor::Monitor;
 use crate::alerts::monitor::WRITE;
 use crate::pipeline::plan::Plan;
 use kernel::answer::Cause;
@@ -34,7 +34,7 @@ impl Plan {
     }
 }
 
-impl Engine {
+impl Monitor {
     /// Opens the cases of transfers.
     pub(super) async fn look_at_transfers(
         self: &Arc<Self>,

@@ -245,7 +245,7 @@ impl Engine {
                         return false;
                     }
                     self.shared.calls.quiet(self.shared.calls.mark()).await;
-                    self.others_obey().await;
+                    self.recovery.others_obey().await;
                     // one number at both ends: no resume came between
                     let after = self.shared.parts.journal.service_status().await;
                     let same = |s: ServiceStatus| s.halted.is_some() && s.halts == status.halts;

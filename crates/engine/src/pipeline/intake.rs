@@ -1,6 +1,13 @@
 //! Taking in transfers: the checks again, the opening, and the caller's wait.
 
-use crate::controls::limits::Quota;
+use crate::alerts::cases::Cases;
+use crate::controls::limits::{CreateLimits, Quota};
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
+use crate::pipeline::create_checks::CreateChecks;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
+
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
@@ -16,13 +23,27 @@ use kernel::principal;
 use kernel::record::{Head, Record, Terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::mpsc::{Receiver, error::TrySendError};
+use tokio::sync::mpsc::{Receiver, Sender, error::TrySendError};
 use tokio::sync::{Mutex, oneshot};
 
 /// How many batches are opened at once.
 pub(crate) const WORKERS: usize = 2;
 
-impl Engine {
+/// Takes in transfers: those that callers ask for, and those that deposits on a chain begin.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Intake {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) limits: Arc<CreateLimits>,
+    pub(crate) checks: Arc<CreateChecks>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) cases: Arc<Cases>,
+    /// What waits to be opened.
+    pub(crate) orders: Sender<(Record, CreateRequest)>,
+}
+
+impl Intake {
     /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then
     /// at most `sync_timeout_ms`. It goes on by itself when the caller goes away.
     ///
@@ -57,7 +78,7 @@ impl Engine {
         );
         let (opened, opening) = oneshot::channel();
         let (ended, end) = oneshot::channel();
-        match self.intake.try_send((record, CreateRequest { opened, ended, quota, scopes })) {
+        match self.orders.try_send((record, CreateRequest { opened, ended, quota, scopes })) {
             Ok(()) => {}
             Err(TrySendError::Full((record, order))) => self.park(record, order).await,
             Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),
@@ -140,21 +161,9 @@ impl Engine {
         Ok(Accepted { record, replayed: true })
     }
 
-    /// Books external money as something that this process has begun: a HALT answers quiet when it has
-    /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
-    /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
-    ///
-    /// # Errors
-    /// The cause for which the outcome is not known; repeat it with the same reference.
-    pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
-        let authority = self.authority(&movement);
-        let _ticket = self.shared.calls.begin(CallStart::Write);
-        self.shared.parts.world.book(movement, authority).await
-    }
-
     /// How many transfers may wait to be opened.
     pub fn intake_room(&self) -> usize {
-        self.intake.max_capacity()
+        self.orders.max_capacity()
     }
 
     /// Waits for the end of a transfer that is durable, and tells what it is then.
@@ -242,5 +251,19 @@ impl Engine {
             let jobs = batch.drain(..).map(&mut open).collect();
             self.pipeline.commit(jobs).await;
         }
+    }
+}
+
+impl Engine {
+    /// Books external money as something that this process has begun: a HALT answers quiet when it has
+    /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
+    /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known; repeat it with the same reference.
+    pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
+        let authority = self.authority(&movement);
+        let _ticket = self.shared.calls.begin(CallStart::Write);
+        self.shared.parts.world.book(movement, authority).await
     }
 }

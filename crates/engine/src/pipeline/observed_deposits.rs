@@ -4,8 +4,8 @@
 //! opened twice: each is bound to its place on the chain. A deposit has happened whatever is paused,
 //! limited or halted here, so nothing of that keeps it from being written down; its transfer then waits.
 
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::intake::Intake;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, FlowId, Id};
 use kernel::money::Amount;
@@ -55,7 +55,7 @@ enum Attempted {
     Again,
 }
 
-impl Engine {
+impl Intake {
     /// Opens the transfers of an observation and moves its cursor, in one unit.
     ///
     /// # Errors

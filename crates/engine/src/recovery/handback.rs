@@ -1,14 +1,14 @@
 //! What a worker gives back that cannot reach a ledger, while others may: one whose token for it is
 //! wrong lives, and renews its lease, but what it holds would wait for as long as it does.
 
-use crate::Engine;
 use crate::pipeline::commit::{CommitReason, Job};
+use crate::recovery::Recovery;
 use kernel::ids::LedgerId;
 use kernel::ports::journal::ServiceStatus;
 use kernel::record::Record;
 use std::sync::Arc;
 
-impl Engine {
+impl Recovery {
     /// Frees some of what waits here for ledgers that are not reached: it comes back with its backoff, to
     /// the worker that asks the journal first.
     pub(crate) async fn give_back(self: &Arc<Self>, status: &ServiceStatus) {

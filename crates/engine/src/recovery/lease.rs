@@ -3,8 +3,8 @@
 //! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew it
 //! cannot read the flags either, so it makes no call before it did.
 
-use crate::Engine;
 use crate::pipeline::select::{First, race};
+use crate::recovery::Recovery;
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::ServiceStatus;
@@ -54,7 +54,7 @@ impl Lease {
     }
 }
 
-impl Engine {
+impl Recovery {
     /// The lease that was asked for at this tick was granted.
     pub(crate) fn leased(&self, asked: u64) {
         let length = self.shared.parts.settings.lease_ms.saturating_mul(TICKS);

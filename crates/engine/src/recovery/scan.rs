@@ -1,7 +1,7 @@
 //! The scanner: brings what is due and what no worker holds. Crash recovery, retries and overflow.
 
-use crate::Engine;
 use crate::pipeline::station::SPARE;
+use crate::recovery::Recovery;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Case, Severity, Subject};
@@ -38,7 +38,7 @@ const fn longer(wait: Millis, most: Millis) -> Millis {
     if twice < most { twice } else { most }
 }
 
-impl Engine {
+impl Recovery {
     pub(crate) async fn run_scanner(self: Arc<Self>) {
         let every = self.shared.parts.settings.scan_interval_ms;
         let (mut wait, mut looked, mut counted) = (every, None, self.shared.parts.clock.ticks());

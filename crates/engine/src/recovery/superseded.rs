@@ -8,7 +8,7 @@
 //! The same holds for a transfer that may have been opened: a COMMIT whose outcome is not known may come to
 //! its end after the journal was asked, and then the journal takes it for ours.
 
-use crate::Engine;
+use crate::recovery::Recovery;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::ports::clock::TICKS;
@@ -47,7 +47,7 @@ impl SupersededTransfers {
     }
 }
 
-impl Engine {
+impl Recovery {
     /// Looks at all of them; those that no worker moved for long go on here.
     pub(crate) async fn review_superseded(self: &Arc<Self>) -> Result<(), Cause> {
         let ids: Vec<Id> = self.in_flight.superseded.all().keys().copied().collect();

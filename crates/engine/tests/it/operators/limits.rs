@@ -192,7 +192,7 @@ async fn concurrent_transfers_take_exactly_what_there_is() {
         for n in 0..40 {
             let (engine, terms) = (service.engine().clone(), terms(FUNDING, 1, 10 + n, COIN));
             let flow = engine.flows().named("internal").unwrap();
-            creates.spawn(async move { engine.create(flow, terms).await });
+            creates.spawn(async move { engine.intake.create(flow, terms).await });
         }
         let mut ids = Vec::new();
         for create in creates.join_all().await {
@@ -217,8 +217,8 @@ async fn a_replay_is_no_transfer_and_off_is_off() {
         terms.binding = Some(key.clone());
         terms
     };
-    let first = service.engine().create(flow, bound()).await.unwrap();
-    let again = service.engine().create(flow, bound()).await.unwrap();
+    let first = service.engine().intake.create(flow, bound()).await.unwrap();
+    let again = service.engine().intake.create(flow, bound()).await.unwrap();
     assert_eq!((again.record.id, again.replayed), (first.record.id, true));
     service.ended(&[first.record.id]).await;
     assert_eq!(spent(&service, today(&service)).await, (1, 10));
@@ -270,7 +270,7 @@ async fn a_caller_hears_of_an_end_that_another_worker_wrote() {
     let (engine, terms) = (service.engine().clone(), terms(FUNDING, 1, 10, COIN));
     let flow = engine.flows().named("internal").unwrap();
     let mut waits = JoinSet::new();
-    waits.spawn(async move { engine.create(flow, terms).await });
+    waits.spawn(async move { engine.intake.create(flow, terms).await });
     let id = loop {
         let open = service.store().open_below(kernel::ids::Id(u128::MAX)).await.unwrap();
         if let [id] = open.as_slice()

@@ -404,7 +404,7 @@ impl Worker {
             fingerprint: terms.fingerprint(),
         });
         let internal = self.engine.flows().named("internal").expect("the flow");
-        self.engine.create(internal, terms).await
+        self.engine.intake.create(internal, terms).await
     }
 
     /// The names of the states of transfers.

@@ -30,7 +30,7 @@ async fn open_unnamed(engine: &Arc<Engine>) -> Id {
     let flow = engine.flows().named("screened").expect("the flow");
     let mut terms = terms(FUNDING, 1, 100, COIN);
     terms.target.account = Account::Unnamed;
-    engine.create(flow, terms).await.expect("it is opened").record.id
+    engine.intake.create(flow, terms).await.expect("it is opened").record.id
 }
 
 fn named(source: &Source) {

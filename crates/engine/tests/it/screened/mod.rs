@@ -54,7 +54,13 @@ async fn on_postgres(fuse: bool) -> (Fixture, Arc<Source>) {
 
 async fn open(engine: &Arc<Engine>, user: u64, amount: u128) -> Id {
     let flow = engine.flows().named("screened").expect("the flow");
-    engine.create(flow, terms(FUNDING, user, amount, COIN)).await.expect("it is opened").record.id
+    engine
+        .intake
+        .create(flow, terms(FUNDING, user, amount, COIN))
+        .await
+        .expect("it is opened")
+        .record
+        .id
 }
 
 async fn opened(service: &TestService, many: u64) -> Vec<Id> {

@@ -73,7 +73,7 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Arc<str>, Refusal> {
 
 /// The owner of what a caller makes, the same under every issuer that its subject had.
 pub(super) fn owner(app: &App, caller: &Caller) -> TransferOwner {
-    let first = app.engine.key_scopes(&caller.principal).into_iter().next();
+    let first = app.engine.intake.key_scopes(&caller.principal).into_iter().next();
     TransferOwner::Principal(first.unwrap_or_else(|| Arc::clone(&caller.principal)))
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn bound(
     relay: OfferedRelay<'_>,
     key: &str,
 ) -> Result<Option<Record>, Cause> {
-    app.engine.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
+    app.engine.intake.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
 }
 
 /// What a well-formed request asks for.

@@ -161,7 +161,7 @@ impl Home {
         let terms =
             Terms::between_ledgers("test|1".into(), UserId(user), [from, to], COIN, Amount(amount));
         let flow = self.engine().flows().named("internal").expect("the flow");
-        self.run(self.engine().create(flow, terms))
+        self.run(self.engine().intake.create(flow, terms))
     }
 
     /// A transfer that must be opened.

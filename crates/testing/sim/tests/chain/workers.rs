@@ -74,7 +74,7 @@ impl Cluster {
             let mut ids = Vec::new();
             for (n, to) in (0_u128..).zip(receivers) {
                 let terms = relay_terms(chain, to, 100 + n, &format!("{key} {to}-{n}"));
-                let created = engine.create(flow, terms).await;
+                let created = engine.intake.create(flow, terms).await;
                 ids.push(created.map(|accepted| accepted.record.id));
             }
             ids

@@ -126,7 +126,7 @@ impl Cluster {
             let (engine, asked) = (member.engine.clone(), asked.clone());
             let flow = self.flows.named("internal").expect("the flow");
             self.sim.start(async move {
-                let came = engine.create(flow, terms(key)).await;
+                let came = engine.intake.create(flow, terms(key)).await;
                 asked.lock().expect("no panic").push(came);
             });
         }
