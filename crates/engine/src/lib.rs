@@ -36,6 +36,7 @@ use crate::controls::status_sync::StatusSync;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::identity::Ledgers;
+use crate::operators::Operators;
 use crate::pipeline::Pipeline;
 use crate::pipeline::create_checks::CreateChecks;
 use crate::pipeline::create_request::CreateRequest;
@@ -139,8 +140,7 @@ pub struct Engine {
     pub ledgers: Arc<Ledgers>,
     pub checks: Arc<CreateChecks>,
     probes: Arc<HealthProbes>,
-    /// Keys of operators whose actions are under way.
-    turns: operators::Turns,
+    pub operators: Arc<Operators>,
     pub reconciler: Arc<Reconciler>,
     pub messaging: Arc<messaging::Messaging>,
 }
@@ -276,6 +276,19 @@ impl Engine {
             reconciler: reconciler.clone(),
             key_set: Mutex::default(),
         });
+        let operators = Arc::new(Operators {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            ledgers: ledgers.clone(),
+            sends: sends.clone(),
+            messaging: messaging.clone(),
+            chains: chains.clone(),
+            pipeline: pipeline.clone(),
+            status: status_sync.clone(),
+            reconciler: reconciler.clone(),
+            recovery: recovery.clone(),
+            turns: operators::Turns::default(),
+        });
         let engine = Arc::new(Self {
             in_flight,
             intake,
@@ -290,7 +303,7 @@ impl Engine {
             probes,
             ledgers,
             sends,
-            turns: operators::Turns::default(),
+            operators,
             reconciler,
             messaging,
             cases,

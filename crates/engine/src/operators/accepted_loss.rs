@@ -4,8 +4,8 @@
 //! The unit that lifts the HALT adopts the ledger at its lower number and stops every transfer whose call
 //! there is open, or whose stored answer is lost: what becomes of each is another decision of persons.
 
-use crate::Engine;
 use crate::operators::Objection;
+use crate::operators::Operators;
 use crate::operators::action_context::Stop;
 use crate::reconciliation::losses;
 use kernel::answer::Cause;
@@ -43,7 +43,7 @@ pub(crate) struct Loss {
     transfers: BTreeSet<Id>,
 }
 
-impl Engine {
+impl Operators {
     /// The ledgers that know less than the journal. Each of them was started anew since, nothing that
     /// began before the HALT is under way, and everything that is lost is accepted here.
     pub(super) async fn accepted_losses(

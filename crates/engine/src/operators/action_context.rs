@@ -1,8 +1,9 @@
 //! One action on its way: what is written of it, and that a key has one action at a time.
 
-use crate::Engine;
 use crate::alerts::cases::noted_at;
+use crate::operators::Operators;
 use crate::operators::{ActionResult, Actor, AdminAction, HISTORY_EVENT, Objection};
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};
@@ -47,14 +48,14 @@ pub(crate) struct ActionContext {
 }
 
 impl ActionContext {
-    pub(crate) fn of(engine: &Engine, actor: Actor, action: &AdminAction) -> Self {
+    pub(crate) fn of(shared: &SharedState, actor: Actor, action: &AdminAction) -> Self {
         let ActionRow { kind, subject, second_person, permission: _ } = action.row();
         let proposes = match second_person {
             SecondPerson::Never => false,
-            SecondPerson::FourEyes => engine.shared.parts.settings.four_eyes,
+            SecondPerson::FourEyes => shared.parts.settings.four_eyes,
             SecondPerson::Always => true,
         };
-        let subject = subject.spelled(engine.flows(), &engine.shared.assets()).into();
+        let subject = subject.spelled(&shared.plan.flows, &shared.assets()).into();
         let approval = if let AdminAction::Approve(id) = action { Some(*id) } else { None };
         let value = action.value().to_string().into();
         Self { actor, kind, subject, value, proposes, approval }
@@ -91,7 +92,7 @@ impl ActionContext {
     }
 }
 
-impl Engine {
+impl Operators {
     /// Writes an action's unit: the time of the write, or the guard that failed.
     pub(crate) async fn wrote(
         &self,

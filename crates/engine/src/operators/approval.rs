@@ -1,7 +1,7 @@
 //! What takes effect when another person approves: verdicts, the resume from HALT, the end of a chain's stop, and
 //! deposits above a bound.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::verdict::{VerdictContext, decides};
@@ -33,7 +33,7 @@ fn again() -> Stop {
     Objection::NotPossible(why).into()
 }
 
-impl Engine {
+impl Operators {
     /// A verdict: proposed, or with four eyes off given.
     pub(super) async fn resolve_by_hand(
         self: &Arc<Self>,

@@ -1,6 +1,6 @@
 //! Assets: added, suspended, limited. Their precision and number never change.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, AssetChange, NewAsset, Objection};
 use kernel::answer::Cause;
@@ -15,7 +15,7 @@ const LONGEST: usize = 16;
 /// Another process may change assets at the same time: so often it is tried again.
 const TRIES: usize = 20;
 
-impl Engine {
+impl Operators {
     pub(super) async fn add_asset(
         self: &Arc<Self>,
         context: &ActionContext,

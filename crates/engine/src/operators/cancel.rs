@@ -4,8 +4,8 @@
 //! but the journal itself. What is not stored is never sent, each attempt of the transfer is proven dead, and the
 //! unit that ends it moves its version: a claim that any worker writes later is lost.
 
-use crate::Engine;
 use crate::attempts::stops::{is_engine_stop, stops_name};
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::VerdictUnit;
 use crate::operators::{ActionResult, Objection, StoredAnswer, Verdict};
@@ -62,7 +62,7 @@ impl Plan {
     }
 }
 
-impl Engine {
+impl Operators {
     /// Ends a transfer that waits, where it is proven that nothing of it may land. `None`: it moved before.
     pub(super) async fn cancel(
         self: &Arc<Self>,

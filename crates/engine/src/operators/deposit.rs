@@ -2,8 +2,8 @@
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::Operators;
 use crate::operators::verdict::decides;
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// One movement is proposed again so often, after a proposal of it was refused or lapsed.
 const PROPOSALS: u32 = 100;
 
-impl Engine {
+impl Operators {
     /// On whose word an operator's movement is booked: with a bound, that person's alone up to it.
     pub(crate) fn authority(&self, movement: &External) -> Authority {
         let assets = self.shared.assets();
@@ -129,5 +129,17 @@ impl Engine {
 
     async fn key_unused(&self, context: &ActionContext) -> Result<(), Stop> {
         if self.past_action_at(context).await?.is_some() { Err(Stop::KeyUsed) } else { Ok(()) }
+    }
+
+    /// Books external money as something that this process has begun: a HALT answers quiet when it has
+    /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
+    /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known; repeat it with the same reference.
+    pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
+        let authority = self.authority(&movement);
+        let _ticket = self.shared.calls.begin(CallStart::Write);
+        self.shared.parts.world.book(movement, authority).await
     }
 }

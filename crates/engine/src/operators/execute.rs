@@ -1,6 +1,6 @@
 //! The one entry: once for each (caller, key), whether or not the caller waits for it.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use crate::pipeline::select::{First, race};
@@ -18,7 +18,7 @@ const PROGRESS_AFTER: Millis = 10_000;
 /// So often is a key looked up again that was used meanwhile.
 const LOOKS: usize = 3;
 
-impl Engine {
+impl Operators {
     /// Does what a person asks for, with its row in the audit. A repeat under the same key gets
     /// what the first came to. It goes on by itself when the caller goes away.
     ///
@@ -31,9 +31,9 @@ impl Engine {
     ) -> Result<PerformedAction, Objection> {
         let proves = matches!(action, AdminAction::Approve(_) | AdminAction::Resume { .. });
         let (say, hear) = oneshot::channel();
-        let engine = self.clone();
+        let operators = self.clone();
         let run = async move {
-            let came_to = engine.once(actor, action).await;
+            let came_to = operators.once(actor, action).await;
             // the receiver is gone where the caller went away
             let _gone = say.send(came_to);
         };
@@ -63,7 +63,7 @@ impl Engine {
         action: AdminAction,
     ) -> Result<PerformedAction, Objection> {
         let _turn = self.turns.take(&actor).await;
-        let context = ActionContext::of(self, actor, &action);
+        let context = ActionContext::of(&self.shared, actor, &action);
         for _ in 0..LOOKS {
             let (caller, key) = (context.actor.caller.clone(), context.actor.key.clone());
             let past = self

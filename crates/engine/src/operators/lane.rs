@@ -4,9 +4,9 @@
 //! and what is claimed before is proven as ever. The key itself is deleted on the chain by its owner; nothing
 //! here signs that.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
 use crate::attempts::lanes::{LaneRetirement, LaneState, resource_name};
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::{ActionResult, Objection};
@@ -31,7 +31,7 @@ struct LaneChange<'a> {
     after: LaneState,
 }
 
-impl Engine {
+impl Operators {
     /// No attempt takes the lane any more, at any worker. The one that has it goes on to its end.
     pub(super) async fn retire_lane(
         self: &Arc<Self>,

@@ -4,9 +4,9 @@
 //! The effect comes before the row of the audit: a crash between the two leaves an effect that the repeat
 //! under the same key has once more, under the same numbers.
 
-use crate::Engine;
 use crate::messaging::BusParts;
 use crate::messaging::dead_letter::header;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Objection, Redrive, Reemission};
 use kernel::answer::Cause;
@@ -23,7 +23,7 @@ const KEYS: usize = 10_000;
 /// The most that one redrive looks at, and the most that it sends in a second.
 const REDRIVE: (u64, u32) = (1_000, 1_000);
 
-impl Engine {
+impl Operators {
     fn bus_parts(&self) -> Result<&BusParts, Objection> {
         let none =
             || Objection::NotPossible("no flow that messages carry is offered here".to_owned());

@@ -1,6 +1,6 @@
 //! Accounts at the accounts ledger: opened, frozen, freed and closed. Their owner and currency never change.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, NewNumberedAccount, Objection};
 use kernel::accounts::{
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Money moves in and out of an account while its status is set: so often it is tried again.
 const TRIES: usize = 50;
 
-impl Engine {
+impl Operators {
     pub(super) async fn open_account(
         &self,
         context: &ActionContext,

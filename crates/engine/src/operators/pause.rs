@@ -1,7 +1,7 @@
 //! Pauses of flows, ledgers, assets and accounts, HALT by hand, and accounts' status.
 
-use crate::Engine;
 use crate::attempts::stops::{is_engine_stop, stops_name};
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, AdminAction, Objection};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// So many of the calls that were on the wire are named.
 const NAMED: usize = 100;
 
-impl Engine {
+impl Operators {
     pub(super) async fn pause(
         self: &Arc<Self>,
         context: &ActionContext,

@@ -1,7 +1,7 @@
 //! What is done to one transfer.
 
-use crate::Engine;
 use crate::alerts::cases::at_state;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Objection, StoredAnswer};
 use crate::pipeline::select::{First, caught, race};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A transfer that moves so often during an action needs no operator.
 const TRIES: usize = 50;
 
-impl Engine {
+impl Operators {
     /// A transfer that has not ended.
     pub(crate) async fn open_transfer(&self, id: Id) -> Result<Record, Stop> {
         let found = self.shared.parts.journal.get(vec![id]).await?.pop();

@@ -4,10 +4,10 @@
 //! A verdict is an answer to the open call and takes that answer's edge. The ledger is asked, and
 //! where that is not enough fenced, when the verdict takes effect and never before.
 
-use crate::Engine;
 use crate::alerts::cases::at_state;
 use crate::alerts::late_answers::Late;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::Operators;
 use crate::operators::cancel::cancellable;
 use crate::operators::{ActionContext, ActionResult, Objection, Stop, StoredAnswer, Verdict};
 use crate::pipeline::plan::{FENCED, FuseMode, Planned};
@@ -47,7 +47,7 @@ pub(super) struct VerdictUnit {
     pub error: Option<Evidence>,
 }
 
-impl Engine {
+impl Operators {
     /// Whether such a verdict can ever be given for what the record waits for.
     pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
         if self.shared.plan.cancels(record) {

@@ -1,7 +1,7 @@
 //! Endpoints of webhooks: added, changed, rotated, asked to be sent something, deleted. Each is a resource
 //! of the journal, written in the unit with the action that changes it.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, NewWebhook, Objection, WebhookAction, WebhookChange};
 use kernel::answer::Cause;
@@ -30,7 +30,7 @@ struct Change {
     enabled: Option<&'static str>,
 }
 
-impl Engine {
+impl Operators {
     pub(super) async fn webhook(
         &self,
         context: &ActionContext,

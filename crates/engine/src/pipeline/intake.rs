@@ -8,16 +8,14 @@ use crate::pipeline::create_checks::CreateChecks;
 use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 
-use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::select::{First, race};
-use crate::{Accepted, Engine, Refused};
+use crate::{Accepted, Refused};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::flow::life::Response;
 use kernel::ids::FlowId;
-use kernel::ports::ledger::{External, Moved};
 use kernel::ports::meter::Seen;
 use kernel::principal;
 use kernel::record::{Head, Record, Terms};
@@ -251,19 +249,5 @@ impl Intake {
             let jobs = batch.drain(..).map(&mut open).collect();
             self.pipeline.commit(jobs).await;
         }
-    }
-}
-
-impl Engine {
-    /// Books external money as something that this process has begun: a HALT answers quiet when it has
-    /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
-    /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
-    ///
-    /// # Errors
-    /// The cause for which the outcome is not known; repeat it with the same reference.
-    pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
-        let authority = self.authority(&movement);
-        let _ticket = self.shared.calls.begin(CallStart::Write);
-        self.shared.parts.world.book(movement, authority).await
     }
 }

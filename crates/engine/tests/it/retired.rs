@@ -43,7 +43,7 @@ async fn does(
     action: AdminAction,
 ) -> Result<PerformedAction, Objection> {
     let actor = Actor { caller: "test|ada".into(), key: key.into(), reason: "a test".into() };
-    worker.engine.execute(actor, action).await
+    worker.engine.operators.execute(actor, action).await
 }
 
 async fn load(worker: &Worker, of: &str) -> Vec<Id> {

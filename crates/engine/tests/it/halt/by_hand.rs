@@ -131,7 +131,7 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     for (n, caller) in alike.into_iter().enumerate() {
         let (key, reason) = (n.to_string().into(), "a test".into());
         let other = engine::operators::Actor { caller: caller.into(), key, reason };
-        let same = service.engine().execute(other, AdminAction::Approve(id)).await;
+        let same = service.engine().operators.execute(other, AdminAction::Approve(id)).await;
         assert_eq!(same, Err(Objection::SamePerson), "{caller:?}");
     }
     service.reaches(out, "SOURCE_DONE").await;

@@ -36,13 +36,13 @@ async fn bounded() -> TestService {
 }
 
 async fn booked(service: &TestService, movement: &External) -> Moved {
-    service.engine().book(movement.clone()).await.expect("an answer")
+    service.engine().operators.book(movement.clone()).await.expect("an answer")
 }
 
 async fn proposed(service: &TestService, movement: &External) -> Id {
     let moved = booked(service, movement).await;
     assert_eq!(moved, Moved::Refused(Code::SecondPersonRequired));
-    service.engine().propose_deposit(movement).await.expect("a proposal")
+    service.engine().operators.propose_deposit(movement).await.expect("a proposal")
 }
 
 async fn approve(

@@ -287,7 +287,7 @@ async fn a_caller_hears_of_an_end_that_another_worker_wrote() {
         key: "1".into(),
         reason: "a test".into(),
     };
-    rival.execute(actor, AdminAction::Retry(id)).await.unwrap();
+    rival.operators.execute(actor, AdminAction::Retry(id)).await.unwrap();
     let limit = std::time::Duration::from_secs(30);
     let ended = tokio::time::timeout(limit, waits.join_next()).await.expect("it is told");
     let ended = ended.unwrap().unwrap().unwrap();

@@ -55,7 +55,7 @@ fn approves(service: &TestService, approval: Id) -> JoinHandle<Result<PerformedA
     let engine = service.engine().clone();
     let bob =
         Actor { caller: "portage|bob".into(), key: "approve".into(), reason: "a test".into() };
-    tokio::spawn(async move { engine.execute(bob, AdminAction::Approve(approval)).await })
+    tokio::spawn(async move { engine.operators.execute(bob, AdminAction::Approve(approval)).await })
 }
 
 /// Bob approves; the ledger has answered the question, and its answer waits behind the latch.

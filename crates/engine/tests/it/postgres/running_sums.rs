@@ -60,12 +60,22 @@ async fn a_wrong_running_sum_halts_once() {
         key: key.into(),
         reason: "a test".into(),
     };
-    let proposed =
-        worker.engine.execute(by("ada", "1"), AdminAction::Resume { accept: Vec::new() }).await;
+    let proposed = worker
+        .engine
+        .operators
+        .execute(by("ada", "1"), AdminAction::Resume { accept: Vec::new() })
+        .await;
     let Ok(ActionResult::Proposed { approval }) = proposed.map(|done| done.outcome) else {
         panic!("nothing is proposed")
     };
-    assert!(worker.engine.execute(by("bob", "1"), AdminAction::Approve(approval)).await.is_ok());
+    assert!(
+        worker
+            .engine
+            .operators
+            .execute(by("bob", "1"), AdminAction::Approve(approval))
+            .await
+            .is_ok()
+    );
     worker.moves(FUNDING, 2, "again", 70).await;
     fixture.adds_up(&worker).await;
     assert_eq!(worker.engine.halted(), None);

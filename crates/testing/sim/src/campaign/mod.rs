@@ -99,7 +99,7 @@ pub trait Build: Send + Sync {
         _beside: Arc<SimFunding>,
         movement: External,
     ) -> Fut<'static, Result<Moved, Cause>> {
-        Box::pin(async move { engine.book(movement).await })
+        Box::pin(async move { engine.operators.book(movement).await })
     }
 
     /// What a client's request comes to, as the server answers it.

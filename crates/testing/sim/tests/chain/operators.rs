@@ -182,7 +182,8 @@ impl ChainEnv {
     ) -> Result<PerformedAction, Objection> {
         let engine: Arc<Engine> = self.process.engine.clone();
         let actor = Actor { caller: caller.into(), key: key.into(), reason: "a test".into() };
-        let done = self.service.sim.block_on(async move { engine.execute(actor, action).await });
+        let done =
+            self.service.sim.block_on(async move { engine.operators.execute(actor, action).await });
         done.unwrap_or_else(|stop| panic!("{stop:?}"))
     }
 

@@ -200,7 +200,8 @@ async fn redrive(
         replays: form.max_replays.unwrap_or(REPLAYS),
     };
     if query.dry_run {
-        let reasons = app.engine.redrive_preview(&asked).await.map_err(admin_response::refusal)?;
+        let reasons =
+            app.engine.operators.redrive_preview(&asked).await.map_err(admin_response::refusal)?;
         let reasons: Vec<ReasonCount> = reasons
             .into_iter()
             .map(|(reason, messages, passed_over)| ReasonCount { reason, messages, passed_over })
