@@ -9,6 +9,7 @@ mod alerts;
 mod assets;
 mod attempts;
 pub mod audit;
+mod compose;
 mod controls;
 mod ledgers;
 pub mod messaging;
@@ -30,22 +31,21 @@ use crate::alerts::monitor::Monitor;
 use crate::attempts::Chains;
 use crate::attempts::lane_watch::LaneWatch;
 use crate::attempts::prove::Prover;
-use crate::controls::halt::KillSwitch;
-use crate::controls::limits::CreateLimits;
+use crate::compose::{Lower, compose};
 use crate::controls::status_sync::StatusSync;
-use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::identity::Ledgers;
+use crate::messaging::Messaging;
 use crate::operators::Operators;
-use crate::pipeline::Pipeline;
 use crate::pipeline::create_checks::CreateChecks;
 use crate::pipeline::create_request::CreateRequest;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::intake::Intake;
+use crate::pipeline::observed_deposits::ObservedDeposits;
 use crate::pipeline::plan::{LedgerCapabilities, Plan};
 use crate::reconciliation::Reconciler;
 use crate::recovery::Recovery;
-use crate::recovery::lease::Lease;
+use crate::recovery::lease::{Lease, LeaseKeeper};
 use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
@@ -62,7 +62,7 @@ use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tasks::Background;
 use tokio::sync::mpsc;
 
@@ -121,28 +121,27 @@ pub enum Refused {
     Unknown(Cause),
 }
 
-/// The engine. Cheap to share; its tasks hold it too.
+/// The engine: its components, composed by [`compose`]. Cheap to share; its tasks hold the components too.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Engine {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,
-    pub intake: Arc<Intake>,
-    recovery: Arc<Recovery>,
-    pub monitor: Arc<Monitor>,
-    pipeline: Arc<Pipeline>,
+    in_flight: Arc<InFlight>,
+    probes: Arc<HealthProbes>,
+    pub ledgers: Arc<Ledgers>,
+    pub messaging: Arc<Messaging>,
+    pub chains: Arc<Chains>,
+    pub checks: Arc<CreateChecks>,
+    pub reconciler: Arc<Reconciler>,
     status: Arc<StatusSync>,
     lane_watch: Arc<LaneWatch>,
     prover: Arc<Prover>,
-    /// The transfers in this process's workers.
-    in_flight: Arc<InFlight>,
-    pub chains: Arc<Chains>,
-    sends: Arc<EarlierSendsLog>,
-    pub ledgers: Arc<Ledgers>,
-    pub checks: Arc<CreateChecks>,
-    probes: Arc<HealthProbes>,
+    pub intake: Arc<Intake>,
+    pub observed_deposits: Arc<ObservedDeposits>,
+    lease_keeper: Arc<LeaseKeeper>,
+    recovery: Arc<Recovery>,
+    pub monitor: Arc<Monitor>,
     pub operators: Arc<Operators>,
-    pub reconciler: Arc<Reconciler>,
-    pub messaging: Arc<messaging::Messaging>,
 }
 
 impl Engine {
@@ -185,132 +184,11 @@ impl Engine {
         let (sender, orders) = mpsc::channel(parts.settings.ring);
         let proven = reconciliation::Proven::read(status.proven.as_deref(), &parts.seal_key);
         let shared = Arc::new(SharedState::new(parts, plan, Lease::new(leased.ends)));
-        let cases = Arc::new(Cases::new(shared.clone(), &open_cases));
         let open = counts.iter().map(|count| count.transfers).sum();
-        let in_flight = Arc::new(InFlight::new(shared.clone(), open));
-        let probes = Arc::new(HealthProbes::new(shared.clone()));
-        let kill_switch = Arc::new(KillSwitch::new(shared.clone(), cases.clone()));
-        let ledgers = Arc::new(Ledgers::new(shared.clone(), kill_switch.clone()));
-        let sends = Arc::new(EarlierSendsLog::new(shared.clone()));
-        let messaging = Arc::new(messaging::Messaging::new(
-            shared.clone(),
-            cases.clone(),
-            ledgers.clone(),
-            in_flight.clone(),
-        ));
-        let chains = Arc::new(Chains::new(shared.clone(), cases.clone(), in_flight.clone()));
-        let limits = Arc::new(CreateLimits::new(shared.clone()));
-        let checks = Arc::new(CreateChecks::new(
-            shared.clone(),
-            in_flight.clone(),
-            chains.clone(),
-            limits.clone(),
-        ));
-        let reconciler = Arc::new(Reconciler::new(
-            shared.clone(),
-            cases.clone(),
-            kill_switch.clone(),
-            ledgers.clone(),
-            proven,
-        ));
-        let pipeline = Arc::new(Pipeline {
-            shared: shared.clone(),
-            cases: cases.clone(),
-            in_flight: in_flight.clone(),
-            ledgers: ledgers.clone(),
-            sends: sends.clone(),
-            messaging: messaging.clone(),
-            chains: chains.clone(),
-            limits: limits.clone(),
-            stations: Mutex::default(),
-            parked: Mutex::default(),
-        });
-        let status_sync = Arc::new(StatusSync::new(
-            shared.clone(),
-            ledgers.clone(),
-            chains.clone(),
-            reconciler.clone(),
-            pipeline.clone(),
-        ));
-        let lane_watch = Arc::new(LaneWatch::new(
-            shared.clone(),
-            cases.clone(),
-            chains.clone(),
-            status_sync.clone(),
-        ));
-        let prover = Arc::new(Prover::new(
-            shared.clone(),
-            ledgers.clone(),
-            sends.clone(),
-            messaging.clone(),
-            chains.clone(),
-            pipeline.clone(),
-        ));
-        let intake = Arc::new(Intake {
-            shared: shared.clone(),
-            limits: limits.clone(),
-            checks: checks.clone(),
-            pipeline: pipeline.clone(),
-            in_flight: in_flight.clone(),
-            messaging: messaging.clone(),
-            cases: cases.clone(),
-            orders: sender,
-        });
-        let recovery = Arc::new(Recovery {
-            shared: shared.clone(),
-            cases: cases.clone(),
-            in_flight: in_flight.clone(),
-            probes: probes.clone(),
-            messaging: messaging.clone(),
-            chains: chains.clone(),
-            pipeline: pipeline.clone(),
-            status: status_sync.clone(),
-        });
-        let monitor = Arc::new(Monitor {
-            shared: shared.clone(),
-            cases: cases.clone(),
-            probes: probes.clone(),
-            messaging: messaging.clone(),
-            chains: chains.clone(),
-            limits: limits.clone(),
-            reconciler: reconciler.clone(),
-            key_set: Mutex::default(),
-        });
-        let operators = Arc::new(Operators {
-            shared: shared.clone(),
-            cases: cases.clone(),
-            ledgers: ledgers.clone(),
-            sends: sends.clone(),
-            messaging: messaging.clone(),
-            chains: chains.clone(),
-            pipeline: pipeline.clone(),
-            status: status_sync.clone(),
-            reconciler: reconciler.clone(),
-            recovery: recovery.clone(),
-            turns: operators::Turns::default(),
-        });
-        let engine = Arc::new(Self {
-            in_flight,
-            intake,
-            pipeline,
-            status: status_sync,
-            lane_watch,
-            prover,
-            chains,
-            checks,
-            recovery,
-            monitor,
-            probes,
-            ledgers,
-            sends,
-            operators,
-            reconciler,
-            messaging,
-            cases,
-            shared,
-        });
+        let lower = Lower::new(&shared, &open_cases, open, proven);
+        let engine = compose(shared, lower, sender);
         if leased.ends {
-            engine.recovery.leased(begun);
+            engine.lease_keeper.leased(begun);
         }
         engine.first_status(&status);
         engine.begin(orders).await;
@@ -355,7 +233,7 @@ impl Engine {
             );
         }
         if self.shared.lease.ends() {
-            spawn.spawn(Background::Lease.task(), Box::pin(self.recovery.clone().run_lease()));
+            spawn.spawn(Background::Lease.task(), Box::pin(self.lease_keeper.clone().run_lease()));
         }
         spawn.spawn(Background::Monitor.task(), Box::pin(self.monitor.clone().run_watch()));
         spawn.spawn(Background::Waker.task(), Box::pin(self.in_flight.clone().run_waker()));
@@ -459,7 +337,7 @@ impl Engine {
             left = left.saturating_sub(step);
         }
         self.messaging.stop_publishing().await;
-        self.recovery.leave().await;
+        self.lease_keeper.leave().await;
     }
 }
 

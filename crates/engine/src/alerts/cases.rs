@@ -121,8 +121,8 @@ pub(crate) struct Cases {
 
 impl Cases {
     /// With those that are open in the journal.
-    pub(crate) fn new(shared: Arc<SharedState>, open: &[OpenCase]) -> Self {
-        Self { shared, episodes: Mutex::new(Episodes::of(open)) }
+    pub(crate) fn new(shared: &Arc<SharedState>, open: &[OpenCase]) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), episodes: Mutex::new(Episodes::of(open)) })
     }
 
     fn episodes(&self) -> MutexGuard<'_, Episodes> {

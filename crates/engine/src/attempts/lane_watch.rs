@@ -236,13 +236,18 @@ pub(crate) struct LaneWatch {
 }
 
 impl LaneWatch {
-    pub(crate) const fn new(
-        shared: Arc<SharedState>,
-        cases: Arc<Cases>,
-        chains: Arc<Chains>,
-        status: Arc<StatusSync>,
-    ) -> Self {
-        Self { shared, cases, chains, status }
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        chains: &Arc<Chains>,
+        status: &Arc<StatusSync>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            chains: chains.clone(),
+            status: status.clone(),
+        })
     }
 
     /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again

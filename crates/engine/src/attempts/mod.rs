@@ -106,10 +106,10 @@ pub struct Chains {
 
 impl Chains {
     pub(crate) fn new(
-        shared: Arc<SharedState>,
-        cases: Arc<Cases>,
-        in_flight: Arc<InFlight>,
-    ) -> Self {
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        in_flight: &Arc<InFlight>,
+    ) -> Arc<Self> {
         let pool = |port: &Arc<dyn Chain>| {
             let pool = ChainPool {
                 port: port.clone(),
@@ -125,15 +125,15 @@ impl Chains {
             (port.id(), Arc::new(pool))
         };
         let pools = shared.parts.chains.iter().map(pool).collect();
-        Self {
-            shared,
-            cases,
-            in_flight,
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            in_flight: in_flight.clone(),
             pools,
             isolated: Mutex::default(),
             suspects: Mutex::default(),
             strays: Mutex::default(),
-        }
+        })
     }
 
     pub(crate) fn pool(&self, chain: ChainId) -> Option<&Arc<ChainPool>> {

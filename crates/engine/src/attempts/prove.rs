@@ -30,26 +30,15 @@ const BATCH: usize = 64;
 
 /// Looks after the attempts that this process holds, until each of their transfers has gone on.
 pub(crate) struct Prover {
-    pub(super) shared: Arc<SharedState>,
-    pub(super) ledgers: Arc<Ledgers>,
-    pub(super) sends: Arc<EarlierSendsLog>,
-    pub(super) messaging: Arc<Messaging>,
-    pub(super) chains: Arc<Chains>,
-    pub(super) pipeline: Arc<Pipeline>,
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) ledgers: Arc<Ledgers>,
+    pub(crate) sends: Arc<EarlierSendsLog>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) pipeline: Arc<Pipeline>,
 }
 
 impl Prover {
-    pub(crate) const fn new(
-        shared: Arc<SharedState>,
-        ledgers: Arc<Ledgers>,
-        sends: Arc<EarlierSendsLog>,
-        messaging: Arc<Messaging>,
-        chains: Arc<Chains>,
-        pipeline: Arc<Pipeline>,
-    ) -> Self {
-        Self { shared, ledgers, sends, messaging, chains, pipeline }
-    }
-
     pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
         loop {
             let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);

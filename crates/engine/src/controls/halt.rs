@@ -14,8 +14,8 @@ pub(crate) struct KillSwitch {
 }
 
 impl KillSwitch {
-    pub(crate) const fn new(shared: Arc<SharedState>, cases: Arc<Cases>) -> Self {
-        Self { shared, cases }
+    pub(crate) fn new(shared: &Arc<SharedState>, cases: &Arc<Cases>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), cases: cases.clone() })
     }
 
     /// Stops all money: in RAM at once, in the journal before this returns.

@@ -183,8 +183,8 @@ pub(crate) struct CreateLimits {
 }
 
 impl CreateLimits {
-    pub(crate) fn new(shared: Arc<SharedState>) -> Self {
-        Self { shared, rates: CreateRates::default() }
+    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), rates: CreateRates::default() })
     }
 
     /// What a transfer would take from its owner's day now; `None` where nothing limits it.

@@ -20,14 +20,20 @@ pub(crate) struct StatusSync {
 }
 
 impl StatusSync {
-    pub(crate) const fn new(
-        shared: Arc<SharedState>,
-        ledgers: Arc<Ledgers>,
-        chains: Arc<Chains>,
-        reconciler: Arc<Reconciler>,
-        pipeline: Arc<Pipeline>,
-    ) -> Self {
-        Self { shared, ledgers, chains, reconciler, pipeline }
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        ledgers: &Arc<Ledgers>,
+        chains: &Arc<Chains>,
+        reconciler: &Arc<Reconciler>,
+        pipeline: &Arc<Pipeline>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            ledgers: ledgers.clone(),
+            chains: chains.clone(),
+            reconciler: reconciler.clone(),
+            pipeline: pipeline.clone(),
+        })
     }
 
     /// Takes over what the journal says of flags and assets, other workers' changes among it.

@@ -32,8 +32,8 @@ pub(crate) struct EarlierSendsLog {
 }
 
 impl EarlierSendsLog {
-    pub(crate) fn new(shared: Arc<SharedState>) -> Self {
-        Self { shared, calls: Mutex::default() }
+    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), calls: Mutex::default() })
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<Id, Seen>> {

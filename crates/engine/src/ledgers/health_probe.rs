@@ -17,8 +17,8 @@ pub(crate) struct HealthProbes {
 }
 
 impl HealthProbes {
-    pub(crate) fn new(shared: Arc<SharedState>) -> Self {
-        Self { shared, silent: Mutex::default() }
+    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), silent: Mutex::default() })
     }
 
     fn silent(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {

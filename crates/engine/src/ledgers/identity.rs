@@ -78,8 +78,12 @@ pub struct Ledgers {
 }
 
 impl Ledgers {
-    pub(crate) fn new(shared: Arc<SharedState>, kill_switch: Arc<KillSwitch>) -> Self {
-        Self { shared, kill_switch, finding: Mutex::default() }
+    pub(crate) fn new(shared: &Arc<SharedState>, kill_switch: &Arc<KillSwitch>) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            kill_switch: kill_switch.clone(),
+            finding: Mutex::default(),
+        })
     }
 
     /// What a ledger answered, where it is the one that was asked; else a task finds out who it

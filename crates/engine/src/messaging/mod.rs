@@ -101,13 +101,19 @@ pub struct Messaging {
 
 impl Messaging {
     pub(crate) fn new(
-        shared: Arc<SharedState>,
-        cases: Arc<Cases>,
-        ledgers: Arc<Ledgers>,
-        in_flight: Arc<InFlight>,
-    ) -> Self {
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        ledgers: &Arc<Ledgers>,
+        in_flight: &Arc<InFlight>,
+    ) -> Arc<Self> {
         let client = BusClient::of(&shared.parts);
-        Self { shared, cases, ledgers, in_flight, client }
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            ledgers: ledgers.clone(),
+            in_flight: in_flight.clone(),
+            client,
+        })
     }
 
     /// There is a bus: what units write into the outbox is published.

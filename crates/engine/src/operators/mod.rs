@@ -38,7 +38,7 @@ use crate::ledgers::identity::Ledgers;
 use crate::messaging::Messaging;
 use crate::pipeline::Pipeline;
 use crate::reconciliation::Reconciler;
-use crate::recovery::Recovery;
+use crate::recovery::lease::LeaseKeeper;
 use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -59,7 +59,7 @@ pub struct Operators {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) status: Arc<StatusSync>,
     pub(crate) reconciler: Arc<Reconciler>,
-    pub(crate) recovery: Arc<Recovery>,
+    pub(crate) lease_keeper: Arc<LeaseKeeper>,
     /// Keys of operators whose actions are under way.
     pub(crate) turns: Turns,
 }

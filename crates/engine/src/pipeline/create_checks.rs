@@ -23,13 +23,18 @@ pub struct CreateChecks {
 }
 
 impl CreateChecks {
-    pub(crate) const fn new(
-        shared: Arc<SharedState>,
-        in_flight: Arc<InFlight>,
-        chains: Arc<Chains>,
-        limits: Arc<CreateLimits>,
-    ) -> Self {
-        Self { shared, in_flight, chains, limits }
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        in_flight: &Arc<InFlight>,
+        chains: &Arc<Chains>,
+        limits: &Arc<CreateLimits>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            in_flight: in_flight.clone(),
+            chains: chains.clone(),
+            limits: limits.clone(),
+        })
     }
 
     /// What would become of a transfer of these terms now. Nothing is written and nothing counted.

@@ -38,15 +38,15 @@ pub(crate) struct InFlight {
 
 impl InFlight {
     /// Nothing is in its workers yet; so many transfers are open in the journal.
-    pub(crate) fn new(shared: Arc<SharedState>, open: u64) -> Self {
-        Self {
-            shared,
+    pub(crate) fn new(shared: &Arc<SharedState>, open: u64) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
             held: Mutex::default(),
             left: AtomicUsize::default(),
             not_yet: NotYet::default(),
             superseded: SupersededTransfers::default(),
             open: AtomicU64::new(open),
-        }
+        })
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<Id, Option<Box<Record>>>> {

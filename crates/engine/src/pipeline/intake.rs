@@ -1,11 +1,8 @@
 //! Taking in transfers: the checks again, the opening, and the caller's wait.
 
-use crate::alerts::cases::Cases;
 use crate::controls::limits::{CreateLimits, Quota};
-use crate::messaging::Messaging;
 use crate::pipeline::Pipeline;
 use crate::pipeline::create_checks::CreateChecks;
-use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 
 use crate::pipeline::commit::{CommitReason, Job};
@@ -27,21 +24,34 @@ use tokio::sync::{Mutex, oneshot};
 /// How many batches are opened at once.
 pub(crate) const WORKERS: usize = 2;
 
-/// Takes in transfers: those that callers ask for, and those that deposits on a chain begin.
+/// Takes in the transfers that callers ask for.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Intake {
-    pub(crate) shared: Arc<SharedState>,
-    pub(crate) limits: Arc<CreateLimits>,
-    pub(crate) checks: Arc<CreateChecks>,
-    pub(crate) pipeline: Arc<Pipeline>,
-    pub(crate) in_flight: Arc<InFlight>,
-    pub(crate) messaging: Arc<Messaging>,
-    pub(crate) cases: Arc<Cases>,
+    shared: Arc<SharedState>,
+    limits: Arc<CreateLimits>,
+    checks: Arc<CreateChecks>,
+    pipeline: Arc<Pipeline>,
     /// What waits to be opened.
-    pub(crate) orders: Sender<(Record, CreateRequest)>,
+    orders: Sender<(Record, CreateRequest)>,
 }
 
 impl Intake {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        limits: &Arc<CreateLimits>,
+        checks: &Arc<CreateChecks>,
+        pipeline: &Arc<Pipeline>,
+        orders: Sender<(Record, CreateRequest)>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            limits: limits.clone(),
+            checks: checks.clone(),
+            pipeline: pipeline.clone(),
+            orders,
+        })
+    }
+
     /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then
     /// at most `sync_timeout_ms`. It goes on by itself when the caller goes away.
     ///

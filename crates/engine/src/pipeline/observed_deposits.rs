@@ -4,8 +4,12 @@
 //! opened twice: each is bound to its place on the chain. A deposit has happened whatever is paused,
 //! limited or halted here, so nothing of that keeps it from being written down; its transfer then waits.
 
+use crate::alerts::cases::Cases;
 use crate::ledgers::outstanding_calls::CallStart;
-use crate::pipeline::intake::Intake;
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, FlowId, Id};
 use kernel::money::Amount;
@@ -55,7 +59,33 @@ enum Attempted {
     Again,
 }
 
-impl Intake {
+/// Stores what was observed on a chain, and opens the transfers that it begins.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct ObservedDeposits {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+    in_flight: Arc<InFlight>,
+    messaging: Arc<Messaging>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl ObservedDeposits {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        in_flight: &Arc<InFlight>,
+        messaging: &Arc<Messaging>,
+        pipeline: &Arc<Pipeline>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            in_flight: in_flight.clone(),
+            messaging: messaging.clone(),
+            pipeline: pipeline.clone(),
+        })
+    }
+
     /// Opens the transfers of an observation and moves its cursor, in one unit.
     ///
     /// # Errors

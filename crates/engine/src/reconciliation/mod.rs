@@ -77,24 +77,24 @@ pub struct Reconciler {
 impl Reconciler {
     /// Goes on behind what is stored as proven.
     pub(crate) fn new(
-        shared: Arc<SharedState>,
-        cases: Arc<Cases>,
-        kill_switch: Arc<KillSwitch>,
-        ledgers: Arc<Ledgers>,
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        kill_switch: &Arc<KillSwitch>,
+        ledgers: &Arc<Ledgers>,
         proven: Proven,
-    ) -> Self {
-        Self {
-            shared,
-            cases,
-            kill_switch,
-            ledgers,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            kill_switch: kill_switch.clone(),
+            ledgers: ledgers.clone(),
             report: Mutex::default(),
             checker: tokio::sync::Mutex::new(Checker::behind(proven)),
             accepted: Mutex::default(),
             halted_for: Mutex::default(),
             counting: AtomicBool::new(false),
             proving: ProofUnderWay::default(),
-        }
+        })
     }
 }
 

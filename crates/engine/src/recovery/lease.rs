@@ -3,8 +3,10 @@
 //! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew it
 //! cannot read the flags either, so it makes no call before it did.
 
+use crate::attempts::Chains;
+use crate::controls::status_sync::StatusSync;
 use crate::pipeline::select::{First, race};
-use crate::recovery::Recovery;
+use crate::shared::SharedState;
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::ServiceStatus;
@@ -54,7 +56,22 @@ impl Lease {
     }
 }
 
-impl Recovery {
+/// Renews the lease of this worker, and says when a HALT is obeyed here.
+pub(crate) struct LeaseKeeper {
+    shared: Arc<SharedState>,
+    chains: Arc<Chains>,
+    status: Arc<StatusSync>,
+}
+
+impl LeaseKeeper {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        chains: &Arc<Chains>,
+        status: &Arc<StatusSync>,
+    ) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), chains: chains.clone(), status: status.clone() })
+    }
+
     /// The lease that was asked for at this tick was granted.
     pub(crate) fn leased(&self, asked: u64) {
         let length = self.shared.parts.settings.lease_ms.saturating_mul(TICKS);

@@ -15,14 +15,14 @@ use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 use std::sync::Arc;
 
-/// Takes up what no worker carries: it renews the lease, scans the journal and gives back what it cannot do.
+/// Takes up what no worker carries: it scans the journal and gives back what it cannot do.
 pub(crate) struct Recovery {
-    pub(super) shared: Arc<SharedState>,
-    pub(super) cases: Arc<Cases>,
-    pub(super) in_flight: Arc<InFlight>,
-    pub(super) probes: Arc<HealthProbes>,
-    pub(super) messaging: Arc<Messaging>,
-    pub(super) chains: Arc<Chains>,
-    pub(super) pipeline: Arc<Pipeline>,
-    pub(super) status: Arc<StatusSync>,
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) cases: Arc<Cases>,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) probes: Arc<HealthProbes>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) status: Arc<StatusSync>,
 }
