@@ -1,7 +1,8 @@
 //! The engine: carries transfers from their opening to their end, whatever happens on the way.
 //!
 //! It is pure plans (`pipeline::plan`) driven by a few background tasks ([`tasks`]); the world is reached
-//! through the kernel's ports alone, so that the simulation runs this very code.
+//! through the kernel's ports alone, so that the simulation runs this very code. [`Engine`] is composed of
+//! components that own their state (`docs/decisions/0065`).
 
 #![expect(missing_docs, reason = "internal to the product: a small item is explained by its name")]
 
