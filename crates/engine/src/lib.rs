@@ -217,7 +217,7 @@ impl Engine {
         tracing::info!(flows = names.join(", "), workers, "the flows that are carried here");
     }
 
-    async fn begin(self: &Arc<Self>, orders: mpsc::Receiver<(Record, CreateRequest)>) {
+    async fn begin(&self, orders: mpsc::Receiver<(Record, CreateRequest)>) {
         self.log_flows();
         let ledgers: Vec<_> = self.shared.parts.ledgers.iter().map(|ledger| ledger.id()).collect();
         for ledger in ledgers {

@@ -15,7 +15,6 @@ use kernel::ports::chain::{Concern, LOCK_SPENT};
 use kernel::ports::journal::ServiceStatus;
 use kernel::record::{Record, System};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// An attempt takes longer than its flow says is normal in its state.
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
@@ -95,7 +94,7 @@ impl Monitor {
     }
 
     /// Opens the cases about chains: each worker about the attempts that it holds.
-    pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts, status: &ServiceStatus) {
+    pub(crate) fn look_at_chains(&self, facts: &ChainFacts, status: &ServiceStatus) {
         let now = self.shared.parts.journal.now();
         for pool in self.chains.pools() {
             self.chains.measure_lanes(pool);

@@ -90,7 +90,7 @@ impl Monitor {
     }
 
     /// One round: closes what has ended, opens what has begun.
-    async fn watch(self: &Arc<Self>, entered: &mut Entered) -> Result<(), Cause> {
+    async fn watch(&self, entered: &mut Entered) -> Result<(), Cause> {
         let journal = &self.shared.parts.journal;
         let open = journal.open_cases().await?;
         self.cases.follow_cases(&open);
@@ -201,7 +201,7 @@ impl Monitor {
         }
     }
 
-    fn look_at_ledgers(self: &Arc<Self>) {
+    fn look_at_ledgers(&self) {
         for ledger in self.shared.outside() {
             if self.silent(ledger) {
                 let seconds = self.shared.parts.settings.alerts.silent_seconds;
@@ -232,7 +232,7 @@ impl Monitor {
         self.key_set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at_key_set(self: &Arc<Self>) {
+    fn look_at_key_set(&self) {
         let KeySet::Old(facts) = self.key_set().clone() else { return };
         self.cases.case(Case {
             kind: "JWKS_STALE",
@@ -242,7 +242,7 @@ impl Monitor {
         });
     }
 
-    fn look_at_users(self: &Arc<Self>, hasty: &BTreeMap<UserId, u32>) {
+    fn look_at_users(&self, hasty: &BTreeMap<UserId, u32>) {
         let most = self.shared.parts.settings.limits.warn_per_minute;
         for (user, creates) in hasty {
             self.cases.case(Case {

@@ -10,7 +10,6 @@ use kernel::ids::{Id, Millis};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::record::Record;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// When transfers came to where they stand, as their histories say; kept while they stand there.
 pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
@@ -37,7 +36,7 @@ impl Plan {
 impl Monitor {
     /// Opens the cases of transfers.
     pub(super) async fn look_at_transfers(
-        self: &Arc<Self>,
+        &self,
         old: &[Record],
         entered: &mut Entered,
     ) -> Result<(), Cause> {

@@ -83,7 +83,7 @@ impl LaneWatch {
     /// # Errors
     /// Why nothing of it is known now.
     pub(crate) async fn explain(
-        self: &Arc<Self>,
+        &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
     ) -> Result<LaneProgress, Cause> {
@@ -131,7 +131,7 @@ impl LaneWatch {
 
     /// One that pays what is waited for: an open attempt, which the prover closes.
     async fn store_payment(
-        self: &Arc<Self>,
+        &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         one: &ForeignUse,
@@ -168,7 +168,7 @@ impl LaneWatch {
     /// Those that pay nothing that is waited for: attempts that are over. Of one that is not trusted the chain
     /// stands, in the same unit, until a person resumes it.
     async fn store_over(
-        self: &Arc<Self>,
+        &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         over: Vec<OverUse>,

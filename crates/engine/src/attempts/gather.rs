@@ -50,11 +50,7 @@ impl Chains {
     }
 
     /// The lane has no next lock now: it rests, or its key is used elsewhere.
-    pub(crate) fn no_lock(
-        self: &Arc<Self>,
-        Gathering { pool, lane, .. }: &Gathering,
-        cause: &Cause,
-    ) {
+    pub(crate) fn no_lock(&self, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
         tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
         lane.rests(self.shared.due(TROUBLE));
         if cause.class == LANE_AHEAD {

@@ -196,7 +196,7 @@ impl Chains {
     }
 
     /// Stops claims and sends of the chain, and asks a person. It is stored when this returns.
-    async fn stop_lanes(self: &Arc<Self>, pool: &ChainPool, ahead: &[AheadLane]) {
+    async fn stop_lanes(&self, pool: &ChainPool, ahead: &[AheadLane]) {
         let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
         let line = |lane: &AheadLane| {
             let AheadLane { name, mark, spent, .. } = lane;
@@ -283,7 +283,7 @@ impl LaneWatch {
     }
 
     /// One look at all lanes of this process.
-    async fn look_at_lanes(self: &Arc<Self>, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
+    async fn look_at_lanes(&self, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
         let ahead = self.chains.lanes_ahead(pool).await?;
         let status = self.shared.parts.journal.service_status().await?;
         let pause = lane_pause(&status, pool.id());
@@ -317,7 +317,7 @@ impl LaneWatch {
     }
 
     /// Everything that was spent is stored as an attempt: the chain goes on, unless something else keeps it.
-    async fn resumes_lanes(self: &Arc<Self>, pool: &ChainPool, number: u64) -> Result<(), Cause> {
+    async fn resumes_lanes(&self, pool: &ChainPool, number: u64) -> Result<(), Cause> {
         let (kind, subject) = (LANE_AHEAD, Subject::Chain(pool.id()));
         tracing::warn!(chain = pool.id().name(), "each lock that was spent elsewhere is explained");
         let fact = "each lock that was spent is stored as an attempt".into();

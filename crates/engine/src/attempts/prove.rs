@@ -48,7 +48,7 @@ impl Prover {
     }
 
     /// One look at attempts whose time has come.
-    async fn look(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Carried>) {
+    async fn look(&self, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
         let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
         // what has just left is not final yet, where it is known how long that takes
@@ -90,11 +90,7 @@ impl Prover {
 
     /// Sends the newest forms of those that this run has not sent, or that may be sent again. Returns which
     /// attempts it sent for the first time.
-    async fn send(
-        self: &Arc<Self>,
-        pool: &ChainPool,
-        batch: &mut [Carried],
-    ) -> BTreeSet<AttemptId> {
+    async fn send(&self, pool: &ChainPool, batch: &mut [Carried]) -> BTreeSet<AttemptId> {
         let (mut fresh, now) = (BTreeSet::new(), self.shared.parts.journal.now());
         if !batch.iter().any(|carried| carried.sends(now)) {
             return fresh;
@@ -178,7 +174,7 @@ impl Prover {
     }
 
     /// Not yet. That an attempt may be on the wire is written once, as one row for all its members.
-    async fn wait_on(self: &Arc<Self>, pool: &ChainPool, waits: Vec<Carried>) {
+    async fn wait_on(&self, pool: &ChainPool, waits: Vec<Carried>) {
         let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
         let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
         for carried in quiet {
@@ -203,7 +199,7 @@ impl Prover {
     }
 
     /// One more form under the same lock: signed, stored, and sent with the next look.
-    async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
+    async fn one_more(&self, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
         let table = self.shared.plan.table(attempt.flow);
         let Some(act) = self.shared.plan.act_of(attempt) else {
@@ -250,7 +246,7 @@ impl Prover {
     }
 
     /// A form that may have been stored: it is sent only where it is found, and behind a later write.
-    async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
+    async fn stored_or_not(&self, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
@@ -264,7 +260,7 @@ impl Prover {
     }
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
-    async fn close(self: &Arc<Self>, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
+    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
         let known = self.shared.controls.all_known();
         for (carried, verdicts) in closes {
@@ -307,7 +303,7 @@ impl Prover {
     /// The plan of an attempt's end. `None`: the journal does not say how its lane stands, or a member
     /// stands elsewhere.
     async fn closing(
-        self: &Arc<Self>,
+        &self,
         pool: &ChainPool,
         carried: &Carried,
         verdicts: &[Verdict],
@@ -332,7 +328,7 @@ impl Prover {
 
     /// All members are where the proof brought them.
     async fn closed_attempt(
-        self: &Arc<Self>,
+        &self,
         pool: &ChainPool,
         carried: Carried,
         (verdicts, closing): (Vec<Verdict>, Closing),
@@ -360,7 +356,7 @@ impl Prover {
     }
 
     /// Nothing was written, or it is not known whether.
-    async fn not_closed(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
+    async fn not_closed(&self, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
         match wrote {
             Wrote::Lost(Guard::NotHalted) => {
                 // the same end without a further claim

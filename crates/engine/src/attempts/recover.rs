@@ -11,7 +11,6 @@ use kernel::attempt::Attempt;
 use kernel::ids::{Id, Millis};
 use kernel::record::Record;
 use kernel::unit::Wrote;
-use std::sync::Arc;
 
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
@@ -91,11 +90,7 @@ impl Chains {
 impl Prover {
     /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
     /// are looked at now.
-    pub(crate) async fn take_up(
-        self: &Arc<Self>,
-        pool: &ChainPool,
-        batch: Vec<Carried>,
-    ) -> Vec<Carried> {
+    pub(crate) async fn take_up(&self, pool: &ChainPool, batch: Vec<Carried>) -> Vec<Carried> {
         let (mut ready, mut takes) = (Vec::with_capacity(batch.len()), Vec::new());
         for mut carried in batch {
             if carried.closing {
@@ -136,7 +131,7 @@ impl Prover {
     }
 
     /// A unit of unknown outcome: the attempt goes on as it is stored.
-    pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
+    pub(crate) async fn reread_later(&self, pool: &ChainPool, mut carried: Carried) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
@@ -150,7 +145,7 @@ impl Prover {
 
     /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. It is
     /// taken up again where nothing moves it for longer than any lease lasts.
-    pub(crate) async fn was_moved(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
+    pub(crate) async fn was_moved(&self, pool: &ChainPool, mut carried: Carried) {
         match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
@@ -168,12 +163,7 @@ impl Prover {
 
     /// An attempt that was closed without a word to this run. Its members go on here where the unit that
     /// closed it may be of this run.
-    pub(crate) async fn is_over(
-        self: &Arc<Self>,
-        pool: &ChainPool,
-        carried: Carried,
-        now: Attempt,
-    ) {
+    pub(crate) async fn is_over(&self, pool: &ChainPool, carried: Carried, now: Attempt) {
         pool.carried.end(now.id);
         if let Err(cause) = self.chains.read_lanes(pool).await {
             tracing::warn!(%cause, "the lanes of a chain cannot be read");

@@ -99,7 +99,7 @@ impl Chains {
     }
 
     /// Verdicts that are none: nothing moves, and a person is asked.
-    pub(crate) fn refused_verdicts(self: &Arc<Self>, attempt: &Attempt, why: &str) {
+    pub(crate) fn refused_verdicts(&self, attempt: &Attempt, why: &str) {
         self.cases.case(Case {
             kind: VERDICT_REFUSED,
             severity: Severity::Critical,

@@ -19,18 +19,13 @@ impl KillSwitch {
     }
 
     /// Stops all money: in RAM at once, in the journal before this returns.
-    pub(crate) async fn halt(
-        self: &Arc<Self>,
-        kind: &'static str,
-        subject: Subject,
-        facts: Arc<str>,
-    ) {
+    pub(crate) async fn halt(&self, kind: &'static str, subject: Subject, facts: Arc<str>) {
         self.halt_with(kind, subject, facts, Vec::new()).await;
     }
 
     /// The same, with what else is written in its unit.
     pub(crate) async fn halt_with(
-        self: &Arc<Self>,
+        &self,
         kind: &'static str,
         subject: Subject,
         facts: Arc<str>,

@@ -40,7 +40,7 @@ impl StatusSync {
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
-    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<ServiceStatus, Cause> {
+    pub(crate) async fn refresh(&self) -> Result<ServiceStatus, Cause> {
         loop {
             let epoch = self.shared.controls.epoch();
             let status = self.shared.parts.journal.service_status().await?;
@@ -65,7 +65,7 @@ impl StatusSync {
 
     /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
     /// core in a process its owner's epoch tells: a former owner raises no HALT.
-    fn compare(self: &Arc<Self>, status: &ServiceStatus) {
+    fn compare(&self, status: &ServiceStatus) {
         for (ledger, stored) in &status.ledgers {
             let ours = self
                 .shared
@@ -88,7 +88,7 @@ impl StatusSync {
     }
 
     /// Money may move again: ledgers that were not adopted are looked at again.
-    fn resumed(self: &Arc<Self>) {
+    fn resumed(&self) {
         tracing::warn!("resumed from HALT: money moves again");
         self.reconciler.forget_halts();
         self.shared.parts.meter.see(Seen::Halted(false));

@@ -161,7 +161,7 @@ impl Ledgers {
     }
 
     /// One attempt; true where nothing is left to find out.
-    pub(crate) async fn settle_identity(self: &Arc<Self>, ledger: LedgerId) -> bool {
+    pub(crate) async fn settle_identity(&self, ledger: LedgerId) -> bool {
         let Some(port) = self.shared.ledger(ledger) else { return true };
         let facts = match self.adoption(&*port).await {
             Adoption::Adopted => return true,

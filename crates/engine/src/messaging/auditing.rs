@@ -17,7 +17,6 @@ use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Unit, Wrote};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The class of what is said of a message before which others should have come.
 pub(super) const GAP: &str = "GAP";
@@ -99,7 +98,7 @@ impl Messaging {
 
     /// Audits messages; one result each.
     pub(super) async fn audit_messages(
-        self: &Arc<Self>,
+        &self,
         group: AuditGroup,
         ready: &[Ready],
     ) -> Vec<Consumption> {
@@ -190,7 +189,7 @@ impl Messaging {
     }
 
     /// Messages that should have come before this one did not: a person is asked.
-    pub(super) fn missed(self: &Arc<Self>, one: &Ready, cause: &Cause) {
+    pub(super) fn missed(&self, one: &Ready, cause: &Cause) {
         let Some(id) = one.transfer else { return };
         let topic = &one.delivery.partition.topic;
         let missing = cause.detail.as_deref().unwrap_or_default();
@@ -204,7 +203,7 @@ impl Messaging {
     }
 
     /// A message tells of what no history has: a person is asked.
-    fn contradicting(self: &Arc<Self>, group: AuditGroup, one: &Ready, why: &str) {
+    fn contradicting(&self, group: AuditGroup, one: &Ready, why: &str) {
         let delivery = &one.delivery;
         let (topic, at, offset) =
             (&delivery.partition.topic, delivery.partition.number, delivery.offset);

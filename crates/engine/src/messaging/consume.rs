@@ -81,11 +81,7 @@ type Result = std::result::Result<(Driven, Option<Answer>), (usize, Consumption)
 
 impl Messaging {
     /// Consumes messages of one group, in their order; one result each.
-    pub async fn consume(
-        self: &Arc<Self>,
-        group: ConsumerGroup,
-        messages: &[Received],
-    ) -> Vec<Consumption> {
+    pub async fn consume(&self, group: ConsumerGroup, messages: &[Received]) -> Vec<Consumption> {
         let mut results = BTreeMap::new();
         let mut left: Vec<(usize, Received)> = messages.iter().copied().enumerate().collect();
         while !left.is_empty() {
@@ -111,7 +107,7 @@ impl Messaging {
 
     /// At most one message of each transfer.
     async fn consume_each(
-        self: &Arc<Self>,
+        &self,
         group: ConsumerGroup,
         messages: Vec<(usize, Received)>,
     ) -> Vec<(usize, Consumption)> {
@@ -163,7 +159,7 @@ impl Messaging {
     }
 
     /// Moves each transfer as far as its message allows.
-    async fn drive(self: &Arc<Self>, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
+    async fn drive(&self, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
         let mut results = Vec::with_capacity(driven.len());
         if self.shared.parts.settings.fuse_mode() == FuseMode::Plain {
             let (claims, mut calls): (Vec<_>, Vec<_>) = driven.into_iter().partition(|one| {
@@ -194,7 +190,7 @@ impl Messaging {
     }
 
     /// Asks what each unit has to know, in one call for all that ask the same.
-    async fn answers(self: &Arc<Self>, driven: Vec<Driven>) -> Vec<Result> {
+    async fn answers(&self, driven: Vec<Driven>) -> Vec<Result> {
         let mut together: BTreeMap<SeparateCall, Vec<Driven>> = BTreeMap::new();
         for one in driven {
             together.entry(self.separate_call(&one.record)).or_default().push(one);
@@ -251,7 +247,7 @@ impl Messaging {
     }
 
     async fn legs(
-        self: &Arc<Self>,
+        &self,
         flow: FlowId,
         ledger: LedgerId,
         records: &[Record],
@@ -268,7 +264,7 @@ impl Messaging {
     }
 
     /// An answer that leads on, or why the message is consumed again.
-    fn judged(self: &Arc<Self>, one: Driven, calling: &Record, answer: Answer) -> Result {
+    fn judged(&self, one: Driven, calling: &Record, answer: Answer) -> Result {
         if let Some(why) = self.shared.plan.contradicts(calling, &answer) {
             self.cases.contradicted(calling, why);
             return Err((one.place, Consumption::Failed(Cause::of("CONTRADICTION"))));
@@ -282,7 +278,7 @@ impl Messaging {
 
     /// Writes the unit of each; gives back those that moved, as they stand then.
     async fn write_moves(
-        self: &Arc<Self>,
+        &self,
         moves: Vec<(Driven, Option<Answer>)>,
     ) -> Vec<std::result::Result<Driven, (usize, Consumption)>> {
         let mut results = Vec::with_capacity(moves.len());
@@ -327,7 +323,7 @@ impl Messaging {
     }
 
     /// A unit that was not written, or may not have been.
-    fn not_moved(self: &Arc<Self>, record: &Record, wrote: Wrote) -> Consumption {
+    fn not_moved(&self, record: &Record, wrote: Wrote) -> Consumption {
         let cause = match wrote {
             Wrote::Lost(Guard::Inbox { .. }) => return Consumption::Seen,
             Wrote::Lost(Guard::NotHalted) => {

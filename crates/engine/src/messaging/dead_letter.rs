@@ -9,7 +9,6 @@ use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::bus::{BusDelivery, BusMessage};
 use kernel::ports::meter::Seen;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// The end of the name of a topic of dead letters.
 pub(crate) const SUFFIX: &str = "-dlt";
@@ -40,12 +39,7 @@ pub(crate) struct Death<'a> {
 impl Messaging {
     /// Puts a message that can never be consumed on its topic of dead letters, and asks a person.
     /// False: it is not there for sure.
-    pub(super) async fn dead_letter(
-        self: &Arc<Self>,
-        group: GroupTask,
-        ready: &Ready,
-        reason: &str,
-    ) -> bool {
+    pub(super) async fn dead_letter(&self, group: GroupTask, ready: &Ready, reason: &str) -> bool {
         let Some(client) = &self.client else { return false };
         let (attempts, at) = (ready.failures.saturating_add(1), self.shared.parts.journal.now());
         let message = dead(&ready.delivery, Death { group, reason, attempts, at });

@@ -56,11 +56,7 @@ impl Messaging {
     }
 
     /// Does what a group does with messages, in their order; one result each.
-    pub(super) async fn take(
-        self: &Arc<Self>,
-        group: GroupTask,
-        ready: &[Ready],
-    ) -> Vec<Consumption> {
+    pub(super) async fn take(&self, group: GroupTask, ready: &[Ready]) -> Vec<Consumption> {
         match group {
             GroupTask::Audit(group) => self.audit_messages(group, ready).await,
             GroupTask::Move(group) => {

@@ -91,7 +91,7 @@ impl Messaging {
     /// The cause for which the journal does not answer. Nothing may be consumed then: a message could
     /// overtake others of its key.
     pub(super) async fn look_at_parked(
-        self: &Arc<Self>,
+        &self,
         group: GroupTask,
         keys: &mut ParkedKeys,
         assigned: &BTreeSet<Partition>,
@@ -126,7 +126,7 @@ impl Messaging {
 
     /// Consumes the messages of a key in their order, as far as they can be consumed. True: it waits no
     /// more.
-    async fn try_key(self: &Arc<Self>, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
+    async fn try_key(&self, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
         let Some(client) = &self.client else { return Ok(false) };
         let mut failures = key.next.failures;
         for _ in 0..MESSAGES.div_ceil(PAGE) {
@@ -153,7 +153,7 @@ impl Messaging {
     /// Consumes them one by one; whether any was, and how it ended. What was consumed is unparked: a crash
     /// before that consumes it again, which has no effect.
     async fn try_messages(
-        self: &Arc<Self>,
+        &self,
         group: GroupTask,
         name: &ParkedName,
         messages: Vec<ParkedMessage>,

@@ -205,7 +205,7 @@ impl Messaging {
         }
     }
 
-    fn open_pipeline_cases(self: &Arc<Self>, status: &PipelineStatus) {
+    fn open_pipeline_cases(&self, status: &PipelineStatus) {
         for kind in ["OUTBOX_AGE", "CONSUMER_LAG", "PARKED", "DEAD_LETTER"] {
             if let Some(facts) = status.reason(kind) {
                 let (severity, subject) = (Severity::Warning, Subject::Service);

@@ -18,7 +18,6 @@ use kernel::reconcile::Break;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// So many lost operations may be accepted: each is read with every look at the flags.
 const MOST: usize = 1_000;
@@ -46,10 +45,7 @@ pub(crate) struct Loss {
 impl Operators {
     /// The ledgers that know less than the journal. Each of them was started anew since, nothing that
     /// began before the HALT is under way, and everything that is lost is accepted here.
-    pub(super) async fn accepted_losses(
-        self: &Arc<Self>,
-        accept: &[Accepted],
-    ) -> Result<Vec<Loss>, Stop> {
+    pub(super) async fn accepted_losses(&self, accept: &[Accepted]) -> Result<Vec<Loss>, Stop> {
         let mut losses = Vec::new();
         for port in &self.shared.parts.ledgers {
             losses.extend(self.accepted_loss(&**port, accept).await?);
@@ -58,7 +54,7 @@ impl Operators {
     }
 
     async fn accepted_loss(
-        self: &Arc<Self>,
+        &self,
         port: &dyn Ledger,
         accept: &[Accepted],
     ) -> Result<Option<Loss>, Stop> {

@@ -16,7 +16,6 @@ use kernel::ports::journal::ServiceStatus;
 use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// Halts that are raised one after the other during a proposal: so often it is tried again.
 const TRIES: usize = 20;
@@ -36,7 +35,7 @@ fn again() -> Stop {
 impl Operators {
     /// A verdict: proposed, or with four eyes off given.
     pub(super) async fn resolve_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
         verdict: Verdict,
@@ -81,7 +80,7 @@ impl Operators {
     /// The resume from HALT: proposed, or with four eyes off ordered. A proposal is of the last halt
     /// that stands, by its number.
     pub(super) async fn resume_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         accept: &[Accepted],
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -109,7 +108,7 @@ impl Operators {
     /// the proof began, and the unit guards it: no halt is lifted that was raised since, by whichever
     /// process.
     async fn lift(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         &ProposedResume { halt, ref accept }: &ProposedResume,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -179,7 +178,7 @@ impl Operators {
     }
 
     pub(super) async fn approve(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -203,7 +202,7 @@ impl Operators {
 
     /// Refuses a proposal; its proposer may take it back.
     pub(super) async fn decline(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {

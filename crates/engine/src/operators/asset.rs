@@ -7,7 +7,6 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::unit::{Guard, Put, Unit};
-use std::sync::Arc;
 
 /// What an amount of 39 digits leaves room for.
 const MOST_DECIMALS: u8 = 38;
@@ -17,7 +16,7 @@ const TRIES: usize = 20;
 
 impl Operators {
     pub(super) async fn add_asset(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         new: &NewAsset,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -53,7 +52,7 @@ impl Operators {
     }
 
     pub(super) async fn change_asset(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         change: &AssetChange,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -74,7 +73,7 @@ impl Operators {
 
     /// Writes one asset over the assets as they are; again where others changed them meanwhile.
     async fn change_assets(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         next: impl Fn(&[Asset]) -> Result<Asset, Objection>,
     ) -> Result<(ActionResult, Millis), Stop> {

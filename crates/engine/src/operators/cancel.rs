@@ -21,7 +21,6 @@ use kernel::ports::journal::Linked;
 use kernel::record::{Record, System};
 use kernel::unit::Guard;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Why a transfer ended that two persons cancelled.
 const CANCELLED: &str = "CANCELLED";
@@ -65,7 +64,7 @@ impl Plan {
 impl Operators {
     /// Ends a transfer that waits, where it is proven that nothing of it may land. `None`: it moved before.
     pub(super) async fn cancel(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
     ) -> Result<Option<(ActionResult, Millis)>, Stop> {

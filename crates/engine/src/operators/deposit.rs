@@ -67,7 +67,7 @@ impl Operators {
     }
 
     pub(super) async fn deposit_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -78,7 +78,7 @@ impl Operators {
 
     /// Books what was proposed, and decides the proposal with it: one transaction.
     pub(super) async fn approve_deposit(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         approval: &Approval,
         deposit: &ProposedDeposit,

@@ -57,11 +57,7 @@ impl Operators {
         }
     }
 
-    async fn once(
-        self: &Arc<Self>,
-        actor: Actor,
-        action: AdminAction,
-    ) -> Result<PerformedAction, Objection> {
+    async fn once(&self, actor: Actor, action: AdminAction) -> Result<PerformedAction, Objection> {
         let _turn = self.turns.take(&actor).await;
         let context = ActionContext::of(&self.shared, actor, &action);
         for _ in 0..LOOKS {
@@ -97,7 +93,7 @@ impl Operators {
 
     /// What a key did before.
     async fn repeated(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         action: &AdminAction,
         past: PastAction,
@@ -123,7 +119,7 @@ impl Operators {
     /// An outcome with what is true of it now: a pause's number, whether a HALT stands and what was on
     /// the wire ended.
     async fn completed(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         action: &AdminAction,
         outcome: ActionResult,
@@ -166,7 +162,7 @@ impl Operators {
     }
 
     async fn perform(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         action: &AdminAction,
     ) -> Result<(ActionResult, Millis), Stop> {

@@ -34,7 +34,7 @@ struct LaneChange<'a> {
 impl Operators {
     /// No attempt takes the lane any more, at any worker. The one that has it goes on to its end.
     pub(super) async fn retire_lane(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         of: &LaneName,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -59,7 +59,7 @@ impl Operators {
 
     /// Asks the chain for a lane that is retired, and stores where it has it no more.
     pub(super) async fn prove_lane_gone(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         of: &LaneName,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -106,7 +106,7 @@ impl Operators {
 
     /// Writes how a lane stands from now on, with the action; `None`: its row changed meanwhile.
     async fn write_lane(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         pool: &ChainPool,
         LaneChange { lane, before, after }: LaneChange<'_>,

@@ -15,14 +15,13 @@ use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
 use kernel::principal::action_key;
 use kernel::unit::{Guard, Put, Unit};
-use std::sync::Arc;
 
 /// So many of the calls that were on the wire are named.
 const NAMED: usize = 100;
 
 impl Operators {
     pub(super) async fn pause(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         scope: Scope,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -69,7 +68,7 @@ impl Operators {
     }
 
     pub(super) async fn unpause(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         number: u64,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -129,7 +128,7 @@ impl Operators {
     /// Lifts a stop that another person proposed to lift, for the reasons that were known then. A reason that
     /// came since is looked at by persons first.
     pub(super) async fn approve_lift(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         approval: Id,
         lift: &ProposedLift,
@@ -193,7 +192,7 @@ impl Operators {
     /// Stops all money: in RAM before it is written, so that whatever began before is on
     /// the wire then, and is named.
     pub(super) async fn halt_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
     ) -> Result<(ActionResult, Millis), Stop> {
         let reason = context.actor.reason.clone();
@@ -234,7 +233,7 @@ impl Operators {
     /// every live worker; waited for as long as for an opening. The journal says what stands: where a
     /// HALT's key is repeated, persons may have resumed since, and this process may not have read of the
     /// HALT at all.
-    pub(super) async fn halt_is_quiet(self: &Arc<Self>) -> (Option<u64>, bool) {
+    pub(super) async fn halt_is_quiet(&self) -> (Option<u64>, bool) {
         let mut number = None;
         let quiet = async {
             loop {
@@ -262,7 +261,7 @@ impl Operators {
     }
 
     pub(super) async fn status_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         ledger: LedgerId,
         user: UserId,

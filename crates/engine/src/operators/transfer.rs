@@ -12,7 +12,6 @@ use kernel::operators::Scope;
 use kernel::ports::ledger::Stored;
 use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Hold, Put, Then, Unit};
-use std::sync::Arc;
 
 /// A transfer that moves so often during an action needs no operator.
 const TRIES: usize = 50;
@@ -59,7 +58,7 @@ impl Operators {
 
     /// Makes the next attempt due, whichever worker has the transfer, in the unit of the action.
     async fn due_now(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
         outcome: ActionResult,
@@ -123,7 +122,7 @@ impl Operators {
     }
 
     pub(super) async fn retry(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -144,7 +143,7 @@ impl Operators {
 
     /// Asks the ledger of the open call. What it has stored is taken by the call's own repeat.
     pub(super) async fn ask(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -185,11 +184,7 @@ impl Operators {
     }
 
     /// What a ledger holds under a key. A question: it has no effect, so the wait for it ends.
-    pub(crate) async fn query_stored(
-        self: &Arc<Self>,
-        ledger: LedgerId,
-        key: Key,
-    ) -> Result<Stored, Cause> {
+    pub(crate) async fn query_stored(&self, ledger: LedgerId, key: Key) -> Result<Stored, Cause> {
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
@@ -201,7 +196,7 @@ impl Operators {
     }
 
     pub(super) async fn pause_transfer(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -216,7 +211,7 @@ impl Operators {
     }
 
     pub(super) async fn resume_transfer(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {

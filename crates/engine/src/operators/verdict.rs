@@ -79,7 +79,7 @@ impl Operators {
 
     /// Gives a transfer's open call the answer that its ledger bears out.
     pub(crate) async fn judge(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         judgement: &VerdictContext,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -134,7 +134,7 @@ impl Operators {
     /// What the ledger stored under the open call's key, where that bears the verdict out; `None`
     /// where it holds nothing and the verdict needs a fence.
     async fn held_by(
-        self: &Arc<Self>,
+        &self,
         ledger: LedgerId,
         op: &Op,
         verdict: Verdict,
@@ -168,7 +168,7 @@ impl Operators {
     /// Fences the open call. That is an effect: its intent stands in the history before it, and
     /// under HALT it is not made. `None`: the transfer moved before.
     async fn fenced(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
         ledger: LedgerId,
@@ -220,7 +220,7 @@ impl Operators {
     /// Takes the edge of the answer that the ledger holds, in one unit with the action and its line in
     /// the history, where that is yet to be written. `None`: the transfer moved before.
     async fn ruled(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
         line: Option<Event>,
@@ -271,7 +271,7 @@ impl Operators {
     /// Writes the edge of a verdict with the action, its line in the history and the decision of its proposal, and
     /// goes on with the transfer. `None`: something that it was guarded by moved before.
     pub(super) async fn write_verdict(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
         VerdictUnit { mut planned, line, outcome, error }: VerdictUnit,

@@ -170,7 +170,7 @@ impl Pipeline {
     }
 
     /// What became of one unit.
-    fn settle(self: &Arc<Self>, pending: PendingWrite, wrote: Wrote, rest: &mut Rest) {
+    fn settle(&self, pending: PendingWrite, wrote: Wrote, rest: &mut Rest) {
         match wrote {
             Wrote::Written(written) => {
                 self.shared.room(true);

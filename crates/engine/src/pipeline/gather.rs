@@ -166,7 +166,7 @@ impl Pipeline {
     }
 
     /// Asks one question about the whole batch.
-    async fn question(self: &Arc<Self>, at: &StationKey, act: A, records: Vec<Record>) -> Vec<Job> {
+    async fn question(&self, at: &StationKey, act: A, records: Vec<Record>) -> Vec<Job> {
         let Some(port) = self.fact_source(at) else { return self.unlearned(records) };
         let name = self.shared.plan.table(at.flow).act(act).name;
         let begun = self.shared.parts.clock.ticks();

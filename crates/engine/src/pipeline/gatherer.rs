@@ -279,11 +279,7 @@ impl Pipeline {
     }
 
     /// Gives back to the ring those that stand where they stood, and returns the others as they stand now.
-    pub(super) async fn still_here(
-        self: &Arc<Self>,
-        station: &Station,
-        records: Vec<Record>,
-    ) -> Vec<Record> {
+    pub(super) async fn still_here(&self, station: &Station, records: Vec<Record>) -> Vec<Record> {
         let stored = self.shared.read(records.iter().map(|record| record.id).collect()).await;
         let mut stored: BTreeMap<Id, Record> =
             stored.into_iter().map(|record| (record.id, record)).collect();

@@ -57,11 +57,7 @@ impl Intake {
     ///
     /// # Errors
     /// [`Refused`]; after `Unknown` the caller repeats with the same key.
-    pub async fn create(
-        self: &Arc<Self>,
-        flow: FlowId,
-        mut terms: Terms,
-    ) -> Result<Accepted, Refused> {
+    pub async fn create(&self, flow: FlowId, mut terms: Terms) -> Result<Accepted, Refused> {
         if let Some(code) = self.checks.objection(flow, &terms) {
             self.shared.parts.meter.see(Seen::Refused { code });
             return Err(Refused::Code(code));
@@ -212,7 +208,7 @@ impl Intake {
     }
 
     /// No room in the ring: the transfer is opened where it begins and left to the scanner.
-    async fn park(self: &Arc<Self>, record: Record, order: CreateRequest) {
+    async fn park(&self, record: Record, order: CreateRequest) {
         self.pipeline.commit(vec![self.opened_for_workers(record, order)]).await;
     }
 

@@ -92,7 +92,7 @@ impl ObservedDeposits {
     /// The cause for which the outcome is not known: the cursor is read again, and the chain from there.
     /// `BAD_OBSERVATION` where it is none of this flow and chain, and nothing was written.
     pub async fn store_observation(
-        self: &Arc<Self>,
+        &self,
         observation: Observation,
     ) -> Result<ObservationResult, Cause> {
         let mut records = self.observed(&observation)?;
@@ -155,7 +155,7 @@ impl ObservedDeposits {
 
     /// Writes the cursor with these openings.
     async fn write_observation(
-        self: &Arc<Self>,
+        &self,
         observation: &Observation,
         records: &[Record],
     ) -> Result<Attempted, Cause> {
@@ -196,7 +196,7 @@ impl ObservedDeposits {
 
     /// What was opened before for the same places on the chain says the same; a chain that says
     /// something else now contradicts what was stored.
-    async fn compare_known(self: &Arc<Self>, known: &[Record]) -> Result<(), Cause> {
+    async fn compare_known(&self, known: &[Record]) -> Result<(), Cause> {
         for record in known {
             let Some(binding) = &record.terms.binding else { continue };
             let (scope, key) = (binding.scope.clone(), binding.key.clone());

@@ -307,7 +307,7 @@ impl Pipeline {
 
     /// What a ledger's reply says of the batch; true where it failed as a whole.
     fn answers_of(
-        self: &Arc<Self>,
+        &self,
         ledger: LedgerId,
         known: Known,
         reply: Option<Reply<Vec<Answer>>>,
@@ -326,7 +326,7 @@ impl Pipeline {
     }
 
     /// The unit that one answer leads to.
-    pub(crate) fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
+    pub(crate) fn answered(&self, record: Record, answer: Answer) -> Job {
         if let Some(why) = self.shared.plan.contradicts(&record, &answer) {
             self.cases.contradicted(&record, why);
             return self.left(record, &Cause::of("CONTRADICTION"));

@@ -6,12 +6,11 @@ use crate::recovery::Recovery;
 use kernel::ids::LedgerId;
 use kernel::ports::journal::ServiceStatus;
 use kernel::record::Record;
-use std::sync::Arc;
 
 impl Recovery {
     /// Frees some of what waits here for ledgers that are not reached: it comes back with its backoff, to
     /// the worker that asks the journal first.
-    pub(crate) async fn give_back(self: &Arc<Self>, status: &ServiceStatus) {
+    pub(crate) async fn give_back(&self, status: &ServiceStatus) {
         let others = status.workers.iter().any(|worker| *worker != self.shared.parts.worker);
         if !others || self.shared.controls.stale() {
             return;

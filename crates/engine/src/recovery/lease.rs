@@ -115,7 +115,7 @@ impl LeaseKeeper {
     }
 
     /// Reads the flags, until the journal answers.
-    async fn catch_up(self: &Arc<Self>) {
+    async fn catch_up(&self) {
         while let Err(cause) = self.status.refresh().await {
             tracing::error!(%cause, "the flags cannot be read");
             self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;

@@ -62,7 +62,7 @@ impl Recovery {
     }
 
     /// Asks the journal once for what is due and finds room here.
-    async fn scan(self: &Arc<Self>, asked_few: &mut u64) -> DueWork {
+    async fn scan(&self, asked_few: &mut u64) -> DueWork {
         if !self.shared.parts.settings.workers || self.shared.controls.retired() {
             return DueWork::Nothing;
         }
@@ -92,7 +92,7 @@ impl Recovery {
         self.ask_due(DueQuery { flows: flows.into(), limit }).await
     }
 
-    async fn ask_due(self: &Arc<Self>, query: DueQuery) -> DueWork {
+    async fn ask_due(&self, query: DueQuery) -> DueWork {
         let limit = query.limit;
         match self.shared.parts.journal.due(self.shared.parts.worker, query).await {
             Ok(found) => {
@@ -112,7 +112,7 @@ impl Recovery {
     }
 
     /// Follows the flags, and what others did.
-    async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
+    async fn look_around(&self, counted: &mut u64) -> Result<(), Cause> {
         let status = self.status.refresh().await?;
         self.shared.waiters.sweep();
         self.pipeline.queues();
@@ -133,7 +133,7 @@ impl Recovery {
         Ok(())
     }
 
-    async fn bring(self: &Arc<Self>, found: Vec<Due>) {
+    async fn bring(&self, found: Vec<Due>) {
         let (mut records, mut sent_again) = (Vec::with_capacity(found.len()), Vec::new());
         let mut attempts = Vec::new();
         for due in found {
@@ -158,7 +158,7 @@ impl Recovery {
     }
 
     /// Its owner died holding it: it runs alone, or, where it waited for an attempt, in company once.
-    fn orphan(self: &Arc<Self>, mut record: Record) -> Record {
+    fn orphan(&self, mut record: Record) -> Record {
         if !self.chains.waits_in_company(&record) {
             record.head.alone = true;
         }

@@ -13,7 +13,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::ports::clock::TICKS;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
@@ -49,7 +49,7 @@ impl SupersededTransfers {
 
 impl Recovery {
     /// Looks at all of them; those that no worker moved for long go on here.
-    pub(crate) async fn review_superseded(self: &Arc<Self>) -> Result<(), Cause> {
+    pub(crate) async fn review_superseded(&self) -> Result<(), Cause> {
         let ids: Vec<Id> = self.in_flight.superseded.all().keys().copied().collect();
         let long = self.shared.parts.settings.lease_ms.saturating_add(LONGER).saturating_mul(TICKS);
         for page in ids.chunks(PAGE) {
