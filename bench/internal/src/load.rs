@@ -32,7 +32,7 @@ pub(crate) fn terms(n: u64) -> Terms {
 
 /// One transfer of the load through the engine: it must be committed when this returns.
 pub(crate) async fn transfer(engine: Arc<Engine>, flow: FlowId, n: u64) -> Result<(), String> {
-    let accepted = engine.create(flow, terms(n)).await.map_err(|e| format!("{e:?}"))?;
+    let accepted = engine.intake.create(flow, terms(n)).await.map_err(|e| format!("{e:?}"))?;
     let state = engine.flows().table(flow).state(accepted.record.head.state).name;
     if state == "COMMITTED" {
         return Ok(());

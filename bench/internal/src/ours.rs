@@ -132,7 +132,7 @@ async fn fund(ours: &Ours) -> Result<(), String> {
                 party.amount = Amount(500_000_000_000);
             }
             terms.binding = None;
-            engine.create(flow, terms).await.map_err(|e| format!("{e:?}"))
+            engine.intake.create(flow, terms).await.map_err(|e| format!("{e:?}"))
         });
     }
     while let Some(moved) = moves.join_next().await {

@@ -139,7 +139,7 @@ impl Ours {
     /// One transfer from Funding to Spot, to its end.
     pub(crate) async fn transfer(&self, n: u64, user: i64) -> Outcome {
         let user = UserId(user.unsigned_abs());
-        let accepted = self.engine.create(self.flow, terms(n, user)).await;
+        let accepted = self.engine.intake.create(self.flow, terms(n, user)).await;
         let accepted = accepted.map_err(|why| format!("{why:?}"))?;
         let state = accepted.record.head.state;
         let state = self.engine.flows().table(self.flow).state(state).name;

@@ -1,8 +1,8 @@
 //! Cases about chains: one for each attempt that takes too long, whatever it has of members, and one for
 //! each chain whose claims wait.
 
-use crate::Engine;
 use crate::alerts::cases::ENGINE;
+use crate::alerts::monitor::Monitor;
 use crate::attempts::lane_watch::is_lane_pause;
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED, described,
@@ -15,7 +15,6 @@ use kernel::ports::chain::{Concern, LOCK_SPENT};
 use kernel::ports::journal::ServiceStatus;
 use kernel::record::{Record, System};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// An attempt takes longer than its flow says is normal in its state.
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
@@ -59,7 +58,7 @@ pub(crate) struct ChainFacts {
     waiting: BTreeMap<ChainId, (usize, Millis)>,
 }
 
-impl Engine {
+impl Monitor {
     /// What cases about chains are held against. `old`: open transfers, the oldest first.
     pub(crate) async fn chain_facts(
         &self,
@@ -67,8 +66,8 @@ impl Engine {
         old: &[Record],
     ) -> Result<ChainFacts, Cause> {
         let mut facts = ChainFacts::default();
-        let now = self.parts.journal.now();
-        let most = self.parts.settings.alerts.after_seconds.saturating_mul(1_000);
+        let now = self.shared.parts.journal.now();
+        let most = self.shared.parts.settings.alerts.after_seconds.saturating_mul(1_000);
         for record in old {
             let age = now.saturating_sub(record.created_at);
             if age >= most
@@ -81,13 +80,13 @@ impl Engine {
         }
         if open.iter().any(|case| &*case.kind == KEY_RETURNED) {
             // whichever process took it back or had it proven: the rows say it
-            for pool in self.attempts.pools() {
-                self.read_lanes(pool).await?;
+            for pool in self.chains.pools() {
+                self.chains.read_lanes(pool).await?;
             }
         }
         if open.iter().any(|case| matches!(case.subject, Subject::Attempt(_))) {
-            for pool in self.attempts.pools() {
-                let attempts = self.parts.journal.open_attempts(pool.id()).await?;
+            for pool in self.chains.pools() {
+                let attempts = self.shared.parts.journal.open_attempts(pool.id()).await?;
                 facts.open.extend(attempts.into_iter().map(|attempt| attempt.id));
             }
         }
@@ -95,10 +94,10 @@ impl Engine {
     }
 
     /// Opens the cases about chains: each worker about the attempts that it holds.
-    pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts, status: &ServiceStatus) {
-        let now = self.parts.journal.now();
-        for pool in self.attempts.pools() {
-            self.measure_lanes(pool);
+    pub(crate) fn look_at_chains(&self, facts: &ChainFacts, status: &ServiceStatus) {
+        let now = self.shared.parts.journal.now();
+        for pool in self.chains.pools() {
+            self.chains.measure_lanes(pool);
             // another process stopped it, and may be gone
             if status.paused.iter().any(|paused| is_lane_pause(paused, pool.id())) {
                 pool.lane_check.look();
@@ -108,23 +107,23 @@ impl Engine {
                 if let Some(cause) = spent {
                     // it may be that more than this lock is spent
                     pool.lane_check.look();
-                    self.case(lock_spent(&attempt, &cause));
+                    self.cases.case(lock_spent(&attempt, &cause));
                 }
                 if let Some(case) = self.slow_attempt(&attempt, now) {
-                    self.case(case);
+                    self.cases.case(case);
                 }
             }
-            if let Some(case) = self.missing_keys(pool) {
-                self.case(case);
+            if let Some(case) = self.chains.missing_keys(pool) {
+                self.cases.case(case);
             }
             for Concern { kind, severity, facts } in pool.port.concerns() {
-                self.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
+                self.cases.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
             }
         }
         for (chain, (count, oldest)) in &facts.waiting {
             let seconds = oldest / 1_000;
             let chain_name = chain.name();
-            self.case(Case {
+            self.cases.case(Case {
                 kind: CHAIN_BACKLOG,
                 severity: Severity::Warning,
                 subject: Subject::Chain(*chain),
@@ -139,8 +138,8 @@ impl Engine {
 
     /// The case of an attempt that was claimed longer ago than is normal in its state.
     fn slow_attempt(&self, attempt: &Attempt, now: Millis) -> Option<Case> {
-        let alerts = &self.parts.settings.alerts;
-        let normal = self.plan.table(attempt.flow).state(attempt.state).normal;
+        let alerts = &self.shared.parts.settings.alerts;
+        let normal = self.shared.plan.table(attempt.flow).state(attempt.state).normal;
         let most = normal.seconds(alerts.target_pending_seconds).unwrap_or(alerts.after_seconds);
         let age = now.saturating_sub(Id(attempt.id.0).at());
         (age > most.saturating_mul(1_000)).then(|| Case {
@@ -153,8 +152,8 @@ impl Engine {
 
     /// The chain whose attempts a record waits for, before its claim.
     pub(crate) fn waits_for_attempt(&self, record: &Record) -> Option<ChainId> {
-        self.plan.claims_send(record)?;
-        match self.plan.station_system(record) {
+        self.shared.plan.claims_send(record)?;
+        match self.shared.plan.station_system(record) {
             Some(System::Chain(chain)) => Some(chain),
             Some(System::Ledger(_)) | None => None,
         }
@@ -183,13 +182,13 @@ impl Engine {
                 (!stands).then(|| "the chain was unpaused".to_owned())
             }
             (KEY_MISSING, Subject::Chain(chain)) => {
-                let pool = self.attempts.pool(chain);
-                let over = pool.is_some_and(|pool| self.no_key_is_missing(pool));
+                let pool = self.chains.pool(chain);
+                let over = pool.is_some_and(|pool| self.chains.no_key_is_missing(pool));
                 let fact = "the process has the key of each open attempt, and the account each key";
-                (over && self.may_say(case)).then(|| fact.to_owned())
+                (over && self.cases.may_say(case)).then(|| fact.to_owned())
             }
             (KEY_RETURNED, Subject::Chain(chain)) => {
-                let pool = self.attempts.pool(chain)?;
+                let pool = self.chains.pool(chain)?;
                 let fact = "each retired key that was back is proven gone again";
                 (!pool.has_returned_lanes()).then(|| fact.to_owned())
             }
@@ -197,10 +196,10 @@ impl Engine {
                 .then(|| "none of them waits that long any more".to_owned()),
             (EVENTS_SURPLUS, Subject::Chain(_)) => {
                 let day = case.opened_at.saturating_add(DAY);
-                (day <= self.parts.journal.now()).then(|| "it is a day old".to_owned())
+                (day <= self.shared.parts.journal.now()).then(|| "it is a day old".to_owned())
             }
             (REGISTRATION_BUDGET, Subject::Chain(_)) => {
-                let over = Day::of(case.opened_at) < Day::of(self.parts.journal.now());
+                let over = Day::of(case.opened_at) < Day::of(self.shared.parts.journal.now());
                 over.then(|| "its day is over".to_owned())
             }
             (
@@ -214,10 +213,10 @@ impl Engine {
                 | WRONG_PROVIDER),
                 Subject::Chain(chain),
             ) => {
-                let stands = self.attempts.pool(chain).is_some_and(|pool| {
+                let stands = self.chains.pool(chain).is_some_and(|pool| {
                     pool.port.concerns().iter().any(|concern| concern.kind == kind)
                 });
-                (!stands && self.may_say(case)).then(|| "it is not seen any more".to_owned())
+                (!stands && self.cases.may_say(case)).then(|| "it is not seen any more".to_owned())
             }
             _ => None,
         }

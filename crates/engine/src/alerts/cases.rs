@@ -1,6 +1,5 @@
 //! Questions for people: opened once per episode, closed by the fact that ends it.
 
-use crate::Engine;
 use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, KEY_RETURNED, NEAR_LOW, ONE_PROVIDER,
     PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_CONTRACT_INVALID, TOKEN_PAUSED, TREASURY_SHORT,
@@ -9,6 +8,7 @@ use crate::alerts::attempts::{
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED,
 };
+use crate::shared::SharedState;
 use crate::tasks::Background;
 use kernel::ids::Millis;
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
@@ -18,7 +18,7 @@ use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
 use kernel::webhooks::DISABLED_CASE;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who pauses a flow when it meets a contradiction.
 pub(crate) const ENGINE: &str = "engine";
@@ -113,9 +113,20 @@ impl Episodes {
     }
 }
 
-impl Engine {
+/// The cases of this process: what opens them, writes them and closes them.
+pub(crate) struct Cases {
+    pub(super) shared: Arc<SharedState>,
+    episodes: Mutex<Episodes>,
+}
+
+impl Cases {
+    /// With those that are open in the journal.
+    pub(crate) fn new(shared: &Arc<SharedState>, open: &[OpenCase]) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), episodes: Mutex::new(Episodes::of(open)) })
+    }
+
     fn episodes(&self) -> MutexGuard<'_, Episodes> {
-        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+        self.episodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes over which cases are open.
@@ -126,15 +137,17 @@ impl Engine {
     /// Opens a case; the write happens beside the caller.
     pub(crate) fn case(self: &Arc<Self>, case: Case) {
         if self.noted(&case) {
-            let engine = self.clone();
-            let run = async move { engine.open_case(case, Vec::new()).await };
-            self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+            let cases = self.clone();
+            let run = async move { cases.open_case(case, Vec::new()).await };
+            self.shared.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
         }
     }
 
     /// What cannot prove anything stands as a question as long as it is configured.
     pub(crate) fn warn_of_simple_ledgers(self: &Arc<Self>) {
-        for ledger in self.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple) {
+        for ledger in
+            self.shared.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple)
+        {
             let facts = format!(
                 "{}: the simple form has no identity, no totals and no fence. Whether it is the \
                  ledger that it was, and whether its books add up, cannot be proven; \
@@ -199,32 +212,33 @@ impl Engine {
     /// True where this process may say that something is over which each process sees for itself:
     /// who closes what another one still sees would have it opened again, and again.
     pub(crate) fn may_say(&self, case: &OpenCase) -> bool {
-        let age = self.parts.journal.now().saturating_sub(case.opened_at);
+        let age = self.shared.parts.journal.now().saturating_sub(case.opened_at);
         let ours = || self.episodes().0.get(&key(case)).is_some_and(|episode| episode.ours);
-        !self.lease.ends() || age >= STRANGE || ours()
+        !self.shared.lease.ends() || age >= STRANGE || ours()
     }
 
     /// Writes what happened to an episode until it is durable. Where it is about a transfer its
     /// history says so in the same unit, at the state where the transfer stands then. False where the
     /// transfer went on before its case was opened.
     async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) -> bool {
-        let base = self.parts.settings.backoff.base;
+        let base = self.shared.parts.settings.backoff.base;
         loop {
             let record = match key.1.transfer() {
-                Some(id) => self.read(vec![id]).await.pop(),
+                Some(id) => self.shared.read(vec![id]).await.pop(),
                 None => None,
             };
-            let went_on = record.as_ref().and_then(|record| self.plan.went_on(&key.0, record));
+            let went_on =
+                record.as_ref().and_then(|record| self.shared.plan.went_on(&key.0, record));
             if opens && went_on.is_some() {
                 return false;
             }
             let unit = dated(record.as_ref(), key, opens, puts.clone());
-            match self.parts.journal.write(vec![unit]).await.pop() {
+            match self.shared.parts.journal.write(vec![unit]).await.pop() {
                 Some(Wrote::Written(_)) => return true,
                 // the transfer moved meanwhile
-                Some(Wrote::Lost(_)) => self.parts.clock.sleep(base).await,
+                Some(Wrote::Lost(_)) => self.shared.parts.clock.sleep(base).await,
                 Some(Wrote::Full | Wrote::Unknown(_)) | None => {
-                    self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
+                    self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.cap).await;
                     // written after all?
                     if self.stands(key).await == Some(opens) {
                         return true;
@@ -236,38 +250,40 @@ impl Engine {
 
     /// Whether the journal holds the episode; `None` where it does not say.
     async fn stands(&self, (kind, subject): &CaseKey) -> Option<bool> {
-        let open = self.parts.journal.open_cases().await.ok()?;
+        let open = self.shared.parts.journal.open_cases().await.ok()?;
         Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
     }
 
     /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
     pub(crate) fn contradicted(self: &Arc<Self>, record: &Record, why: &str) {
         let scope = Scope::Flow(record.flow);
-        self.controls.pause(scope);
-        let (case, pause) = self.plan.contradiction(record, why);
-        let flow = self.plan.table(record.flow).flow;
+        self.shared.controls.pause(scope);
+        let (case, pause) = self.shared.plan.contradiction(record, why);
+        let flow = self.shared.plan.table(record.flow).flow;
         tracing::error!(flow, "flow paused until a person lifts it");
         let fresh = self.noted(&case);
-        let engine = self.clone();
+        let cases = self.clone();
         let run = async move {
             if fresh {
-                engine.open_case(case, vec![pause]).await;
+                cases.open_case(case, vec![pause]).await;
             } else {
-                engine.insist(vec![pause]).await;
+                cases.insist(vec![pause]).await;
             }
-            engine.controls.stored(scope);
+            cases.shared.controls.stored(scope);
         };
-        self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
     }
 
     /// Writes puts without guards until they are durable.
     pub(crate) async fn insist(&self, puts: Vec<Put>) {
         loop {
             let unit = Unit::puts(puts.clone());
-            if let Some(Wrote::Written(_)) = self.parts.journal.write(vec![unit]).await.first() {
+            if let Some(Wrote::Written(_)) =
+                self.shared.parts.journal.write(vec![unit]).await.first()
+            {
                 return;
             }
-            self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.cap).await;
         }
     }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod attempts;
 pub(crate) mod cases;
+pub(crate) mod late_answers;
 pub(crate) mod monitor;
 pub(crate) mod transfers;

@@ -1,9 +1,15 @@
 //! The watch: holds what is open against the thresholds, by the journal alone, so that it is right
 //! after a crash and with many workers. A round is bounded; what it leaves over, the next one takes.
 
-use crate::Engine;
 use crate::alerts::attempts::ChainFacts;
-use crate::alerts::cases::{ENGINE, KINDS};
+use crate::alerts::cases::{Cases, ENGINE, KINDS};
+use crate::attempts::Chains;
+use crate::controls::limits::CreateLimits;
+use crate::ledgers::health_probe::HealthProbes;
+use crate::messaging::Messaging;
+use crate::reconciliation::Reconciler;
+use crate::shared::SharedState;
+
 use crate::alerts::transfers::Entered;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
@@ -14,7 +20,7 @@ use kernel::ports::ledger::Form;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A case about a message is open for so long; the next message after that opens another.
 const AUDITED: Millis = 86_400_000;
@@ -53,30 +59,44 @@ struct Facts {
     chains: ChainFacts,
 }
 
-impl Engine {
+/// Holds what is open against the thresholds: it opens cases, and closes them when their fact ends.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Monitor {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) cases: Arc<Cases>,
+    pub(crate) probes: Arc<HealthProbes>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) limits: Arc<CreateLimits>,
+    pub(crate) reconciler: Arc<Reconciler>,
+    /// How old the keys are that check tokens in this process.
+    pub(crate) key_set: Mutex<KeySet>,
+}
+
+impl Monitor {
     pub(crate) async fn run_watch(self: Arc<Self>) {
         let mut entered = Entered::new();
         loop {
-            let begun = self.parts.clock.ticks();
+            let begun = self.shared.parts.clock.ticks();
             if let Err(cause) = self.watch(&mut entered).await {
                 tracing::warn!(%cause, "the watch could not look");
             }
-            let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
+            let took = self.shared.parts.clock.ticks().saturating_sub(begun) / TICKS;
             let rest = took.saturating_mul(REST);
             let rest = if rest < LONGEST_REST { rest } else { LONGEST_REST };
-            let every = self.parts.settings.scan_interval_ms;
-            self.parts.clock.sleep(if rest > every { rest } else { every }).await;
+            let every = self.shared.parts.settings.scan_interval_ms;
+            self.shared.parts.clock.sleep(if rest > every { rest } else { every }).await;
         }
     }
 
     /// One round: closes what has ended, opens what has begun.
-    async fn watch(self: &Arc<Self>, entered: &mut Entered) -> Result<(), Cause> {
-        let journal = &self.parts.journal;
+    async fn watch(&self, entered: &mut Entered) -> Result<(), Cause> {
+        let journal = &self.shared.parts.journal;
         let open = journal.open_cases().await?;
-        self.follow_cases(&open);
+        self.cases.follow_cases(&open);
         self.measure_cases(&open);
-        let most = self.parts.settings.limits.warn_per_minute;
-        let hasty = self.rates.hasty(journal.now(), most);
+        let most = self.shared.parts.settings.limits.warn_per_minute;
+        let hasty = self.limits.rates.hasty(journal.now(), most);
         // those that have a case already hide no other behind them
         let (limit, now) = (LOOK.saturating_add(open.len()), journal.now());
         let old = journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;
@@ -99,7 +119,7 @@ impl Engine {
             *count = count.saturating_add(1);
         }
         for ((kind, severity), open) in counts {
-            self.parts.meter.see(Seen::Cases { kind, severity, open });
+            self.shared.parts.meter.see(Seen::Cases { kind, severity, open });
         }
     }
 
@@ -108,14 +128,14 @@ impl Engine {
         let ids: Vec<Id> = open.iter().filter_map(|case| case.subject.transfer()).collect();
         let mut records = BTreeMap::new();
         for ids in ids.chunks(PAGE) {
-            let found = self.parts.journal.get(ids.to_vec()).await?;
+            let found = self.shared.parts.journal.get(ids.to_vec()).await?;
             records.extend(found.into_iter().map(|record| (record.id, record)));
         }
         let mut closed = 0;
         for case in open {
             let record = case.subject.transfer().and_then(|id| records.get(&id));
             let Some(fact) = self.over(case, record, facts) else { continue };
-            self.close_case(case, &fact).await;
+            self.cases.close_case(case, &fact).await;
             closed += 1;
             if closed >= WRITE {
                 break;
@@ -128,7 +148,7 @@ impl Engine {
     /// none.
     fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &Facts) -> Option<String> {
         let status = &facts.status;
-        if let Some(fact) = record.and_then(|record| self.plan.went_on(&case.kind, record)) {
+        if let Some(fact) = record.and_then(|record| self.shared.plan.went_on(&case.kind, record)) {
             return Some(fact);
         }
         match (&*case.kind, record, case.subject) {
@@ -142,35 +162,36 @@ impl Engine {
                 status.halted.is_none().then(|| "persons resumed from HALT".to_owned())
             }
             ("WRONG_LEDGER", None, Subject::Ledger(ledger)) => {
-                let ends = self.controls.adopted(ledger) && status.halted.is_none();
-                (ends && self.may_say(case)).then(|| "the ledger was adopted".to_owned())
+                let ends = self.shared.controls.adopted(ledger) && status.halted.is_none();
+                (ends && self.cases.may_say(case)).then(|| "the ledger was adopted".to_owned())
             }
             ("TORN_TAIL", None, _) => {
-                let proven = self.report().is_some_and(|r| r.ok && r.at > case.opened_at);
+                let proven =
+                    self.reconciler.report().is_some_and(|r| r.ok && r.at > case.opened_at);
                 proven.then(|| "conservation was proven since".to_owned())
             }
             ("DEAD_LETTER" | "PARKED" | "CONSUMER_LAG" | "OUTBOX_AGE", None, _) => {
-                self.pipeline_over(case).filter(|_| self.may_say(case))
+                self.messaging.pipeline_over(case).filter(|_| self.cases.may_say(case))
             }
             ("MESSAGE_GAP" | "MESSAGE_MISMATCH", ..) => {
                 let day = case.opened_at.saturating_add(AUDITED);
-                (day <= self.parts.journal.now()).then(|| "it is a day old".to_owned())
+                (day <= self.shared.parts.journal.now()).then(|| "it is a day old".to_owned())
             }
             ("SIMPLE_LEDGER", None, Subject::Ledger(ledger)) => {
-                let form = self.ledger(ledger).map(|ledger| ledger.form());
-                let ends = form != Some(Form::Simple) && self.may_say(case);
+                let form = self.shared.ledger(ledger).map(|ledger| ledger.form());
+                let ends = form != Some(Form::Simple) && self.cases.may_say(case);
                 ends.then(|| "it is none any more".to_owned())
             }
             ("JWKS_STALE", None, _) => {
-                let ends = *self.key_set() == KeySet::Read && self.may_say(case);
+                let ends = *self.key_set() == KeySet::Read && self.cases.may_say(case);
                 ends.then(|| "the set of keys was read again".to_owned())
             }
             ("LEDGER_SILENT", None, Subject::Ledger(ledger)) => {
-                let ends = !self.silent(ledger) && self.may_say(case);
+                let ends = !self.silent(ledger) && self.cases.may_say(case);
                 ends.then(|| "it answers".to_owned())
             }
             ("ABNORMAL_FREQUENCY", None, Subject::User(user)) => {
-                let calm = !facts.hasty.contains_key(&user) && self.may_say(case);
+                let calm = !facts.hasty.contains_key(&user) && self.cases.may_say(case);
                 calm.then(|| "it is slow again, for a minute".to_owned())
             }
             (_, None, Subject::Chain(_) | Subject::Attempt(_)) => {
@@ -180,11 +201,11 @@ impl Engine {
         }
     }
 
-    fn look_at_ledgers(self: &Arc<Self>) {
-        for ledger in self.outside() {
+    fn look_at_ledgers(&self) {
+        for ledger in self.shared.outside() {
             if self.silent(ledger) {
-                let seconds = self.parts.settings.alerts.silent_seconds;
-                self.case(Case {
+                let seconds = self.shared.parts.settings.alerts.silent_seconds;
+                self.cases.case(Case {
                     kind: "LEDGER_SILENT",
                     severity: Severity::Warning,
                     subject: Subject::Ledger(ledger),
@@ -194,14 +215,11 @@ impl Engine {
         }
     }
 
-    /// The ledgers outside the journal's database.
-    pub(crate) fn outside(&self) -> Vec<LedgerId> {
-        let outside = self.parts.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
-        outside.map(|ledger| ledger.id()).collect()
-    }
-
     fn silent(&self, ledger: LedgerId) -> bool {
-        self.silent_for(ledger, self.parts.settings.alerts.silent_seconds.saturating_mul(1_000))
+        self.probes.silent_for(
+            ledger,
+            self.shared.parts.settings.alerts.silent_seconds.saturating_mul(1_000),
+        )
     }
 
     /// What reads the keys that check tokens reports here after each time: `Some` says what a person
@@ -214,9 +232,9 @@ impl Engine {
         self.key_set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at_key_set(self: &Arc<Self>) {
+    fn look_at_key_set(&self) {
         let KeySet::Old(facts) = self.key_set().clone() else { return };
-        self.case(Case {
+        self.cases.case(Case {
             kind: "JWKS_STALE",
             severity: Severity::Critical,
             subject: Subject::Service,
@@ -224,10 +242,10 @@ impl Engine {
         });
     }
 
-    fn look_at_users(self: &Arc<Self>, hasty: &BTreeMap<UserId, u32>) {
-        let most = self.parts.settings.limits.warn_per_minute;
+    fn look_at_users(&self, hasty: &BTreeMap<UserId, u32>) {
+        let most = self.shared.parts.settings.limits.warn_per_minute;
         for (user, creates) in hasty {
-            self.case(Case {
+            self.cases.case(Case {
                 kind: "ABNORMAL_FREQUENCY",
                 severity: Severity::Warning,
                 subject: Subject::User(*user),

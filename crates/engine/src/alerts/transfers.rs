@@ -1,6 +1,6 @@
 //! Transfers that do not go on: what each is a case of, and the fact that ends that case.
 
-use crate::Engine;
+use crate::alerts::monitor::Monitor;
 use crate::alerts::monitor::WRITE;
 use crate::pipeline::plan::Plan;
 use kernel::answer::Cause;
@@ -10,7 +10,6 @@ use kernel::ids::{Id, Millis};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::record::Record;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// When transfers came to where they stand, as their histories say; kept while they stand there.
 pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
@@ -34,29 +33,29 @@ impl Plan {
     }
 }
 
-impl Engine {
+impl Monitor {
     /// Opens the cases of transfers.
     pub(super) async fn look_at_transfers(
-        self: &Arc<Self>,
+        &self,
         old: &[Record],
         entered: &mut Entered,
     ) -> Result<(), Cause> {
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         let states: BTreeMap<Id, S> = old.iter().map(|r| (r.id, r.head.state)).collect();
         entered.retain(|id, (state, _)| states.get(id) == Some(state));
         let mut opened = 0;
         for record in old {
             // one case is opened for the attempt that carries it, and one for all that wait for one
-            if self.plan.in_attempt(record) || self.waits_for_attempt(record).is_some() {
+            if self.shared.plan.in_attempt(record) || self.waits_for_attempt(record).is_some() {
                 continue;
             }
             let overdue = self.overdue(record, now, entered).await?;
             let stuck = self.stuck(record, now, overdue);
             let target = self.target_pending(record, overdue);
             for case in [stuck, self.failing(record), target].into_iter().flatten() {
-                if opened < WRITE && self.noted(&case) {
+                if opened < WRITE && self.cases.noted(&case) {
                     opened += 1;
-                    self.open_case(case, Vec::new()).await;
+                    self.cases.open_case(case, Vec::new()).await;
                 }
             }
         }
@@ -66,9 +65,9 @@ impl Engine {
     /// By age, where the state has no time of its own that is said in seconds; where it has, by that
     /// time. By unknown answers in any state.
     fn stuck(&self, record: &Record, now: Millis, overdue: Option<Millis>) -> Option<Case> {
-        let alerts = self.parts.settings.alerts;
+        let alerts = self.shared.parts.settings.alerts;
         let age = now.saturating_sub(record.created_at);
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         let old = match table.state(record.head.state).normal {
             Normal::Seconds(_) => overdue.is_some() && !calls_target(table, record),
             Normal::Passing | Normal::Usual | Normal::Configured => {
@@ -81,8 +80,8 @@ impl Engine {
     }
 
     fn failing(&self, record: &Record) -> Option<Case> {
-        let pushes = pushes(self.plan.table(record.flow), record);
-        let many = record.head.retries >= self.parts.settings.alerts.compensation_failures;
+        let pushes = pushes(self.shared.plan.table(record.flow), record);
+        let many = record.head.retries >= self.shared.parts.settings.alerts.compensation_failures;
         let facts = format!("the money cannot be given back: {}", self.stands_in(record));
         (pushes && many).then(|| subject(record, ("COMPENSATION", Severity::Critical), facts))
     }
@@ -95,8 +94,8 @@ impl Engine {
         now: Millis,
         entered: &mut Entered,
     ) -> Result<Option<Millis>, Cause> {
-        let configured = self.parts.settings.alerts.target_pending_seconds;
-        let table = self.plan.table(record.flow);
+        let configured = self.shared.parts.settings.alerts.target_pending_seconds;
+        let table = self.shared.plan.table(record.flow);
         let state = record.head.state;
         let Some(normal) = table.state(state).normal.seconds(configured) else { return Ok(None) };
         let most = normal.saturating_mul(1_000);
@@ -107,7 +106,7 @@ impl Engine {
             Some((_, since)) => *since,
             None => {
                 let code = table.state(state).code;
-                let history = self.parts.journal.history(record.id).await?;
+                let history = self.shared.parts.journal.history(record.id).await?;
                 let came = history.iter().rev().map(|linked| &linked.entry);
                 let came = came.filter(|e| e.to == code && e.from != Some(code)).map(|e| e.at);
                 let since = came.take(1).last().unwrap_or(record.created_at);
@@ -120,14 +119,15 @@ impl Engine {
     }
 
     fn target_pending(&self, record: &Record, overdue: Option<Millis>) -> Option<Case> {
-        let waits = overdue.filter(|_| calls_target(self.plan.table(record.flow), record))?;
+        let waits =
+            overdue.filter(|_| calls_target(self.shared.plan.table(record.flow), record))?;
         let facts = format!("for {} s in {}", waits / 1_000, self.stands_in(record));
         Some(subject(record, ("TARGET_PENDING", Severity::Critical), facts))
     }
 
     /// Where a transfer stands and how it fared there, for people.
     fn stands_in(&self, record: &Record) -> String {
-        let name = self.plan.table(record.flow).state(record.head.state).name;
+        let name = self.shared.plan.table(record.flow).state(record.head.state).name;
         let retries = record.head.retries;
         let last = record.error.as_ref().map(|error| format!("; the last: {}", error.code));
         format!("{name}, {retries} unknown answers{}", last.unwrap_or_default())

@@ -6,13 +6,13 @@
 //! meanwhile. A transaction that names no transfer is stored as an attempt that is over. One that names a
 //! transfer in any other way is stored too, as evidence, and the chain stands until two persons resume it.
 
-use crate::Engine;
 use crate::alerts::cases::ENGINE;
 use crate::attempts::ChainPool;
 use crate::attempts::carried::Carried;
 use crate::attempts::claim::Claim;
 use crate::attempts::gather::ClaimOutcome;
 use crate::attempts::lane_watch::AheadLane;
+use crate::attempts::lane_watch::LaneWatch;
 use crate::attempts::lanes::{LaneState, resource_name};
 use crate::attempts::stops::{FOREIGN_PAYMENT, stop};
 use crate::pipeline::plan::Plan;
@@ -77,13 +77,13 @@ struct NamedTransfers<'a> {
     found: Vec<Record>,
 }
 
-impl Engine {
+impl LaneWatch {
     /// Reads what spent a lane's locks, and stores it as far as that is understood.
     ///
     /// # Errors
     /// Why nothing of it is known now.
     pub(crate) async fn explain(
-        self: &Arc<Self>,
+        &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
     ) -> Result<LaneProgress, Cause> {
@@ -125,13 +125,13 @@ impl Engine {
         if ids.len() != pays.len() || one.names.iter().any(|id| !ids.contains(id)) {
             return Meaning::Untrusted("it names a transfer twice, or beside a payment".to_owned());
         }
-        let found = self.read(ids.into_iter().collect()).await;
-        self.plan.meaning(chain, one, NamedTransfers { pays, found })
+        let found = self.shared.read(ids.into_iter().collect()).await;
+        self.shared.plan.meaning(chain, one, NamedTransfers { pays, found })
     }
 
     /// One that pays what is waited for: an open attempt, which the prover closes.
     async fn store_payment(
-        self: &Arc<Self>,
+        &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         one: &ForeignUse,
@@ -141,7 +141,7 @@ impl Engine {
             return LaneProgress::Nothing("it has no members".to_owned());
         };
         let claim = Claim {
-            id: AttemptId(self.mint().0),
+            id: AttemptId(self.shared.mint().0),
             flow,
             chain: pool.id(),
             lane: &lane.name,
@@ -150,10 +150,10 @@ impl Engine {
             form: one.form.clone(),
             to,
         };
-        let (attempt, unit) = self.plan.claimed(&members, claim);
+        let (attempt, unit) = self.shared.plan.claimed(&members, claim);
         let (id, facts) = (Id(attempt.id.0), &one.facts);
         tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
-        let attempt = match self.write_claim(&attempt, unit).await {
+        let attempt = match self.chains.write_claim(&attempt, unit).await {
             ClaimOutcome::Stored(_) => attempt,
             ClaimOutcome::Found(attempt) => attempt,
             ClaimOutcome::Lost(guard) => {
@@ -168,7 +168,7 @@ impl Engine {
     /// Those that pay nothing that is waited for: attempts that are over. Of one that is not trusted the chain
     /// stands, in the same unit, until a person resumes it.
     async fn store_over(
-        self: &Arc<Self>,
+        &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         over: Vec<OverUse>,
@@ -187,7 +187,7 @@ impl Engine {
         if !objections.is_empty() {
             let facts: Arc<str> = objections.join("; ").into();
             let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
-            self.controls.pause(scope);
+            self.shared.controls.pause(scope);
             let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
             let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
             unit.then.puts.push(stop(chain, reason.clone()));
@@ -195,14 +195,14 @@ impl Engine {
             unit.then.puts.push(Put::Case(case.clone()));
             fresh = Some(case);
         }
-        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         if let Some(case) = fresh {
-            self.controls.stored(scope);
+            self.shared.controls.stored(scope);
             if matches!(wrote, Some(Wrote::Written(_))) {
-                self.noted(&case);
+                self.cases.noted(&case);
             } else {
                 // the pause that stands meanwhile is of this process alone
-                self.refresh().await?;
+                self.status.refresh().await?;
             }
         }
         match wrote {
@@ -227,7 +227,7 @@ impl Engine {
         FiledUnder { flow, state }: FiledUnder,
     ) -> Attempt {
         Attempt {
-            id: AttemptId(self.mint().0),
+            id: AttemptId(self.shared.mint().0),
             chain,
             flow,
             state,
@@ -238,14 +238,14 @@ impl Engine {
             forms: vec![one.form.clone()],
             sent: true,
             due_at: None,
-            closed: Some(self.parts.journal.now()),
+            closed: Some(self.shared.parts.journal.now()),
         }
     }
 
     /// A flow that sends, and a state in which it does.
     fn any_sending(&self) -> Option<FiledUnder> {
-        self.parts.offered.iter().find_map(|flow| {
-            let table = self.plan.table(*flow);
+        self.shared.parts.offered.iter().find_map(|flow| {
+            let table = self.shared.plan.table(*flow);
             let state = table.all().find(|state| table.sends(*state))?;
             Some(FiledUnder { flow: *flow, state })
         })

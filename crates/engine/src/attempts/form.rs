@@ -1,8 +1,8 @@
 //! Signing: under a ticket and the controls, and never trusted. What a form pays is read back out of it and
 //! carried against its members before it is stored.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::ledgers::outstanding_calls::{CallStart, Ticket};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::select::caught;
@@ -25,10 +25,10 @@ pub(crate) enum NoForm {
     Mismatch(String),
 }
 
-impl Engine {
+impl Chains {
     /// Says that forms of these transfers are being signed or sent, for as long as the ticket lives.
     pub(crate) fn form_ticket(&self, chain: ChainId, moves: Vec<(Id, Leg)>) -> Ticket {
-        self.calls.begin(CallStart::Form(chain, moves.into()))
+        self.shared.calls.begin(CallStart::Form(chain, moves.into()))
     }
 
     /// Signs for these members, or takes the lock without a payment. The form pays what it should.
@@ -39,15 +39,15 @@ impl Engine {
         request: &SignRequest,
     ) -> Result<Signed, NoForm> {
         // the ticket first: a task that stops money finds every form that began before
-        let ticket = self.form_ticket(pool.id(), self.plan.moves(act, &request.members));
-        if !self.controls.sends(flow, pool.id()) {
+        let ticket = self.form_ticket(pool.id(), self.shared.plan.moves(act, &request.members));
+        if !self.shared.controls.sends(flow, pool.id()) {
             return Err(NoForm::Stopped);
         }
         let signed = caught(async { pool.port.sign(request).await }).await;
         drop(ticket);
         let signed = signed.ok_or_else(|| NoForm::Unsigned(Cause::of("PANIC").into()))?;
         let signed = signed.map_err(NoForm::Unsigned)?;
-        match self.plan.mismatch(act, request, &signed) {
+        match self.shared.plan.mismatch(act, request, &signed) {
             Some(why) => Err(NoForm::Mismatch(why)),
             None => Ok(signed),
         }

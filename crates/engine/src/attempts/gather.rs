@@ -1,44 +1,31 @@
-//! Gatherers: one station per (flow, state before a claim, chain). Each takes what gathered while the lanes
-//! were busy, up to the cap of an attempt, has it signed under one free lane's next lock, and stores attempt,
-//! members and lane in one unit. Nothing is sent here.
-//!
-//! What hinders an attempt before it is stored is without a trace: the transfers wait in their ring.
+//! What a gatherer asks of a chain: the next lock of a lane, and the unit that stores a claim.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
-use crate::attempts::claim::Claim;
-use crate::attempts::form::NoForm;
 use crate::attempts::lanes::ReservedLane;
-use crate::attempts::stops::{CHAIN_CONTRADICTION, LANE_AHEAD};
+use crate::attempts::stops::LANE_AHEAD;
 use crate::ledgers::outstanding_calls::CallStart;
-use crate::pipeline::queue::Batch;
 use crate::pipeline::select::caught;
-use crate::pipeline::station::Station;
 use kernel::answer::Cause;
-use kernel::attempt::{Attempt, AttemptId, Lock, Purpose};
+use kernel::attempt::{Attempt, Lock};
 use kernel::flow::table::{A, S};
-use kernel::ids::{ChainId, Id, Millis};
-use kernel::ports::chain::{Chain, KEY_ABSENT, SignRequest, Signed, Unsigned};
-use kernel::ports::meter::Seen;
-use kernel::record::{Party, Record};
+use kernel::ids::Id;
+use kernel::ports::chain::KEY_ABSENT;
+use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A lane that had trouble rests as long as after so many unknown answers.
-const TROUBLE: u32 = 4;
-
-/// What rests is looked at again after so many milliseconds: its rest may be over earlier.
-const LOOK_AGAIN: Millis = 5_000;
+pub(crate) const TROUBLE: u32 = 4;
 
 /// What a gatherer claims for, and with.
-struct Gathering {
-    pool: Arc<ChainPool>,
-    lane: ReservedLane,
+pub(crate) struct Gathering {
+    pub pool: Arc<ChainPool>,
+    pub lane: ReservedLane,
     /// The act that the attempt makes, and the sending state of its members.
-    act: A,
-    to: S,
+    pub act: A,
+    pub to: S,
 }
 
 /// What became of a claim.
@@ -50,173 +37,8 @@ pub(crate) enum ClaimOutcome {
     Lost(Guard),
 }
 
-impl Engine {
-    pub(crate) async fn run_gatherer(self: &Arc<Self>, station: &Station, chain: ChainId) {
-        let Some(pool) = self.attempts.pool(chain).cloned() else {
-            return self.run_without_chain(station).await;
-        };
-        let table = self.plan.table(station.place.flow);
-        let kernel::flow::life::Step::Claim { to } = table.step(station.place.state) else {
-            return;
-        };
-        let Some(act) = table.makes(to) else { return };
-        let name = table.act(act).name;
-        loop {
-            self.passage(&station.place).await;
-            // what comes while every lane is busy gathers into the next attempt
-            station.ring.ready(&*self.parts.journal, &*self.parts.clock).await;
-            pool.lane_check.passed().await;
-            let lane = self.reserve_lane(&pool, name).await;
-            let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
-            let batch = self.without_resting(station, &*pool.port, name, batch).await;
-            let records = self.gathered(station, batch).await;
-            if !records.is_empty() {
-                let gathering = Gathering { pool: pool.clone(), lane, act, to };
-                self.gather(station, gathering, records).await;
-            }
-        }
-    }
-
-    /// A chain that this process has no port for: its transfers wait, for one that has.
-    async fn run_without_chain(self: &Arc<Self>, station: &Station) {
-        let cause = Cause::of("NO_CHAIN");
-        loop {
-            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
-            let cap = self.parts.settings.batch_max;
-            let records = match station.ring.take(cap, journal, clock).await {
-                Batch::Many(records) => records,
-                Batch::Alone(record) => vec![record],
-            };
-            let jobs = records.into_iter().map(|record| self.postponed(record, &cause)).collect();
-            self.commit(jobs).await;
-        }
-    }
-
-    /// Those of a batch whose asset can be paid now. The others wait in the ring, where they take no place from
-    /// those that can go on, and nothing is written of it: there may be many of them for long.
-    async fn without_resting(
-        self: &Arc<Self>,
-        station: &Station,
-        port: &dyn Chain,
-        act: &str,
-        batch: Batch,
-    ) -> Batch {
-        let (records, alone) = match batch {
-            Batch::Many(records) => (records, false),
-            Batch::Alone(record) => (vec![record], true),
-        };
-        let (mut going, mut over) = (Vec::with_capacity(records.len()), Vec::new());
-        for mut record in records {
-            let Some(rests) = port.rests_for(act, &record) else {
-                going.push(record);
-                continue;
-            };
-            let wait = if rests < LOOK_AGAIN { rests } else { LOOK_AGAIN };
-            record.head.due_at = Some(self.parts.journal.now().saturating_add(wait));
-            over.extend(station.ring.keep(record));
-        }
-        if !over.is_empty() {
-            let jobs = over.into_iter().map(|record| self.overflowed(station, record)).collect();
-            Box::pin(self.commit(jobs)).await;
-        }
-        match (alone, going.pop()) {
-            (true, Some(record)) => Batch::Alone(record),
-            (_, last) => {
-                going.extend(last);
-                Batch::Many(going)
-            }
-        }
-    }
-
-    /// Those of a batch that may be claimed together now; the others are where they belong.
-    async fn gathered(self: &Arc<Self>, station: &Station, batch: Batch) -> Vec<Record> {
-        let (records, alone) = match batch {
-            Batch::Many(records) => (records, false),
-            Batch::Alone(record) => (vec![record], true),
-        };
-        let mut records = self.unbarred(records).await;
-        if !self.open(&station.place) {
-            station.ring.give_back(records);
-            return Vec::new();
-        }
-        // whatever brought a record here: it is claimed from its own state, or not
-        let astray = records.extract_if(.., |record| record.head.state != station.place.state);
-        let astray: Vec<Record> = astray.collect();
-        if !astray.is_empty() {
-            let freed = self.advance(astray);
-            Box::pin(self.commit(freed)).await;
-        }
-        if alone {
-            let Some(record) = records.pop() else { return records };
-            return self.tried_alone(record).await.into_iter().collect();
-        }
-        let (group, others) = together(records);
-        station.ring.give_back(others);
-        group
-    }
-
-    /// One attempt, from its lock to the unit that stores it.
-    async fn gather(
-        self: &Arc<Self>,
-        station: &Station,
-        gathering: Gathering,
-        records: Vec<Record>,
-    ) {
-        let Gathering { pool, lane, act, to } = &gathering;
-        let lock = match self.next_lock(pool, lane, &records).await {
-            Ok(lock) => lock,
-            Err(cause) => {
-                self.no_lock(&gathering, &cause);
-                return untried(station, records);
-            }
-        };
-        let mut records = self.tried_in_company(station, records).await;
-        if records.is_empty() {
-            return;
-        }
-        let table = self.plan.table(station.place.flow);
-        let request = SignRequest {
-            flow: table.flow,
-            act: table.act(*act).name,
-            lane: lane.name.clone(),
-            lock: lock.clone(),
-            members: records.as_slice().into(),
-            purpose: Purpose::Pay,
-            forms: Vec::new(),
-        };
-        let Signed { form, pays } =
-            match self.sign(pool, (station.place.flow, *act), &request).await {
-                Ok(signed) => signed,
-                Err(why) => return self.unsigned(station, &gathering, records, why).await,
-            };
-        // those that did not fit wait for the next attempt
-        let rest = records.split_off(pays.len());
-        station.ring.give_back(rest);
-        let claim = Claim {
-            id: AttemptId(self.mint().0),
-            flow: station.place.flow,
-            chain: pool.id(),
-            lane: &lane.name,
-            state: &lane.state,
-            lock,
-            form,
-            to: *to,
-        };
-        if !pool.lane_check.is_open() {
-            return station.ring.give_back(records);
-        }
-        let (attempt, unit) = self.plan.claimed(&records, claim);
-        self.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
-        match self.write_claim(&attempt, unit).await {
-            ClaimOutcome::Stored(written) => self.hold_attempt(&gathering, attempt, Some(written)),
-            ClaimOutcome::Found(attempt) => self.hold_attempt(&gathering, attempt, None),
-            ClaimOutcome::Lost(guard) => {
-                self.not_claimed(station, &gathering, records, &guard).await;
-            }
-        }
-    }
-
-    async fn next_lock(
+impl Chains {
+    pub(crate) async fn next_lock(
         &self,
         pool: &ChainPool,
         lane: &ReservedLane,
@@ -228,9 +50,9 @@ impl Engine {
     }
 
     /// The lane has no next lock now: it rests, or its key is used elsewhere.
-    fn no_lock(self: &Arc<Self>, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
+    pub(crate) fn no_lock(&self, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
         tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
-        lane.rests(self.due(TROUBLE));
+        lane.rests(self.shared.due(TROUBLE));
         if cause.class == LANE_AHEAD {
             // another worker may have used it since its row was read: who looks finds out
             pool.lane_check.close();
@@ -240,60 +62,22 @@ impl Engine {
         }
     }
 
-    /// Nothing was signed: nothing is written but for one that cannot be signed for.
-    async fn unsigned(
-        self: &Arc<Self>,
-        station: &Station,
-        Gathering { pool, lane, .. }: &Gathering,
-        mut records: Vec<Record>,
-        why: NoForm,
-    ) {
-        match why {
-            NoForm::Stopped => untried(station, records),
-            NoForm::Mismatch(facts) => {
-                untried(station, records);
-                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
-            }
-            NoForm::Unsigned(Unsigned { cause, culprit }) => {
-                tracing::warn!(chain = pool.id().name(), %cause, ?culprit, "nothing was signed");
-                let out = culprit.filter(|at| *at < records.len()).map(|at| records.remove(at));
-                if out.is_none() {
-                    lane.rests(self.due(TROUBLE));
-                }
-                let panicked = cause.class == "PANIC" && records.len() > 1;
-                for record in records.iter_mut().filter(|_| panicked) {
-                    // one of them is to blame, and which is not known
-                    record.head.alone = true;
-                }
-                if cause.class == "PANIC" {
-                    station.ring.give_back(records);
-                } else {
-                    untried(station, records);
-                }
-                if let Some(record) = out {
-                    let job = self.postponed(record, &cause);
-                    self.commit(vec![job]).await;
-                }
-            }
-        }
-    }
-
     /// Writes the unit of a claim until it is known what became of it. After an unknown answer the journal
     /// is asked for the attempt before anything else; not found, the very same unit is written again.
     pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
         let mut unsure = false;
         loop {
-            let ticket = self.calls.begin(CallStart::Write);
-            let wrote = self.parts.journal.write(vec![unit.clone()]).await.pop();
+            let ticket = self.shared.calls.begin(CallStart::Write);
+            let wrote = self.shared.parts.journal.write(vec![unit.clone()]).await.pop();
             drop(ticket);
             let lost = match wrote {
                 Some(Wrote::Written(written)) => {
-                    self.room(true);
+                    self.shared.room(true);
                     return ClaimOutcome::Stored(written);
                 }
                 Some(Wrote::Lost(guard)) => Some(guard),
                 Some(Wrote::Full) => {
-                    self.room(false);
+                    self.shared.room(false);
                     None
                 }
                 Some(Wrote::Unknown(cause)) => {
@@ -312,122 +96,28 @@ impl Engine {
             if let Some(guard) = lost {
                 if unsure {
                     // should it be written after all, its members are found in it
-                    attempt.members.iter().for_each(|member| self.attempts.stray(member.id));
+                    attempt.members.iter().for_each(|member| self.stray(member.id));
                 }
                 return ClaimOutcome::Lost(guard);
             }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
     }
 
     /// The attempt carries its members from now on. `written`: this run knows that it is durable; else
     /// one more write proves it before anything is sent.
-    fn hold_attempt(
+    pub(crate) fn hold_attempt(
         &self,
         Gathering { pool, lane, .. }: &Gathering,
         attempt: Attempt,
         written: Option<Written>,
     ) {
         for member in attempt.members.iter() {
-            self.release(member.id);
+            self.in_flight.release(member.id);
         }
         pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
         let mut carried = Carried::claimed(attempt);
         carried.taken = written.is_some();
         pool.carried.begin(carried, 0);
     }
-
-    /// The unit was not written: each transfer waits again, or goes on as it stands now.
-    async fn not_claimed(
-        self: &Arc<Self>,
-        station: &Station,
-        Gathering { pool, lane, .. }: &Gathering,
-        records: Vec<Record>,
-        guard: &Guard,
-    ) {
-        match guard {
-            Guard::NotHalted => {
-                self.controls.is_halted("the journal is halted".into());
-                station.ring.give_back(records);
-            }
-            Guard::Resource { .. } => {
-                // another worker has the lane
-                if let Err(cause) = self.read_lanes(pool).await {
-                    tracing::error!(%cause, "the lanes of a chain cannot be read");
-                    lane.rests(self.due(TROUBLE));
-                }
-                station.ring.give_back(records);
-            }
-            Guard::LockFree { lock, .. } => {
-                station.ring.give_back(records);
-                let facts = format!("lane {}: lock {lock} was used before", lane.name);
-                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
-            }
-            Guard::Transfer { .. } => {
-                let moved = self.still_here(station, records).await;
-                let freed = self.advance(moved);
-                self.commit(freed).await;
-            }
-            Guard::Fresh(_)
-            | Guard::Unbound { .. }
-            | Guard::Attempt { .. }
-            | Guard::Inbox { .. }
-            | Guard::Halt(_)
-            | Guard::Incarnation { .. }
-            | Guard::Owner { .. }
-            | Guard::Account { .. }
-            | Guard::AtMost { .. }
-            | Guard::AtLeast { .. }
-            | Guard::DayCount { .. }
-            | Guard::DayAmount { .. }
-            | Guard::NoPastAction { .. }
-            | Guard::Pending(_) => {
-                tracing::error!(?guard, "a claim was lost");
-                lane.rests(self.due(TROUBLE));
-                station.ring.give_back(records);
-            }
-        }
-    }
-
-    /// Gives back to the ring those that stand where they stood, and returns the others as they stand now.
-    pub(super) async fn still_here(
-        self: &Arc<Self>,
-        station: &Station,
-        records: Vec<Record>,
-    ) -> Vec<Record> {
-        let stored = self.read(records.iter().map(|record| record.id).collect()).await;
-        let mut stored: BTreeMap<Id, Record> =
-            stored.into_iter().map(|record| (record.id, record)).collect();
-        let (mut same, mut moved) = (Vec::new(), Vec::new());
-        for record in records {
-            match stored.remove(&record.id) {
-                Some(now) if now.head.version == record.head.version => same.push(record),
-                Some(now) => moved.extend(self.release_all(now)),
-                None => {
-                    self.release(record.id);
-                }
-            }
-        }
-        station.ring.give_back(same);
-        moved
-    }
-}
-
-/// Those of a batch that one attempt pays: of the first one's asset and source account. And the others.
-fn together(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
-    let of = |record: &Record| {
-        let Party { account, asset, .. } = record.source();
-        (account.clone(), *asset, record.target().asset)
-    };
-    let first = records.first().map(of);
-    records.into_iter().partition(|record| Some(of(record)) == first)
-}
-
-/// Gives back transfers of which no attempt came and whose worker lives: the mark of a try, where they have one, is no
-/// death, and their next try begins to count anew.
-fn untried(station: &Station, mut records: Vec<Record>) {
-    for record in &mut records {
-        record.head.deaths = 0;
-    }
-    station.ring.give_back(records);
 }

@@ -4,8 +4,8 @@
 //! The row is written once and never changed. What each port does with it is its own part: nothing counts that another
 //! chain says.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::pipeline::select::caught;
 use crate::tasks::Background;
 use kernel::answer::Cause;
@@ -90,13 +90,13 @@ impl ChainBinding {
     }
 }
 
-impl Engine {
+impl Chains {
     /// Finds out which chain each is, and looks at its providers from then on: in each process, also in one that
     /// only takes in.
     pub(crate) fn begin_identities(self: &Arc<Self>) {
-        for pool in self.attempts.pools() {
+        for pool in self.pools() {
             let watch = self.clone().run_identity(pool.clone());
-            self.parts.spawn.spawn(Background::ChainIdentity.task(), Box::pin(watch));
+            self.shared.parts.spawn.spawn(Background::ChainIdentity.task(), Box::pin(watch));
         }
     }
 
@@ -112,18 +112,19 @@ impl Engine {
                     let chain = pool.id().name();
                     tracing::warn!(chain, %cause, "which chain it is, is not proven: nothing is signed for it");
                     tries = tries.saturating_add(1);
-                    let wait = self.due(tries).saturating_sub(self.parts.journal.now());
+                    let wait =
+                        self.shared.due(tries).saturating_sub(self.shared.parts.journal.now());
                     wait.clamp(1, EVERY)
                 }
             };
-            self.parts.clock.sleep(wait).await;
+            self.shared.parts.clock.sleep(wait).await;
         }
     }
 
     /// One look: the journal is bound, or the providers show what it is bound to.
     async fn look_at_identity(&self, pool: &ChainPool) -> Result<(), Cause> {
         if let Binding::Open = pool.binding.state() {
-            let stored = self.parts.journal.resource(identity_name(pool.id())).await?;
+            let stored = self.shared.parts.journal.resource(identity_name(pool.id())).await?;
             if let Some(row) = stored {
                 self.bound_to(pool, read(&row)?);
             }
@@ -146,7 +147,7 @@ impl Engine {
         let guard = Guard::Resource { name: name.clone(), version: 0 };
         let put = Put::Resource { name, value: value(&shown) };
         let unit = Unit::guarded(vec![guard], vec![put]);
-        match self.parts.journal.write(vec![unit]).await.pop() {
+        match self.shared.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(_)) => {
                 self.bound_to(pool, shown);
                 Ok(())

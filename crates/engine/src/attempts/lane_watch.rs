@@ -6,13 +6,15 @@
 //! chain. What spent it is read, and stored as attempts (`foreign`). The stop ends by itself when no lane is
 //! ahead any more: everything that was spent is an attempt then.
 
-use crate::Engine;
-use crate::alerts::cases::LANES;
+use crate::alerts::cases::{Cases, LANES};
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::foreign::LaneProgress;
 use crate::attempts::lanes::LaneState;
 use crate::attempts::stops::{LANE_AHEAD, stop};
+use crate::controls::status_sync::StatusSync;
 use crate::pipeline::select::{caught, race};
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use kernel::ids::{ChainId, Millis};
@@ -102,39 +104,15 @@ enum LaneLook {
     Ahead,
 }
 
-impl Engine {
+impl Chains {
     /// Where a pause of a chain is about to end here: what persons did meanwhile is looked at before anything is
     /// claimed.
     pub(crate) fn close_lane_checks(&self, status: &ServiceStatus) {
-        for pool in self.attempts.pools() {
+        for pool in self.pools() {
             let scope = Scope::Chain(pool.id());
             let stands = status.paused.iter().any(|paused| paused.scope == scope);
-            if !stands && self.controls.scope_paused(scope) {
+            if !stands && self.shared.controls.scope_paused(scope) {
                 pool.lane_check.close();
-            }
-        }
-    }
-
-    /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
-    /// and again.
-    pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
-        let mut tries = 0_u32;
-        self.names_missing_keys(&pool).await;
-        // which chain it is comes first: another one's keys say nothing
-        pool.binding.settled().await;
-        loop {
-            match self.look_at_lanes(&pool).await {
-                Ok(LaneLook::Level) => {
-                    tries = 0;
-                    self.look_at_keys(&pool).await;
-                    race(pool.lane_check.bell.notified(), self.parts.clock.sleep(EVERY)).await;
-                }
-                Ok(LaneLook::Stored) => tries = 0,
-                Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
-                Err(cause) => {
-                    tracing::warn!(chain = pool.id().name(), %cause, "whether a lane is ahead is not known");
-                    self.look_later(&pool, &mut tries).await;
-                }
             }
         }
     }
@@ -156,47 +134,6 @@ impl Engine {
     /// Every lane that this process may take locks from.
     pub(crate) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
         self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
-    }
-
-    async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
-        *tries = tries.saturating_add(1);
-        let wait = self.due(*tries).saturating_sub(self.parts.journal.now());
-        let wait = if wait == 0 { 1 } else { wait };
-        race(pool.lane_check.bell.notified(), self.parts.clock.sleep(wait)).await;
-    }
-
-    /// One look at all lanes of this process.
-    async fn look_at_lanes(self: &Arc<Self>, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
-        let ahead = self.lanes_ahead(pool).await?;
-        let status = self.parts.journal.service_status().await?;
-        let pause = lane_pause(&status, pool.id());
-        if ahead.is_empty() {
-            if let Some(number) = pause {
-                self.resumes_lanes(pool, number).await?;
-            }
-            pool.lane_check.leaves(Vec::new());
-            pool.lane_check.open();
-            return Ok(LaneLook::Level);
-        }
-        pool.lane_check.checked.store(false, Ordering::SeqCst);
-        if pause.is_none() {
-            self.stop_lanes(pool, &ahead).await;
-        }
-        let (mut stored, mut unexplained) = (false, Vec::new());
-        for lane in &ahead {
-            match self.explain(pool, lane).await {
-                Ok(LaneProgress::Some) => stored = true,
-                Ok(LaneProgress::Nothing(why)) => {
-                    unexplained.push(format!("{}: {why}", lane.name).into())
-                }
-                Err(cause) => unexplained.push(format!("{}: {cause}", lane.name).into()),
-            }
-        }
-        for line in &unexplained {
-            tracing::warn!(chain = pool.id().name(), %line, "a lane is ahead");
-        }
-        pool.lane_check.leaves(unexplained);
-        Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
     }
 
     /// The lanes that are ahead of every stored attempt. A lane that another worker used since its row was
@@ -243,14 +180,14 @@ impl Engine {
 
     /// The lowest height at which a form of a lane's last attempt was signed.
     async fn first_anchor(&self, chain: ChainId, lane: &Arc<str>) -> Result<Option<u64>, Cause> {
-        let last = self.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
+        let last = self.shared.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
         let forms = last.iter().flat_map(|attempt| &attempt.forms);
         Ok(forms.filter_map(|form| form.anchor).min())
     }
 
     /// Every act that the flows carried here send.
     fn sent_acts(&self) -> BTreeSet<&'static str> {
-        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
         let acts = tables.flat_map(|table| {
             let sending = table.all().filter(|state| table.sends(*state));
             sending.filter_map(|state| table.makes(state)).map(|act| table.act(act).name)
@@ -259,7 +196,7 @@ impl Engine {
     }
 
     /// Stops claims and sends of the chain, and asks a person. It is stored when this returns.
-    async fn stop_lanes(self: &Arc<Self>, pool: &ChainPool, ahead: &[AheadLane]) {
+    async fn stop_lanes(&self, pool: &ChainPool, ahead: &[AheadLane]) {
         let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
         let line = |lane: &AheadLane| {
             let AheadLane { name, mark, spent, .. } = lane;
@@ -274,30 +211,120 @@ impl Engine {
             lines.push(format!("and {more} more lanes"));
         }
         let facts: Arc<str> = lines.join("; ").into();
-        self.controls.pause(scope);
+        self.shared.controls.pause(scope);
         tracing::error!(chain = chain.name(), %facts, "a key is used elsewhere: claims and sends stand");
         let reason: Arc<str> = format!("{LANE_AHEAD}: {facts}").into();
         let counted = stop(chain, reason.clone());
         let puts = vec![Put::Pause { scope, reason, caller: LANES.into() }, counted];
         let (kind, severity, subject) = (LANE_AHEAD, Severity::Critical, Subject::Chain(chain));
         let case = Case { kind, severity, subject, facts };
-        if self.noted(&case) {
-            self.open_case(case, puts).await;
+        if self.cases.noted(&case) {
+            self.cases.open_case(case, puts).await;
         } else {
-            self.insist(puts).await;
+            self.cases.insist(puts).await;
         }
-        self.controls.stored(scope);
+        self.shared.controls.stored(scope);
+    }
+}
+
+/// Finds keys that are used elsewhere, and stores what they signed.
+pub(crate) struct LaneWatch {
+    pub(super) shared: Arc<SharedState>,
+    pub(super) cases: Arc<Cases>,
+    pub(super) chains: Arc<Chains>,
+    pub(super) status: Arc<StatusSync>,
+}
+
+impl LaneWatch {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        chains: &Arc<Chains>,
+        status: &Arc<StatusSync>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            chains: chains.clone(),
+            status: status.clone(),
+        })
+    }
+
+    /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
+    /// and again.
+    pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
+        let mut tries = 0_u32;
+        self.chains.names_missing_keys(&pool).await;
+        // which chain it is comes first: another one's keys say nothing
+        pool.binding.settled().await;
+        loop {
+            match self.look_at_lanes(&pool).await {
+                Ok(LaneLook::Level) => {
+                    tries = 0;
+                    self.chains.look_at_keys(&pool).await;
+                    race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(EVERY))
+                        .await;
+                }
+                Ok(LaneLook::Stored) => tries = 0,
+                Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
+                Err(cause) => {
+                    tracing::warn!(chain = pool.id().name(), %cause, "whether a lane is ahead is not known");
+                    self.look_later(&pool, &mut tries).await;
+                }
+            }
+        }
+    }
+
+    async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
+        *tries = tries.saturating_add(1);
+        let wait = self.shared.due(*tries).saturating_sub(self.shared.parts.journal.now());
+        let wait = if wait == 0 { 1 } else { wait };
+        race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(wait)).await;
+    }
+
+    /// One look at all lanes of this process.
+    async fn look_at_lanes(&self, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
+        let ahead = self.chains.lanes_ahead(pool).await?;
+        let status = self.shared.parts.journal.service_status().await?;
+        let pause = lane_pause(&status, pool.id());
+        if ahead.is_empty() {
+            if let Some(number) = pause {
+                self.resumes_lanes(pool, number).await?;
+            }
+            pool.lane_check.leaves(Vec::new());
+            pool.lane_check.open();
+            return Ok(LaneLook::Level);
+        }
+        pool.lane_check.checked.store(false, Ordering::SeqCst);
+        if pause.is_none() {
+            self.chains.stop_lanes(pool, &ahead).await;
+        }
+        let (mut stored, mut unexplained) = (false, Vec::new());
+        for lane in &ahead {
+            match self.explain(pool, lane).await {
+                Ok(LaneProgress::Some) => stored = true,
+                Ok(LaneProgress::Nothing(why)) => {
+                    unexplained.push(format!("{}: {why}", lane.name).into())
+                }
+                Err(cause) => unexplained.push(format!("{}: {cause}", lane.name).into()),
+            }
+        }
+        for line in &unexplained {
+            tracing::warn!(chain = pool.id().name(), %line, "a lane is ahead");
+        }
+        pool.lane_check.leaves(unexplained);
+        Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
     }
 
     /// Everything that was spent is stored as an attempt: the chain goes on, unless something else keeps it.
-    async fn resumes_lanes(self: &Arc<Self>, pool: &ChainPool, number: u64) -> Result<(), Cause> {
+    async fn resumes_lanes(&self, pool: &ChainPool, number: u64) -> Result<(), Cause> {
         let (kind, subject) = (LANE_AHEAD, Subject::Chain(pool.id()));
         tracing::warn!(chain = pool.id().name(), "each lock that was spent elsewhere is explained");
         let fact = "each lock that was spent is stored as an attempt".into();
         let close = Put::Close { kind: kind.into(), subject, fact };
-        self.insist(vec![Put::Unpause(number), close]).await;
-        self.forget_case(kind, subject);
-        self.refresh().await.map(drop)
+        self.cases.insist(vec![Put::Unpause(number), close]).await;
+        self.cases.forget_case(kind, subject);
+        self.status.refresh().await.map(drop)
     }
 }
 

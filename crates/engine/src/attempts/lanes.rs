@@ -2,8 +2,8 @@
 //! is compared and swapped by the unit that claims and by the unit that closes; what this process knows of
 //! it only saves reads.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::attempt::{AttemptId, Lock};
@@ -292,19 +292,19 @@ impl ChainPool {
     }
 }
 
-impl Engine {
+impl Chains {
     /// Measures the lanes of a chain that this process may use.
     pub(crate) fn measure_lanes(&self, pool: &ChainPool) {
         let lanes = self.lane_names(pool);
-        let (chain, now) = (pool.id().name(), self.parts.journal.now());
+        let (chain, now) = (pool.id().name(), self.shared.parts.journal.now());
         let (mut free, mut busy) = (0_usize, 0_usize);
         for (lane, open) in pool.open_in(&lanes) {
             let count = if open.is_some() { &mut busy } else { &mut free };
             *count = count.saturating_add(1);
             let open_for = open.map(|id| now.saturating_sub(Id(id.0).at()));
-            self.parts.meter.see(Seen::Lane { chain, lane, open_for });
+            self.shared.parts.meter.see(Seen::Lane { chain, lane, open_for });
         }
-        self.parts.meter.see(Seen::Lanes { chain, free, busy });
+        self.shared.parts.meter.see(Seen::Lanes { chain, free, busy });
     }
 
     /// Reads the rows of a chain's lanes.
@@ -313,8 +313,8 @@ impl Engine {
     /// The cause for which the journal does not answer.
     pub(crate) async fn read_lanes(&self, pool: &ChainPool) -> Result<(), Cause> {
         let prefix = prefix(pool.id());
-        let began = self.parts.clock.ticks();
-        let rows = self.parts.journal.resources(prefix.as_str().into()).await?;
+        let began = self.shared.parts.clock.ticks();
+        let rows = self.shared.parts.journal.resources(prefix.as_str().into()).await?;
         let mut table = pool.lanes();
         for row in rows {
             let Some(lane) = row.name.strip_prefix(&*prefix).map(Arc::<str>::from) else {
@@ -340,17 +340,17 @@ impl Engine {
 
     /// A free lane for this act, once there is one.
     pub(crate) async fn reserve_lane(&self, pool: &Arc<ChainPool>, act: &str) -> ReservedLane {
-        let every = self.parts.settings.scan_interval_ms;
+        let every = self.shared.parts.settings.scan_interval_ms;
         loop {
             let freed = pool.freed.notified();
             let lanes = pool.port.lanes(act);
-            let now = self.parts.journal.now();
+            let now = self.shared.parts.journal.now();
             let reserved = pool.lanes().reserve(&lanes, now);
             if let Some((name, state)) = reserved {
                 return ReservedLane { pool: pool.clone(), name, state };
             }
             let read_at = pool.lanes().read_at;
-            let age = read_at.map(|at| self.parts.clock.ticks().saturating_sub(at) / TICKS);
+            let age = read_at.map(|at| self.shared.parts.clock.ticks().saturating_sub(at) / TICKS);
             if age.is_none_or(|age| age >= every) {
                 match self.read_lanes(pool).await {
                     Ok(()) => {}
@@ -361,7 +361,7 @@ impl Engine {
                     return ReservedLane { pool: pool.clone(), name, state };
                 }
             }
-            race(freed, self.parts.clock.sleep(every)).await;
+            race(freed, self.shared.parts.clock.sleep(every)).await;
         }
     }
 
@@ -370,7 +370,7 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer; `LANE_UNREADABLE` where its row is none of ours.
     pub(crate) async fn lane_state(&self, chain: ChainId, lane: &str) -> Result<LaneState, Cause> {
-        let row = self.parts.journal.resource(resource_name(chain, lane)).await?;
+        let row = self.shared.parts.journal.resource(resource_name(chain, lane)).await?;
         let Some(row) = row else { return Ok(LaneState::default()) };
         LaneState::read(&row).ok_or_else(|| Cause::because("LANE_UNREADABLE", row.value))
     }

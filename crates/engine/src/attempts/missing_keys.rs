@@ -1,9 +1,9 @@
 //! Keys that are missing: those of open attempts that this process has not, and those of this process that the
 //! account on the chain has not. Nothing can be signed with either; a person is told.
 
-use crate::Engine;
 use crate::alerts::attempts::KEY_MISSING;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
 use kernel::ids::Id;
@@ -40,7 +40,7 @@ impl ShownKeys {
     }
 }
 
-impl Engine {
+impl Chains {
     /// Says at start which open attempts are of keys that this process has not. They are asked after like any
     /// other, and nothing is signed for them again here.
     pub(super) async fn names_missing_keys(&self, pool: &Arc<ChainPool>) {

@@ -1,11 +1,15 @@
 //! Once-acts on chains: what gathers transfers into attempts, stores what was signed before it is sent, and
 //! proves what became of it (`design.md` §2).
 //!
-//! `claim` and `close` are pure plans. `gather` takes what waits before a claim, `prove` looks after every
-//! attempt that this process holds, `recover` takes up those of others. `lane_watch` finds keys that are used
-//! elsewhere, `foreign` stores what they signed, `missing_keys` tells of keys that cannot sign, and `returned_keys` of those that can again. A lane is a key or account whose
-//! locks are spent one after the other; whether it is free the journal says. `identity` holds the journal to one chain:
-//! before it is bound nothing is claimed.
+//! `claim` and `close` are pure plans. `gather` has a claim signed and stored for what waits at the pipeline's
+//! gatherers, `prove` looks after every attempt that this process holds, `recover` takes up those of others.
+//! `lane_watch` finds keys that are used elsewhere, `foreign` stores what they signed, `missing_keys` tells of
+//! keys that cannot sign, and `returned_keys` of those that can again. A lane is a key or account whose
+//! locks are spent one after the other; whether it is free the journal says. `identity` holds the journal to one
+//! chain: before it is bound nothing is claimed.
+//!
+//! [`Chains`] owns the pool of each chain and stands below the pipeline; the prover and the lane watch stand
+//! above it.
 
 pub(crate) mod carried;
 pub(crate) mod claim;
@@ -28,15 +32,19 @@ mod suspects;
 #[cfg(test)]
 mod swap_tests;
 
+use crate::Parts;
+use crate::alerts::cases::Cases;
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::identity::ChainBinding;
-use crate::attempts::lane_watch::LaneCheck;
+use crate::attempts::lane_watch::{LaneCheck, LaneWatch};
 use crate::attempts::lanes::LaneTable;
 use crate::attempts::missing_keys::ShownKeys;
 use crate::attempts::proof_delay::ProofDelay;
+use crate::attempts::prove::Prover;
 use crate::attempts::stops::StopReasons;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
 use crate::tasks::Background;
-use crate::{Engine, Parts};
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, Id};
 use kernel::ports::chain::Chain;
@@ -86,9 +94,12 @@ impl ChainPool {
 }
 
 /// Every chain, and what is known of transfers on their way through attempts.
-#[derive(Default)]
-pub(crate) struct Attempts {
-    chains: BTreeMap<ChainId, Arc<ChainPool>>,
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Chains {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+    in_flight: Arc<InFlight>,
+    pools: BTreeMap<ChainId, Arc<ChainPool>>,
     /// Transfers that spoiled an attempt: each goes alone the next time.
     isolated: Mutex<BTreeSet<Id>>,
     /// Transfers whose owner died while they waited for an attempt: they are tried in company once.
@@ -97,8 +108,12 @@ pub(crate) struct Attempts {
     strays: Mutex<BTreeSet<Id>>,
 }
 
-impl Attempts {
-    pub(crate) fn over(chains: &[Arc<dyn Chain>]) -> Self {
+impl Chains {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        in_flight: &Arc<InFlight>,
+    ) -> Arc<Self> {
         let pool = |port: &Arc<dyn Chain>| {
             let pool = ChainPool {
                 port: port.clone(),
@@ -113,15 +128,24 @@ impl Attempts {
             };
             (port.id(), Arc::new(pool))
         };
-        Self { chains: chains.iter().map(pool).collect(), ..Self::default() }
+        let pools = shared.parts.chains.iter().map(pool).collect();
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            in_flight: in_flight.clone(),
+            pools,
+            isolated: Mutex::default(),
+            suspects: Mutex::default(),
+            strays: Mutex::default(),
+        })
     }
 
     pub(crate) fn pool(&self, chain: ChainId) -> Option<&Arc<ChainPool>> {
-        self.chains.get(&chain)
+        self.pools.get(&chain)
     }
 
     pub(crate) fn pools(&self) -> impl Iterator<Item = &Arc<ChainPool>> {
-        self.chains.values()
+        self.pools.values()
     }
 
     fn isolated(&self) -> MutexGuard<'_, BTreeSet<Id>> {
@@ -134,7 +158,7 @@ impl Attempts {
     }
 
     /// Whether a transfer goes alone from now on.
-    fn isolate(&self, id: Id, alone: bool) {
+    pub(crate) fn isolate(&self, id: Id, alone: bool) {
         if alone {
             self.isolated().insert(id);
         } else {
@@ -142,7 +166,7 @@ impl Attempts {
         }
     }
 
-    fn suspects(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+    pub(crate) fn suspects(&self) -> MutexGuard<'_, BTreeSet<Id>> {
         self.suspects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,25 +176,24 @@ impl Attempts {
 
     /// This transfer stands in an attempt; whether that is carried here is to be looked up.
     pub(crate) fn stray(&self, id: Id) {
-        if !self.chains.is_empty() {
+        if !self.pools.is_empty() {
             self.strays().insert(id);
         }
     }
 }
 
-impl Engine {
-    /// Sets the provers of every chain to work, and what watches its lanes.
-    pub(crate) fn begin_provers(self: &Arc<Self>) {
-        if !self.parts.settings.workers {
-            return;
+/// Sets the provers of every chain to work, and what watches its lanes.
+pub(crate) fn begin_provers(chains: &Chains, prover: &Arc<Prover>, lane_watch: &Arc<LaneWatch>) {
+    let parts = &chains.shared.parts;
+    if !parts.settings.workers {
+        return;
+    }
+    for pool in chains.pools() {
+        for _ in 0..PROVERS {
+            let proves = prover.clone().run_prover(pool.clone());
+            parts.spawn.spawn(Background::Prover.task(), Box::pin(proves));
         }
-        for pool in self.attempts.pools() {
-            for _ in 0..PROVERS {
-                let prover = self.clone().run_prover(pool.clone());
-                self.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));
-            }
-            let watch = self.clone().run_lane_watch(pool.clone());
-            self.parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watch));
-        }
+        let watches = lane_watch.clone().run_lane_watch(pool.clone());
+        parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watches));
     }
 }

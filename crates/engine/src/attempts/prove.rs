@@ -2,14 +2,19 @@
 //! identical bytes again where a form allows it, asks the chain, and writes what was proven for all members
 //! in one unit. Questions and proofs go on under HALT; forms are signed and sent only where they may be.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form};
 use crate::attempts::form::NoForm;
 use crate::attempts::stops::CHAIN_CONTRADICTION;
+use crate::ledgers::earlier_sends::EarlierSendsLog;
+use crate::ledgers::identity::Ledgers;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
 use crate::pipeline::select::caught;
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
 use kernel::ids::Id;
@@ -23,17 +28,27 @@ use std::sync::Arc;
 /// So many attempts are looked at in one call.
 const BATCH: usize = 64;
 
-impl Engine {
+/// Looks after the attempts that this process holds, until each of their transfers has gone on.
+pub(crate) struct Prover {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) ledgers: Arc<Ledgers>,
+    pub(crate) sends: Arc<EarlierSendsLog>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) pipeline: Arc<Pipeline>,
+}
+
+impl Prover {
     pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
         loop {
-            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
+            let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
             let batch = pool.carried.take(BATCH, journal, clock).await;
             self.look(&pool, batch).await;
         }
     }
 
     /// One look at attempts whose time has come.
-    async fn look(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Carried>) {
+    async fn look(&self, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
         let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
         // what has just left is not final yet, where it is known how long that takes
@@ -47,15 +62,15 @@ impl Engine {
         if batch.is_empty() {
             return self.wait_on(pool, waits).await;
         }
-        let begun = self.parts.clock.ticks();
+        let begun = self.shared.parts.clock.ticks();
         let proofs = self.proofs(pool, &batch).await;
-        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
         let mut closes = Vec::new();
         for (mut carried, proof) in batch.into_iter().zip(proofs) {
             self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
                 Proof::NotYet(cause) => {
-                    self.look_stops_chain(&carried.attempt, &cause);
+                    self.chains.look_stops_chain(&carried.attempt, &cause);
                     carried.last = Some(cause);
                     waits.push(carried);
                 }
@@ -63,7 +78,7 @@ impl Engine {
                 Proof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
                     Ok(()) => closes.push((carried, verdicts)),
                     Err(cause) => {
-                        self.refused_verdicts(&carried.attempt, &cause.to_string());
+                        self.chains.refused_verdicts(&carried.attempt, &cause.to_string());
                         self.look_again(pool, carried, cause);
                     }
                 },
@@ -75,22 +90,18 @@ impl Engine {
 
     /// Sends the newest forms of those that this run has not sent, or that may be sent again. Returns which
     /// attempts it sent for the first time.
-    async fn send(
-        self: &Arc<Self>,
-        pool: &ChainPool,
-        batch: &mut [Carried],
-    ) -> BTreeSet<AttemptId> {
-        let (mut fresh, now) = (BTreeSet::new(), self.parts.journal.now());
+    async fn send(&self, pool: &ChainPool, batch: &mut [Carried]) -> BTreeSet<AttemptId> {
+        let (mut fresh, now) = (BTreeSet::new(), self.shared.parts.journal.now());
         if !batch.iter().any(|carried| carried.sends(now)) {
             return fresh;
         }
         let candidates = batch.iter().filter(|carried| carried.sends(now));
-        let moves = candidates.flat_map(|carried| self.plan.moves_in(&carried.attempt));
+        let moves = candidates.flat_map(|carried| self.shared.plan.moves_in(&carried.attempt));
         // the ticket first: a task that stops money finds every form that began before
-        let ticket = self.form_ticket(pool.id(), moves.collect());
+        let ticket = self.chains.form_ticket(pool.id(), moves.collect());
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
-            if carried.sends(now) && self.controls.sends(carried.attempt.flow, pool.id()) {
+            if carried.sends(now) && self.shared.controls.sends(carried.attempt.flow, pool.id()) {
                 if carried.unsent {
                     fresh.insert(carried.attempt.id);
                 }
@@ -131,16 +142,16 @@ impl Engine {
     }
 
     fn proof_seen(&self, attempt: &Attempt, proof: &Proof, nanos: u64) {
-        let table = self.plan.table(attempt.flow);
-        let Some(act) = self.plan.act_of(attempt) else { return };
+        let table = self.shared.plan.table(attempt.flow);
+        let Some(act) = self.shared.plan.act_of(attempt) else { return };
         let (flow, act) = (table.flow, table.act(act).name);
         let answer = match proof {
             Proof::Closed(verdicts) => verdicts.first().map_or("unknown", |v| v.answer.word()),
             Proof::NotYet(_) | Proof::Form(_) => "unknown",
         };
-        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+        self.shared.parts.meter.see(Seen::Step { flow, act, answer, nanos });
         if answer == "unknown" {
-            self.parts.meter.see(Seen::Retry { flow, act });
+            self.shared.parts.meter.see(Seen::Retry { flow, act });
         }
     }
 
@@ -148,8 +159,8 @@ impl Engine {
     fn wait_for_proof(&self, pool: &ChainPool, mut carried: Carried) {
         carried.looks = carried.looks.saturating_add(1);
         let due = match pool.proof_delay.wait(carried.looks) {
-            Some(wait) => self.parts.journal.now().saturating_add(wait),
-            None => self.due(pool.proof_delay.beyond(carried.looks)),
+            Some(wait) => self.shared.parts.journal.now().saturating_add(wait),
+            None => self.shared.due(pool.proof_delay.beyond(carried.looks)),
         };
         pool.carried.keep(carried, due);
     }
@@ -158,12 +169,12 @@ impl Engine {
     pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
         carried.looks = carried.looks.saturating_add(1);
         carried.last = Some(cause);
-        let due = self.due(carried.looks);
+        let due = self.shared.due(carried.looks);
         pool.carried.keep(carried, due);
     }
 
     /// Not yet. That an attempt may be on the wire is written once, as one row for all its members.
-    async fn wait_on(self: &Arc<Self>, pool: &ChainPool, waits: Vec<Carried>) {
+    async fn wait_on(&self, pool: &ChainPool, waits: Vec<Carried>) {
         let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
         let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
         for carried in quiet {
@@ -173,7 +184,7 @@ impl Engine {
             return;
         }
         let units = marked.iter().map(|carried| marked_sent(&carried.attempt)).collect();
-        let wrote = self.parts.journal.write(units).await;
+        let wrote = self.shared.parts.journal.write(units).await;
         for (mut carried, wrote) in marked.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
@@ -188,10 +199,10 @@ impl Engine {
     }
 
     /// One more form under the same lock: signed, stored, and sent with the next look.
-    async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
+    async fn one_more(&self, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
-        let table = self.plan.table(attempt.flow);
-        let Some(act) = self.plan.act_of(attempt) else {
+        let table = self.shared.plan.table(attempt.flow);
+        let Some(act) = self.shared.plan.act_of(attempt) else {
             return self.look_again(pool, carried, Cause::of("NO_SUCH_STEP"));
         };
         let request = SignRequest {
@@ -203,18 +214,18 @@ impl Engine {
             purpose,
             forms: attempt.forms.clone(),
         };
-        let form = match self.sign(pool, (attempt.flow, act), &request).await {
+        let form = match self.chains.sign(pool, (attempt.flow, act), &request).await {
             Ok(signed) => signed.form,
             Err(NoForm::Stopped) => return self.look_again(pool, carried, Cause::of("STOPPED")),
             Err(NoForm::Unsigned(why)) => return self.look_again(pool, carried, why.cause),
             Err(NoForm::Mismatch(facts)) => {
-                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
+                self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
                 return self.look_again(pool, carried, Cause::of("FORM_MISMATCH"));
             }
         };
-        let ticket = self.calls.begin(CallStart::Write);
+        let ticket = self.shared.calls.begin(CallStart::Write);
         let unit = one_more_form(attempt, form.clone());
-        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         drop(ticket);
         match wrote {
             Some(Wrote::Written(_)) => {
@@ -224,7 +235,7 @@ impl Engine {
                 pool.carried.keep(carried, 0);
             }
             Some(Wrote::Lost(Guard::NotHalted)) => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 self.look_again(pool, carried, Cause::of(Cause::HALTED));
             }
             Some(Wrote::Lost(_)) => self.was_moved(pool, carried).await,
@@ -235,9 +246,9 @@ impl Engine {
     }
 
     /// A form that may have been stored: it is sent only where it is found, and behind a later write.
-    async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
-        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
-        match self.find_attempt(&carried.attempt).await {
+    async fn stored_or_not(&self, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
+        self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
+        match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 carried.unsent = now.forms.last().is_some_and(|form| &*form.name == name);
@@ -249,16 +260,16 @@ impl Engine {
     }
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
-    async fn close(self: &Arc<Self>, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
+    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
-        let known = self.controls.all_known();
+        let known = self.shared.controls.all_known();
         for (carried, verdicts) in closes {
             let Some(mut closing) = self.closing(pool, &carried, &verdicts).await else {
                 self.look_again(pool, carried, Cause::of("NOT_CLOSED"));
                 continue;
             };
             let mut unit = std::mem::take(&mut closing.unit);
-            self.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
+            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
             units.push(unit);
             pending.push((carried, verdicts, closing));
         }
@@ -279,12 +290,12 @@ impl Engine {
     }
 
     async fn write_ends(&self, units: Vec<Unit>) -> Vec<Wrote> {
-        let ticket = self.calls.begin(CallStart::Write);
-        let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
-        let wrote = self.parts.journal.write(units).await;
+        let ticket = self.shared.calls.begin(CallStart::Write);
+        let emits = self.messaging.publishes() && units.iter().any(Unit::emits);
+        let wrote = self.shared.parts.journal.write(units).await;
         drop(ticket);
         if emits {
-            self.outbox_written();
+            self.messaging.outbox_written();
         }
         wrote
     }
@@ -292,36 +303,38 @@ impl Engine {
     /// The plan of an attempt's end. `None`: the journal does not say how its lane stands, or a member
     /// stands elsewhere.
     async fn closing(
-        self: &Arc<Self>,
+        &self,
         pool: &ChainPool,
         carried: &Carried,
         verdicts: &[Verdict],
     ) -> Option<Closing> {
         let attempt = &carried.attempt;
-        let lane = match self.lane_state(pool.id(), &attempt.lane).await {
+        let lane = match self.chains.lane_state(pool.id(), &attempt.lane).await {
             Ok(lane) => lane,
             Err(cause) => {
                 tracing::error!(%cause, lane = %attempt.lane, "how a lane stands is not known");
                 return None;
             }
         };
-        let closed = Closed { verdicts, lane: &lane, at: self.parts.journal.now() };
-        let planned = self.plan.closing(attempt, &closed, |record| self.fuse_mode(record));
+        let closed = Closed { verdicts, lane: &lane, at: self.shared.parts.journal.now() };
+        let planned =
+            self.shared.plan.closing(attempt, &closed, |record| self.shared.fuse_mode(record));
         if planned.is_none() {
-            self.refused_verdicts(attempt, "a member stands in another state than its attempt");
+            self.chains
+                .refused_verdicts(attempt, "a member stands in another state than its attempt");
         }
         planned
     }
 
     /// All members are where the proof brought them.
     async fn closed_attempt(
-        self: &Arc<Self>,
+        &self,
         pool: &ChainPool,
         carried: Carried,
         (verdicts, closing): (Vec<Verdict>, Closing),
         written: &Written,
     ) {
-        self.room(true);
+        self.shared.room(true);
         let attempt = carried.attempt;
         if let Some(lane) = closing.lane {
             pool.lane_is(&attempt.lane, lane);
@@ -335,24 +348,24 @@ impl Engine {
             attempt.members.iter().zip(verdicts).zip(closing.members)
         {
             record.updated_at = written.at;
-            self.attempts.isolate(record.id, verdict.alone);
-            self.note_sends(Some(before.head), &record);
+            self.chains.isolate(record.id, verdict.alone);
+            self.sends.note_sends(Some(before.head), &record);
             members.push(record);
         }
-        self.reassign(members).await;
+        self.pipeline.reassign(members).await;
     }
 
     /// Nothing was written, or it is not known whether.
-    async fn not_closed(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
+    async fn not_closed(&self, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
         match wrote {
             Wrote::Lost(Guard::NotHalted) => {
                 // the same end without a further claim
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 pool.carried.keep(carried, 0);
             }
             Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, carried).await,
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.overtook(ledger, known);
+                self.ledgers.overtook(ledger, known);
                 self.look_again(pool, carried, Cause::of("WRONG_LEDGER"));
             }
             Wrote::Lost(guard) => {
@@ -362,19 +375,21 @@ impl Engine {
             }
             Wrote::Full | Wrote::Unknown(_) => {
                 if wrote == Wrote::Full {
-                    self.room(false);
+                    self.shared.room(false);
                 }
                 carried.closing = true;
-                let due = self.due(1);
+                let due = self.shared.due(1);
                 pool.carried.keep(carried, due);
             }
             Wrote::Written(_) => {}
         }
     }
+}
 
+impl Chains {
     /// A record that a sending state has: its attempt carries it, in this process or in another.
     pub(crate) fn in_an_attempt(&self, record: &Record) {
-        self.release(record.id);
-        self.attempts.stray(record.id);
+        self.in_flight.release(record.id);
+        self.stray(record.id);
     }
 }

@@ -1,41 +1,45 @@
 //! Attempts of other workers and of earlier runs, and units of attempts whose outcome is not known: each is
 //! taken up as an attempt, with a write that makes every unit of a former owner lose.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
 use crate::attempts::close::{freed, taken_over};
+use crate::attempts::prove::Prover;
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{Id, Millis};
 use kernel::record::Record;
 use kernel::unit::Wrote;
-use std::sync::Arc;
 
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
 
-impl Engine {
+impl Chains {
     /// Takes in attempts that the journal gave to this worker.
     pub(crate) async fn take_in(&self, attempts: Vec<Attempt>) {
         let mut others = Vec::new();
         for attempt in attempts {
-            match self.attempts.pool(attempt.chain) {
+            match self.pool(attempt.chain) {
                 Some(pool) => {
                     tracing::info!(attempt = %Id(attempt.id.0), "an attempt of another run is taken up");
                     pool.carried.begin(Carried::found(attempt), 0);
                 }
                 None => {
                     tracing::warn!(chain = attempt.chain.name(), "this chain is not served here");
-                    let due =
-                        self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
+                    let due = self
+                        .shared
+                        .parts
+                        .journal
+                        .now()
+                        .saturating_add(self.shared.parts.settings.backoff.cap);
                     others.push(freed(&attempt, due));
                 }
             }
         }
         if !others.is_empty() {
             // what is not written stays with this worker until its lease is over
-            drop(self.parts.journal.write(others).await);
+            drop(self.shared.parts.journal.write(others).await);
         }
     }
 
@@ -44,26 +48,54 @@ impl Engine {
     pub(crate) async fn find_attempt(&self, attempt: &Attempt) -> Option<Attempt> {
         let first: Vec<Id> = attempt.members.iter().map(|member| member.id).take(1).collect();
         loop {
-            match self.parts.journal.attempts_of(first.clone()).await {
+            match self.shared.parts.journal.attempts_of(first.clone()).await {
                 Ok(found) => return found.into_iter().find(|found| found.id == attempt.id),
                 Err(cause) => tracing::error!(%cause, "the journal does not answer"),
             }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
     }
 
+    /// Looks up transfers that stand in attempts which this process may hold without knowing it.
+    pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
+        let ids: Vec<Id> = self.strays().iter().copied().collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let found = self.shared.parts.journal.attempts_of(ids.clone()).await?;
+        for id in ids {
+            self.strays().remove(&id);
+        }
+        let wait =
+            if self.shared.lease.ends() { self.shared.parts.settings.lease_ms + LONGER } else { 0 };
+        let due = self.shared.parts.journal.now().saturating_add(wait);
+        for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
+            if let Some(pool) = self.pool(attempt.chain) {
+                pool.carried.begin(Carried::found(attempt), due);
+            }
+        }
+        Ok(())
+    }
+
+    /// The open attempt that carries a transfer.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn open_attempt_of(&self, id: Id) -> Result<Option<Attempt>, Cause> {
+        let found = self.shared.parts.journal.attempts_of(vec![id]).await?;
+        Ok(found.into_iter().find(|attempt| attempt.closed.is_none()))
+    }
+}
+
+impl Prover {
     /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
     /// are looked at now.
-    pub(crate) async fn take_up(
-        self: &Arc<Self>,
-        pool: &ChainPool,
-        batch: Vec<Carried>,
-    ) -> Vec<Carried> {
+    pub(crate) async fn take_up(&self, pool: &ChainPool, batch: Vec<Carried>) -> Vec<Carried> {
         let (mut ready, mut takes) = (Vec::with_capacity(batch.len()), Vec::new());
         for mut carried in batch {
             if carried.closing {
                 // its end may have been written
-                match self.find_attempt(&carried.attempt).await {
+                match self.chains.find_attempt(&carried.attempt).await {
                     Some(now) if now.closed.is_some() => {
                         self.is_over(pool, carried, now).await;
                         continue;
@@ -83,7 +115,7 @@ impl Engine {
             return ready;
         }
         let units = takes.iter().map(|carried| taken_over(&carried.attempt)).collect();
-        let wrote = self.parts.journal.write(units).await;
+        let wrote = self.shared.parts.journal.write(units).await;
         for (mut carried, wrote) in takes.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
@@ -99,13 +131,13 @@ impl Engine {
     }
 
     /// A unit of unknown outcome: the attempt goes on as it is stored.
-    pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
-        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
-        match self.find_attempt(&carried.attempt).await {
+    pub(crate) async fn reread_later(&self, pool: &ChainPool, mut carried: Carried) {
+        self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
+        match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 (carried.attempt, carried.taken) = (now, false);
-                pool.carried.keep(carried, self.due(1));
+                pool.carried.keep(carried, self.shared.due(1));
             }
             None => pool.carried.end(carried.attempt.id),
         }
@@ -113,17 +145,17 @@ impl Engine {
 
     /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. It is
     /// taken up again where nothing moves it for longer than any lease lasts.
-    pub(crate) async fn was_moved(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
-        match self.find_attempt(&carried.attempt).await {
+    pub(crate) async fn was_moved(&self, pool: &ChainPool, mut carried: Carried) {
+        match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
-                let wait = self.parts.settings.lease_ms.saturating_add(LONGER);
-                let wait = if self.lease.ends() { wait } else { 0 };
+                let wait = self.shared.parts.settings.lease_ms.saturating_add(LONGER);
+                let wait = if self.shared.lease.ends() { wait } else { 0 };
                 // what another worker may have signed or sent is not known here
                 carried.unsent =
                     carried.unsent && now.forms.len() == carried.attempt.forms.len() && wait == 0;
                 (carried.attempt, carried.taken) = (now, false);
-                pool.carried.keep(carried, self.parts.journal.now().saturating_add(wait));
+                pool.carried.keep(carried, self.shared.parts.journal.now().saturating_add(wait));
             }
             None => pool.carried.end(carried.attempt.id),
         }
@@ -131,54 +163,20 @@ impl Engine {
 
     /// An attempt that was closed without a word to this run. Its members go on here where the unit that
     /// closed it may be of this run.
-    pub(crate) async fn is_over(
-        self: &Arc<Self>,
-        pool: &ChainPool,
-        carried: Carried,
-        now: Attempt,
-    ) {
+    pub(crate) async fn is_over(&self, pool: &ChainPool, carried: Carried, now: Attempt) {
         pool.carried.end(now.id);
-        if let Err(cause) = self.read_lanes(pool).await {
+        if let Err(cause) = self.chains.read_lanes(pool).await {
             tracing::warn!(%cause, "the lanes of a chain cannot be read");
         }
         let members: Vec<Record> = now.members.iter().cloned().collect();
-        if carried.closing || !self.lease.ends() {
-            self.reassign(members).await;
+        if carried.closing || !self.shared.lease.ends() {
+            self.pipeline.reassign(members).await;
             return;
         }
         for member in members {
-            if self.plan.table(member.flow).ends(member.head.state) {
-                self.waiters.tell(member);
+            if self.shared.plan.table(member.flow).ends(member.head.state) {
+                self.shared.waiters.tell(member);
             }
         }
-    }
-
-    /// Looks up transfers that stand in attempts which this process may hold without knowing it.
-    pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
-        let ids: Vec<Id> = self.attempts.strays().iter().copied().collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let found = self.parts.journal.attempts_of(ids.clone()).await?;
-        for id in ids {
-            self.attempts.strays().remove(&id);
-        }
-        let wait = if self.lease.ends() { self.parts.settings.lease_ms + LONGER } else { 0 };
-        let due = self.parts.journal.now().saturating_add(wait);
-        for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
-            if let Some(pool) = self.attempts.pool(attempt.chain) {
-                pool.carried.begin(Carried::found(attempt), due);
-            }
-        }
-        Ok(())
-    }
-
-    /// The open attempt that carries a transfer.
-    ///
-    /// # Errors
-    /// The cause for which the journal does not answer.
-    pub(crate) async fn open_attempt_of(&self, id: Id) -> Result<Option<Attempt>, Cause> {
-        let found = self.parts.journal.attempts_of(vec![id]).await?;
-        Ok(found.into_iter().find(|attempt| attempt.closed.is_none()))
     }
 }

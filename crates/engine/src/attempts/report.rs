@@ -1,8 +1,8 @@
 //! What operators are shown of a chain's lanes: how each stands in the journal, the attempt that has it, and
 //! whether the chain has it.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::lanes::{LaneRetirement, LaneState, prefix};
 use crate::pipeline::select::{First, caught, race};
 use kernel::answer::Cause;
@@ -96,22 +96,22 @@ impl From<&Attempt> for OpenAttempt {
     }
 }
 
-impl Engine {
+impl Chains {
     /// What a chain's port says of itself under the kind of a case, where it does now.
     pub fn chain_concern(&self, chain: ChainId, kind: &str) -> Option<Arc<str>> {
-        let concerns = self.attempts.pool(chain)?.port.concerns();
+        let concerns = self.pool(chain)?.port.concerns();
         concerns.into_iter().find(|concern| concern.kind == kind).map(|concern| concern.facts)
     }
 
     /// True for a chain on which this process sends, or takes in what is to be sent.
     pub fn reaches(&self, chain: ChainId) -> bool {
-        self.attempts.pool(chain).is_some()
+        self.pool(chain).is_some()
     }
 
     /// How many providers a chain has, and how many of them may count; nothing for one that this process does not
     /// reach.
     pub fn provider_counts(&self, chain: ChainId) -> Option<ProviderCounts> {
-        let providers = self.attempts.pool(chain)?.port.providers();
+        let providers = self.pool(chain)?.port.providers();
         let of = |state| providers.iter().filter(|one| one.state == state).count();
         Some(ProviderCounts {
             configured: providers.len(),
@@ -125,7 +125,7 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer.
     pub async fn chain_report(&self, chain: ChainId, acts: &[&str]) -> Result<ChainReport, Cause> {
-        let journal = &self.parts.journal;
+        let journal = &self.shared.parts.journal;
         let prefix = prefix(chain);
         let status = journal.service_status().await?;
         let scope = kernel::operators::Scope::Chain(chain);
@@ -135,7 +135,7 @@ impl Engine {
         let mut open: BTreeMap<Arc<str>, OpenAttempt> =
             open.iter().map(|attempt| (attempt.lane.clone(), attempt.into())).collect();
         let rows = journal.resources(prefix.as_str().into()).await?;
-        let pool = self.attempts.pool(chain);
+        let pool = self.pool(chain);
         let mut usable: BTreeSet<Arc<str>> = pool
             .into_iter()
             .flat_map(|pool| acts.iter().flat_map(|act| pool.port.lanes(act)))
@@ -183,7 +183,7 @@ impl Engine {
     async fn with_chain(&self, pool: &ChainPool, mut report: ChainReport) -> ChainReport {
         let asked =
             caught(async { (pool.port.lanes_on_chain().await, pool.port.fee_balance().await) });
-        let asked = match race(asked, self.parts.clock.sleep(ASKED_FOR)).await {
+        let asked = match race(asked, self.shared.parts.clock.sleep(ASKED_FOR)).await {
             First::Left(asked) => asked.ok_or(Cause::of("PANIC")),
             First::Right(()) => Err(Cause::of("TIMEOUT")),
         };

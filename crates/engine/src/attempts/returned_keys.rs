@@ -2,9 +2,9 @@
 //! program has a full-access key of the account. Such a key stays retired, and may sign: that it is gone is taken back,
 //! so that the watch of the lanes sees what it spends, and a person is told.
 
-use crate::Engine;
 use crate::alerts::attempts::KEY_RETURNED;
 use crate::attempts::ChainPool;
+use crate::attempts::Chains;
 use crate::attempts::lanes::resource_name;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
@@ -13,7 +13,7 @@ use kernel::ports::chain::{GoneLane, ReturnedLane};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 
-impl Engine {
+impl Chains {
     /// Asks the chain for lanes that were proven gone, and takes that back of each that it has again; true where
     /// the row of one changed, here or by another worker: it is read again.
     ///
@@ -57,10 +57,10 @@ impl Engine {
             facts: facts.into(),
         };
         let puts = vec![Put::Resource { name, value: after.value() }, Put::Case(case.clone())];
-        match self.parts.journal.write(vec![Unit::guarded(vec![guard], puts)]).await.pop() {
+        match self.shared.parts.journal.write(vec![Unit::guarded(vec![guard], puts)]).await.pop() {
             Some(Wrote::Written(_)) => {
                 pool.lane_is(&lane, after);
-                self.noted(&case);
+                self.cases.noted(&case);
                 Ok(true)
             }
             // another worker saw it too, or an operator changed it: its row is read again

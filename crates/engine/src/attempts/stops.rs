@@ -2,8 +2,8 @@
 //! was set back can explain. Claims and sends of the chain stand until two persons resume them; intake,
 //! questions, proofs and every other chain go on.
 
-use crate::Engine;
 use crate::alerts::cases::ENGINE;
+use crate::attempts::Chains;
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
@@ -60,29 +60,29 @@ impl StopReasons {
     }
 }
 
-impl Engine {
+impl Chains {
     /// Stops claims and sends of a chain, in RAM at once, and asks a person.
     pub(crate) fn stop_chain(self: &Arc<Self>, kind: &'static str, chain: ChainId, facts: String) {
         let scope = Scope::Chain(chain);
-        self.controls.pause(scope);
+        self.shared.controls.pause(scope);
         let reason: Arc<str> = format!("{kind}: {facts}").into();
         let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
         let case = Case { kind, severity, subject, facts: facts.into() };
         let mut puts = vec![Put::Pause { scope, reason: reason.clone(), caller: ENGINE.into() }];
-        let pool = self.attempts.pool(chain);
+        let pool = self.pool(chain);
         puts.extend(pool.filter(|pool| pool.stops.is_new(&reason)).map(|_| stop(chain, reason)));
         tracing::error!(chain = chain.name(), "claims and sends stand until persons lift it");
-        let fresh = self.noted(&case);
-        let engine = self.clone();
+        let fresh = self.cases.noted(&case);
+        let chains = self.clone();
         let run = async move {
             if fresh {
-                engine.open_case(case, puts).await;
+                chains.cases.open_case(case, puts).await;
             } else {
-                engine.insist(puts).await;
+                chains.cases.insist(puts).await;
             }
-            engine.controls.stored(scope);
+            chains.shared.controls.stored(scope);
         };
-        self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
     }
 
     /// Stops the chain where a look at an attempt found what conservation excludes: a transaction that did not
@@ -99,8 +99,8 @@ impl Engine {
     }
 
     /// Verdicts that are none: nothing moves, and a person is asked.
-    pub(crate) fn refused_verdicts(self: &Arc<Self>, attempt: &Attempt, why: &str) {
-        self.case(Case {
+    pub(crate) fn refused_verdicts(&self, attempt: &Attempt, why: &str) {
+        self.cases.case(Case {
             kind: VERDICT_REFUSED,
             severity: Severity::Critical,
             subject: Subject::Attempt(attempt.id),

@@ -1,223 +1,46 @@
-//! HALT and what follows the journal's flags: no claim and no effect until persons resume
-//! (`ledgers.md` §3).
+//! HALT: no claim and no effect until persons resume (`ledgers.md` §3).
 
-use crate::Engine;
-use crate::reconciliation::task::CONSERVATION;
-use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Report};
-use kernel::answer::Cause;
-use kernel::operators::{Accepted, Case, Severity, Subject};
-use kernel::ports::journal::ServiceStatus;
+use crate::alerts::cases::Cases;
+use crate::shared::SharedState;
+use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::meter::Seen;
-use kernel::reconcile;
-use kernel::unit::{Guard, Put, Unit};
-use std::sync::{Arc, Mutex, PoisonError};
+use kernel::unit::Put;
+use std::sync::Arc;
 
-impl Engine {
+/// Stops all money of this installation, and asks a person why.
+pub(crate) struct KillSwitch {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+}
+
+impl KillSwitch {
+    pub(crate) fn new(shared: &Arc<SharedState>, cases: &Arc<Cases>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), cases: cases.clone() })
+    }
+
     /// Stops all money: in RAM at once, in the journal before this returns.
-    pub(crate) async fn halt(
-        self: &Arc<Self>,
-        kind: &'static str,
-        subject: Subject,
-        facts: Arc<str>,
-    ) {
+    pub(crate) async fn halt(&self, kind: &'static str, subject: Subject, facts: Arc<str>) {
         self.halt_with(kind, subject, facts, Vec::new()).await;
     }
 
     /// The same, with what else is written in its unit.
     pub(crate) async fn halt_with(
-        self: &Arc<Self>,
+        &self,
         kind: &'static str,
         subject: Subject,
         facts: Arc<str>,
         mut puts: Vec<Put>,
     ) {
-        self.controls.halt(facts.clone());
-        self.parts.meter.see(Seen::Halted(true));
+        self.shared.controls.halt(facts.clone());
+        self.shared.parts.meter.see(Seen::Halted(true));
         tracing::error!(%facts, "HALT: no money moves until persons resume");
         puts.push(Put::Halt { reason: facts.clone() });
         let case = Case { kind, severity: Severity::Critical, subject, facts };
-        if self.noted(&case) {
-            self.open_case(case, puts).await;
+        if self.cases.noted(&case) {
+            self.cases.open_case(case, puts).await;
         } else {
-            self.insist(puts).await;
+            self.cases.insist(puts).await;
         }
-        self.controls.halt_stored();
-    }
-
-    /// Takes over what the journal says of flags and assets, other workers' changes among it.
-    ///
-    /// # Errors
-    /// The cause for which the journal does not answer.
-    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<ServiceStatus, Cause> {
-        loop {
-            let epoch = self.controls.epoch();
-            let status = self.parts.journal.service_status().await?;
-            self.close_lane_checks(&status);
-            let Some(followed) = self.controls.follow(epoch, &status) else {
-                // something began here meanwhile: what was read may be older
-                self.parts.clock.sleep(1).await;
-                continue;
-            };
-            self.lease.hear(&status);
-            self.know(&status);
-            self.compare(&status);
-            if followed.resumed {
-                self.resumed();
-            }
-            if followed.resumed || followed.unpaused {
-                self.go_on().await;
-            }
-            return Ok(status);
-        }
-    }
-
-    /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
-    /// core in a process its owner's epoch tells: a former owner raises no HALT.
-    fn compare(self: &Arc<Self>, status: &ServiceStatus) {
-        for (ledger, stored) in &status.ledgers {
-            let ours =
-                self.controls.known(*ledger).filter(|ours| ours.incarnation != stored.incarnation);
-            let served = self.plan.owner(*ledger).is_none();
-            if served {
-                self.overtook(*ledger, ours);
-            }
-        }
-    }
-
-    /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
-    pub(crate) fn know(&self, status: &ServiceStatus) {
-        self.assets.read(status.assets_version, &status.assets, || {
-            self.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
-        });
-        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
-        accepted.clone_from(&status.accepted);
-    }
-
-    /// Money may move again: ledgers that were not adopted are looked at again.
-    fn resumed(self: &Arc<Self>) {
-        tracing::warn!("resumed from HALT: money moves again");
-        self.halted_for.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.parts.meter.see(Seen::Halted(false));
-        for ledger in self.parts.ledgers.iter().map(|ledger| ledger.id()) {
-            if !self.controls.adopted(ledger) {
-                self.find_out(ledger);
-            }
-        }
-    }
-
-    /// The breaks of conservation that two persons accepted.
-    pub(crate) fn accepted(&self) -> Vec<Accepted> {
-        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A proof for a resume: every transfer and operation behind those that were proven to be in order,
-    /// and the sums behind the last count of all rows. After a break or a restore it counts all rows itself,
-    /// and every account; else the background does that behind the resume. It may take long; `proving`
-    /// says how far it is.
-    ///
-    /// # Errors
-    /// The cause for which a part did not answer; nothing is known then.
-    pub(crate) async fn prove(&self, accept: &[Accepted]) -> Result<Report, Cause> {
-        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
-        let status = journal.service_status().await?;
-        // another process may have found what was not in order: it stored that less is proven
-        let stored = self.stored_proof(&status);
-        let mut own = self.checker.lock().await.proven().least(&stored);
-        // what broke may be what only the count of all rows shows, and what was restored is new to us
-        let full = |kind: &str| kind == CONSERVATION || kind == "RESTORED";
-        if journal.open_cases().await?.iter().any(|case| full(&case.kind)) {
-            own = own.uncounted();
-        }
-        // a ledger that lost its last operations may have lost others
-        if accept.iter().any(|accepted| reconcile::accepted_loss(accepted).is_some()) {
-            own = own.relisted();
-        }
-        let mut fresh = Checker::behind(own);
-        fresh.know(&status);
-        let _guard = self.proving.show(fresh.progress());
-        let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
-        if let Some(cause) = report.silent() {
-            return Err(cause.clone());
-        }
-        let mut checker = self.checker.lock().await;
-        report.round = checker.replaced(fresh);
-        Ok(report)
-    }
-
-    /// How far the proof for a resume is that is being made now: the number of the transfer that it has
-    /// come to, and of the last one.
-    pub fn proving(&self) -> Option<(u64, u64)> {
-        self.proving.progress()
-    }
-
-    /// How far the proof had come, as it is stored.
-    fn stored_proof(&self, status: &ServiceStatus) -> Proven {
-        Proven::read(status.proven.as_deref(), &self.parts.seal_key)
-    }
-
-    /// Stores how far the proof has come where it is worth a write, and never under HALT.
-    pub(crate) async fn store_proven(&self, checker: &mut Checker) {
-        let now = self.parts.journal.now();
-        let proven = checker.proven();
-        if !checker.stores(now, &proven) || self.halted().is_some() {
-            return;
-        }
-        let unit = Unit::guarded(vec![Guard::NotHalted], vec![self.proven_put(&proven)]);
-        // where it is not known whether it is written, a proof begins earlier, and the next one is
-        drop(self.parts.journal.write(vec![unit]).await);
-        checker.stored_at(now, proven);
-    }
-
-    /// Something is not in order: what is to be stored of the proof, which is less than before, and no
-    /// count of all rows. Nothing where that is stored already.
-    pub(crate) async fn store_less(&self, checker: &mut Checker) -> Vec<Put> {
-        let Ok(status) = self.parts.journal.service_status().await else { return Vec::new() };
-        let stored = self.stored_proof(&status);
-        let least = checker.proven().least(&stored).uncounted();
-        if least == stored {
-            return Vec::new();
-        }
-        let put = self.proven_put(&least);
-        drop(self.parts.journal.write(vec![Unit::puts(vec![put.clone()])]).await);
-        checker.stored_at(self.parts.journal.now(), least);
-        // once more in the HALT's unit, since another process may store more until that is written
-        vec![put]
-    }
-
-    /// What is to be stored of the proof where numbers that it passed are given again.
-    pub(crate) async fn proven_less(&self, status: &ServiceStatus) -> Put {
-        let least = self.checker.lock().await.proven().least(&self.stored_proof(status));
-        self.proven_put(&least)
-    }
-
-    fn proven_put(&self, proven: &Proven) -> Put {
-        let value = proven.text(&self.parts.seal_key).into();
-        Put::Resource { name: PROVEN.into(), value }
-    }
-}
-
-/// The proof for a resume that is being made, for who waits for it.
-#[derive(Debug, Default)]
-pub(crate) struct ProofUnderWay(Mutex<Option<Progress>>);
-
-/// It is shown for as long as this lives.
-#[derive(Debug)]
-pub(crate) struct ProgressGuard<'a>(&'a ProofUnderWay);
-
-impl Drop for ProgressGuard<'_> {
-    fn drop(&mut self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-}
-
-impl ProofUnderWay {
-    fn show(&self, progress: Progress) -> ProgressGuard<'_> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
-        ProgressGuard(self)
-    }
-
-    /// How far it is: the number of the transfer that it has come to, and of the last one.
-    pub(crate) fn progress(&self) -> Option<(u64, u64)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Progress::position)
+        self.shared.controls.halt_stored();
     }
 }

@@ -1,13 +1,13 @@
 //! What a user may move on one day, and how often: counted in the unit that opens a transfer.
 
-use crate::{Engine, Limits, OwnerLimits, Settings};
+use crate::shared::SharedState;
+use crate::{Limits, OwnerLimits, Settings};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::{Day, FlowId, LedgerId, Millis, UserId};
+use kernel::ids::{Day, FlowId, Millis, UserId};
 use kernel::limits::DailyCount;
 use kernel::money::{Amount, Asset};
-use kernel::ports::ledger::{Form, Holding, Reply, Whose};
-use kernel::record::{Account, Party, System, Terms};
+use kernel::record::Terms;
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -176,15 +176,25 @@ pub(crate) fn exceeded(guard: &Guard) -> Option<Code> {
     }
 }
 
-impl Engine {
+/// The limits of creates: what an owner may move on a day, and how often one is seen to create.
+pub(crate) struct CreateLimits {
+    shared: Arc<SharedState>,
+    pub rates: CreateRates,
+}
+
+impl CreateLimits {
+    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), rates: CreateRates::default() })
+    }
+
     /// What a transfer would take from its owner's day now; `None` where nothing limits it.
     pub(crate) fn quota(&self, flow: FlowId, terms: &Terms) -> Option<Quota> {
-        let assets = self.assets();
+        let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == terms.source.asset);
-        let day = Day::of(self.parts.journal.now());
+        let day = Day::of(self.shared.parts.journal.now());
         let user = count(terms, day);
         let (transfers, amount) = if user.is_some() {
-            let limits = &self.parts.settings.limits;
+            let limits = &self.shared.parts.settings.limits;
             (limits.transfers_per_day, asset.and_then(|asset| most_of(limits, asset)))
         } else {
             let own = self.owner_limits(flow);
@@ -205,8 +215,8 @@ impl Engine {
 
     /// What an owner that is no user may move in this flow.
     fn owner_limits(&self, flow: FlowId) -> OwnerLimits {
-        let name = self.plan.table(flow).flow;
-        self.parts.settings.owner_limits.get(name).copied().unwrap_or_default()
+        let name = self.shared.plan.table(flow).flow;
+        self.shared.parts.settings.owner_limits.get(name).copied().unwrap_or_default()
     }
 
     /// True where one transfer of an owner that is no user is above its flow's most.
@@ -215,103 +225,30 @@ impl Engine {
         terms.owner.user().is_none() && most.is_some_and(|most| terms.source.amount > most)
     }
 
+    /// Which limit of the owner's day these terms would pass, by what was taken from it before.
+    pub(crate) async fn used_up(&self, flow: FlowId, terms: &Terms) -> Result<Option<Code>, Cause> {
+        let Some(quota) = self.quota(flow, terms) else { return Ok(None) };
+        let (transfers, units) = self.used_before(&quota.used).await?;
+        if quota.transfers.is_some_and(|most| transfers >= most.into()) {
+            return Ok(Some(Code::DailyLimitExceeded));
+        }
+        let sum = units.plus(terms.source.amount);
+        let above = quota.amount.is_some_and(|most| sum.is_none_or(|sum| sum > most));
+        Ok(above.then_some(Code::DailyAmountExceeded))
+    }
+
     /// What was taken from the same day before: transfers, and base units of the asset.
     async fn used_before(&self, used: &DayUse) -> Result<(u128, Amount), Cause> {
         match used {
             DayUse::User(DailyCount { user, day, asset, .. }) => {
-                let spent = self.parts.journal.daily_usage(*user, *day, *asset).await?;
+                let spent = self.shared.parts.journal.daily_usage(*user, *day, *asset).await?;
                 Ok((spent.transfers.into(), spent.amount))
             }
             DayUse::Owner(owner) => {
-                let transfers = self.parts.journal.counter(owner.transfers.clone()).await?;
-                let units = self.parts.journal.counter(owner.units.clone()).await?;
+                let transfers = self.shared.parts.journal.counter(owner.transfers.clone()).await?;
+                let units = self.shared.parts.journal.counter(owner.units.clone()).await?;
                 Ok((transfers, Amount(units)))
             }
-        }
-    }
-
-    /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
-    /// `Ok` names the ledgers that show no accounts: what they would refuse is not known.
-    ///
-    /// # Errors
-    /// The code that it would be refused with, or fail with; `SYSTEM_ERROR` where the journal or a
-    /// ledger does not answer, so that it is not known.
-    pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<Vec<LedgerId>, Code> {
-        match self.foreseen(flow, terms).await {
-            Ok(None) => {
-                let both = [&terms.source.system, &terms.target.system];
-                Ok(both.into_iter().filter_map(|system| self.shows_none(system)).collect())
-            }
-            Ok(Some(code)) => Err(code),
-            Err(cause) => {
-                tracing::warn!(%cause, "what would become of a transfer cannot be said");
-                Err(Code::SystemError)
-            }
-        }
-    }
-
-    async fn foreseen(&self, flow: FlowId, terms: &Terms) -> Result<Option<Code>, Cause> {
-        if let Some(code) = self.objection(flow, terms) {
-            return Ok(Some(code));
-        }
-        if let Some(quota) = self.quota(flow, terms) {
-            let (transfers, units) = self.used_before(&quota.used).await?;
-            if quota.transfers.is_some_and(|most| transfers >= most.into()) {
-                return Ok(Some(Code::DailyLimitExceeded));
-            }
-            let sum = units.plus(terms.source.amount);
-            if quota.amount.is_some_and(|most| sum.is_none_or(|sum| sum > most)) {
-                return Ok(Some(Code::DailyAmountExceeded));
-            }
-        }
-        match self.pays(terms).await? {
-            Some(code) => Ok(Some(code)),
-            None => self.receives(terms).await,
-        }
-    }
-
-    /// What the source would refuse, by what it says of the account now (`ledgers.md` §1).
-    async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
-        if self.shows_none(&terms.source.system).is_some() {
-            return Ok(None);
-        }
-        let holdings = self.holdings(&terms.source).await?;
-        let Some(first) = holdings.first() else { return Ok(Some(Code::SourceAccountNotFound)) };
-        let has = holdings.iter().find(|holding| holding.asset == terms.source.asset);
-        let available = has.map_or(Amount::ZERO, |holding| holding.available);
-        let short = (available < terms.source.amount).then_some(Code::InsufficientBalance);
-        Ok(first.status.bars_withdraw().or(short))
-    }
-
-    /// What the target would refuse. Only a ledger in the journal's database lacks accounts: others
-    /// are created on demand.
-    async fn receives(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
-        if self.shows_none(&terms.target.system).is_some() {
-            return Ok(None);
-        }
-        let holdings = self.holdings(&terms.target).await?;
-        let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
-        match holdings.first() {
-            Some(first) => Ok(first.status.bars_deposit()),
-            None => Ok(self.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
-        }
-    }
-
-    /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
-    fn shows_none(&self, system: &System) -> Option<LedgerId> {
-        let System::Ledger(id) = system else { return None };
-        self.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
-    }
-
-    async fn holdings(&self, party: &Party) -> Result<Vec<Holding>, Cause> {
-        let (System::Ledger(ledger), Account::User(user)) = (party.system, &party.account) else {
-            return Err(Cause::of("NO_LEDGER"));
-        };
-        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        match port.accounts(Whose::User(*user)).await {
-            Reply::Answered(_, holdings) => Ok(holdings),
-            Reply::OtherLedger(_) => Err(Cause::of("WRONG_LEDGER")),
-            Reply::NoAnswer(cause) => Err(cause),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What keeps money from moving: HALT, pauses, limits, and a ledger that is not the one the journal knows.
 
 pub(crate) mod admission;
-pub(crate) mod affected_transfers;
 pub(crate) mod halt;
 pub(crate) mod limits;
-pub(crate) mod pauses;
+pub(crate) mod status_sync;

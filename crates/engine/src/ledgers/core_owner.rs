@@ -1,7 +1,7 @@
 //! The owner of a core that runs inside this process (`ledgers.md` §2): an epoch, raised at its
 //! start, guards every unit that claims at the core or stores a receipt of it.
 
-use crate::{Engine, Parts};
+use crate::Parts;
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
 use kernel::operation::Identity;
@@ -120,16 +120,4 @@ async fn take_over(
         status = parts.journal.service_status().await?;
     }
     Err(Cause::of("OWNER_UNKNOWN"))
-}
-
-impl Engine {
-    /// Another process took over a core of this one: nothing is begun here any more, and the process
-    /// ends.
-    pub(crate) fn retired(&self) {
-        if self.controls.retire() {
-            (self.parts.retire)(
-                "another process took over a core that runs in this one".to_owned(),
-            );
-        }
-    }
 }

@@ -6,13 +6,10 @@
 //! sends: so a worker that sends for a claim of another one writes the transfer first, and the answer
 //! of a process that believes itself alone loses its guard then.
 
-use crate::Engine;
-use crate::pipeline::commit::Job;
-use kernel::answer::Cause;
-use kernel::ids::{Id, LedgerId};
+use crate::shared::SharedState;
+use kernel::ids::Id;
 use kernel::ports::ledger::EarlierSends;
 use kernel::record::{Head, Record};
-use kernel::unit::Wrote;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,12 +26,18 @@ struct Seen {
 }
 
 /// The open calls at ledgers of the simple form that this process carries, or carried last.
-#[derive(Debug, Default)]
-pub(crate) struct EarlierSendsLog(Mutex<BTreeMap<Id, Seen>>);
+pub(crate) struct EarlierSendsLog {
+    shared: Arc<SharedState>,
+    calls: Mutex<BTreeMap<Id, Seen>>,
+}
 
 impl EarlierSendsLog {
+    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), calls: Mutex::default() })
+    }
+
     fn all(&self) -> MutexGuard<'_, BTreeMap<Id, Seen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, id: Id, version: u32, earlier: EarlierSends) {
@@ -54,7 +57,7 @@ impl EarlierSendsLog {
         }
     }
 
-    fn knows(&self, record: &Record) -> bool {
+    pub(crate) fn knows(&self, record: &Record) -> bool {
         self.all().get(&record.id).is_some_and(|seen| seen.version == record.head.version)
     }
 
@@ -69,27 +72,25 @@ impl EarlierSendsLog {
         }
         before
     }
-}
 
-impl Engine {
     fn calls_simple(&self, record: &Record) -> bool {
-        self.plan.calls(record).is_some_and(|ledger| self.plan.simple(ledger))
+        self.shared.plan.calls(record).is_some_and(|ledger| self.shared.plan.simple(ledger))
     }
 
     /// This process wrote the record, which stood at `before`; a new transfer stood nowhere.
     pub(crate) fn note_sends(&self, before: Option<Head>, record: &Record) {
-        if !self.plan.any_simple() {
+        if !self.shared.plan.any_simple() {
             return;
         }
         if !self.calls_simple(record) {
-            self.sends.all().remove(&record.id);
+            self.all().remove(&record.id);
             return;
         }
         let (id, now) = (record.id, record.head);
         match before.filter(|before| before.state == now.state) {
-            Some(before) => self.sends.carry(id, before.version, now.version),
+            Some(before) => self.carry(id, before.version, now.version),
             // the compare-and-swap says that the transfer was never in this state before
-            None => self.sends.note(id, now.version, EarlierSends::None),
+            None => self.note(id, now.version, EarlierSends::None),
         }
     }
 
@@ -98,64 +99,10 @@ impl Engine {
         if !self.calls_simple(record) {
             return;
         }
-        let own = before.is_some_and(|head| self.sends.knows(&Record { head, ..record.clone() }));
+        let own = before.is_some_and(|head| self.knows(&Record { head, ..record.clone() }));
         match before.filter(|_| own) {
-            Some(before) => self.sends.carry(record.id, before.version, record.head.version),
-            None => self.sends.note(record.id, record.head.version, EarlierSends::Unknown),
+            Some(before) => self.carry(record.id, before.version, record.head.version),
+            None => self.note(record.id, record.head.version, EarlierSends::Unknown),
         }
-    }
-
-    /// Takes over those records whose open call others may have sent, and gives back all that may be
-    /// sent now. The others wait, or are another worker's.
-    pub(crate) async fn take_over(
-        self: &Arc<Self>,
-        ledger: LedgerId,
-        records: Vec<Record>,
-    ) -> (Vec<Record>, Vec<Job>) {
-        if !self.plan.simple(ledger) {
-            return (records, Vec::new());
-        }
-        let own = |record: &Record| self.sends.knows(record);
-        let (mut ready, strange): (Vec<Record>, Vec<Record>) = records.into_iter().partition(own);
-        if strange.is_empty() {
-            return (ready, Vec::new());
-        }
-        let planned: Vec<_> = strange.iter().map(|record| self.plan.taken_over(record)).collect();
-        let units = planned.iter().map(|planned| planned.unit.clone()).collect();
-        let wrote = self.parts.journal.write(units).await;
-        let mut unsure = Vec::new();
-        for ((record, planned), wrote) in strange.into_iter().zip(planned).zip(wrote) {
-            let head = planned.next.otherwise;
-            if matches!(wrote, Wrote::Written(_)) {
-                let record = Record { head, ..record };
-                self.note_taken_over(None, &record);
-                ready.push(record);
-            } else {
-                unsure.push((record, head));
-            }
-        }
-        if unsure.is_empty() {
-            return (ready, Vec::new());
-        }
-        let stored = self.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
-        let (mut jobs, mut moved) = (Vec::new(), Vec::new());
-        for (record, head) in unsure {
-            match stored.iter().find(|now| now.id == record.id).cloned() {
-                // written after all; had another worker written the same, it does not know either
-                Some(now) if now.head == head => {
-                    self.note_taken_over(None, &now);
-                    ready.push(now);
-                }
-                Some(now) if now.head.version == record.head.version => {
-                    jobs.push(self.postponed(record, &Cause::of("NOT_TAKEN_OVER")));
-                }
-                Some(now) => moved.extend(self.release_all(now)),
-                None => {
-                    self.release(record.id);
-                }
-            }
-        }
-        jobs.extend(self.advance(moved));
-        (ready, jobs)
     }
 }

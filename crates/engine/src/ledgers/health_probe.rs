@@ -1,7 +1,7 @@
 //! Whether each ledger outside the journal's database answers at all.
 
-use crate::Engine;
 use crate::pipeline::select::{First, caught, race};
+use crate::shared::SharedState;
 use kernel::ids::{LedgerId, Millis};
 use kernel::ports::ledger::Reply;
 use std::collections::BTreeMap;
@@ -11,43 +11,47 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const HELLO_TIMEOUT: Millis = 5_000;
 
 /// The ledgers that do not answer, each since when, by the journal's time.
-#[derive(Debug, Default)]
-pub(crate) struct HealthProbes(Mutex<BTreeMap<LedgerId, Millis>>);
+pub(crate) struct HealthProbes {
+    shared: Arc<SharedState>,
+    silent: Mutex<BTreeMap<LedgerId, Millis>>,
+}
 
 impl HealthProbes {
+    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), silent: Mutex::default() })
+    }
+
     fn silent(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Since when it has been asked in vain; `None` for one that answers.
-    pub(crate) fn since(&self, ledger: LedgerId) -> Option<Millis> {
+    fn since(&self, ledger: LedgerId) -> Option<Millis> {
         self.silent().get(&ledger).copied()
     }
-}
 
-impl Engine {
     /// True where the ledger has been asked in vain for at least so long.
     pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
-        let now = self.parts.journal.now();
-        self.probes.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
+        let now = self.shared.parts.journal.now();
+        self.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
     }
 
     /// Asks a ledger who it is, again and again. Any answer counts, whichever ledger it names.
     pub(crate) async fn run_health_probe(self: Arc<Self>, ledger: LedgerId) {
-        let every = self.parts.settings.scan_interval_ms;
-        let Some(port) = self.ledger(ledger) else { return };
+        let every = self.shared.parts.settings.scan_interval_ms;
+        let Some(port) = self.shared.ledger(ledger) else { return };
         loop {
             let hello = caught(async { port.hello().await });
-            match race(hello, self.parts.clock.sleep(HELLO_TIMEOUT)).await {
+            match race(hello, self.shared.parts.clock.sleep(HELLO_TIMEOUT)).await {
                 First::Left(Some(Reply::Answered(..) | Reply::OtherLedger(_))) => {
-                    self.probes.silent().remove(&ledger);
+                    self.silent().remove(&ledger);
                 }
                 First::Left(Some(Reply::NoAnswer(_)) | None) | First::Right(()) => {
-                    let now = self.parts.journal.now();
-                    self.probes.silent().entry(ledger).or_insert(now);
+                    let now = self.shared.parts.journal.now();
+                    self.silent().entry(ledger).or_insert(now);
                 }
             }
-            self.parts.clock.sleep(every).await;
+            self.shared.parts.clock.sleep(every).await;
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Who a ledger is: adopted only when everything that it did is accounted for (`ledgers.md` §2).
 
-use crate::Engine;
 use crate::controls::admission::KnownLedgers;
-use crate::controls::affected_transfers::Named;
+use crate::controls::halt::KillSwitch;
+use crate::ledgers::affected_transfers::Named;
 use crate::operators::accepted_loss::Loss;
+use crate::shared::SharedState;
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::flow::dataflow;
@@ -12,12 +13,13 @@ use kernel::ids::{LedgerId, Millis};
 use kernel::operation::{Incarnation, Known, Operation, StoredOutcome};
 use kernel::operators::{Accepted, Subject};
 use kernel::ports::journal::ServiceStatus;
+use kernel::ports::ledger::StatusChange;
 use kernel::ports::ledger::{Form, Ledger, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeSet;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many operations are listed at once.
 const PAGE: usize = 1_000;
@@ -66,7 +68,24 @@ enum Adoption {
     Later(Cause),
 }
 
-impl Engine {
+/// Who each ledger is: what it answers is held against what the journal knows of it.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Ledgers {
+    pub(super) shared: Arc<SharedState>,
+    kill_switch: Arc<KillSwitch>,
+    /// Ledgers whose identity a task is finding out.
+    finding: Mutex<BTreeSet<LedgerId>>,
+}
+
+impl Ledgers {
+    pub(crate) fn new(shared: &Arc<SharedState>, kill_switch: &Arc<KillSwitch>) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            kill_switch: kill_switch.clone(),
+            finding: Mutex::default(),
+        })
+    }
+
     /// What a ledger answered, where it is the one that was asked; else a task finds out who it
     /// is, and until then it is not called.
     pub(crate) fn said<T>(
@@ -76,14 +95,14 @@ impl Engine {
         reply: Reply<T>,
     ) -> Result<T, Cause> {
         let actual = match reply {
-            Reply::Answered(said, answer) if self.controls.learn(ledger, said) => {
+            Reply::Answered(said, answer) if self.shared.controls.learn(ledger, said) => {
                 return Ok(answer);
             }
             Reply::Answered(actual, _) | Reply::OtherLedger(actual) => actual,
             Reply::NoAnswer(cause) => return Err(cause),
         };
         tracing::error!(ledger = ledger.name(), ?asked, ?actual, "not the ledger that we know");
-        if self.controls.suspect(ledger, asked) {
+        if self.shared.controls.suspect(ledger, asked) {
             self.find_out(ledger);
         }
         Err(Cause::of("WRONG_LEDGER"))
@@ -98,7 +117,9 @@ impl Engine {
     ) {
         let guard = |ledger: &LedgerId| {
             let answered_as = answered_as.filter(|(of, _)| of == ledger).map(|(_, known)| known);
-            self.plan.ledger_guard(*ledger, answered_as.or_else(|| known.get(ledger).copied()))
+            self.shared
+                .plan
+                .ledger_guard(*ledger, answered_as.or_else(|| known.get(ledger).copied()))
         };
         // before all others: what was asked of a wrong one is no reason to say anything else
         unit.guards.splice(0..0, depends_on.iter().filter_map(guard));
@@ -107,7 +128,7 @@ impl Engine {
     /// The journal means another incarnation of the ledger than the one that we called: it was started
     /// again, or there are two copies of it.
     pub(crate) fn overtook(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
-        if ours.is_some_and(|ours| self.controls.suspect(ledger, ours)) {
+        if ours.is_some_and(|ours| self.shared.controls.suspect(ledger, ours)) {
             tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
             self.find_out(ledger);
         }
@@ -119,19 +140,20 @@ impl Engine {
         if !self.finding().insert(ledger) {
             return;
         }
-        let engine = self.clone();
+        let ledgers = self.clone();
         let run = async move {
             loop {
-                while !engine.settle_identity(ledger).await {}
-                engine.finding().remove(&ledger);
+                while !ledgers.settle_identity(ledger).await {}
+                ledgers.finding().remove(&ledger);
                 // suspected again meanwhile, by a call that this one answered?
-                let settled = engine.controls.adopted(ledger) || engine.halted().is_some();
-                if settled || !engine.finding().insert(ledger) {
+                let settled =
+                    ledgers.shared.controls.adopted(ledger) || ledgers.shared.halted().is_some();
+                if settled || !ledgers.finding().insert(ledger) {
                     return;
                 }
             }
         };
-        self.parts.spawn.spawn(Background::Adopter.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Adopter.task(), Box::pin(run));
     }
 
     fn finding(&self) -> MutexGuard<'_, BTreeSet<LedgerId>> {
@@ -139,8 +161,8 @@ impl Engine {
     }
 
     /// One attempt; true where nothing is left to find out.
-    pub(crate) async fn settle_identity(self: &Arc<Self>, ledger: LedgerId) -> bool {
-        let Some(port) = self.ledger(ledger) else { return true };
+    pub(crate) async fn settle_identity(&self, ledger: LedgerId) -> bool {
+        let Some(port) = self.shared.ledger(ledger) else { return true };
         let facts = match self.adoption(&*port).await {
             Adoption::Adopted => return true,
             Adoption::Broken(facts) => self.concerning(ledger, facts, None).await,
@@ -149,11 +171,11 @@ impl Engine {
             }
             Adoption::Later(cause) => {
                 tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
-                self.parts.clock.sleep(self.parts.settings.scan_interval_ms).await;
+                self.shared.parts.clock.sleep(self.shared.parts.settings.scan_interval_ms).await;
                 return false;
             }
         };
-        self.halt("WRONG_LEDGER", Subject::Ledger(ledger), facts.into()).await;
+        self.kill_switch.halt("WRONG_LEDGER", Subject::Ledger(ledger), facts.into()).await;
         true
     }
 
@@ -173,9 +195,9 @@ impl Engine {
         accepted: &[Accepted],
         losses: &[Loss],
     ) -> Option<String> {
-        for port in &self.parts.ledgers {
+        for port in &self.shared.parts.ledgers {
             let lost = losses.iter().any(|loss| loss.ledger == port.id());
-            if lost || self.controls.adopted(port.id()) {
+            if lost || self.shared.controls.adopted(port.id()) {
                 continue;
             }
             match self.examined(&**port, accepted).await {
@@ -191,11 +213,11 @@ impl Engine {
     /// Waits a while until every ledger that answers is adopted, or everything is halted again.
     pub(crate) async fn adopts(&self) {
         for _ in 0..WAITS {
-            let open = |port: &Arc<dyn Ledger>| !self.controls.adopted(port.id());
-            if self.halted().is_some() || !self.parts.ledgers.iter().any(open) {
+            let open = |port: &Arc<dyn Ledger>| !self.shared.controls.adopted(port.id());
+            if self.shared.halted().is_some() || !self.shared.parts.ledgers.iter().any(open) {
                 return;
             }
-            self.parts.clock.sleep(WAIT).await;
+            self.shared.parts.clock.sleep(WAIT).await;
         }
     }
 
@@ -208,8 +230,8 @@ impl Engine {
     ) -> Result<Examined, Adoption> {
         let ledger = port.id();
         // what was answered before is read first: a ledger that is asked afterwards must know it
-        let answered = self.controls.known(ledger);
-        let status = self.parts.journal.service_status().await.map_err(Adoption::Later)?;
+        let answered = self.shared.controls.known(ledger);
+        let status = self.shared.parts.journal.service_status().await.map_err(Adoption::Later)?;
         let stored = status.ledger(ledger);
         let answered_by = answered_by(&status, ledger);
         let counts = |known: &Known| answered_by.is_none_or(|by| by == known.incarnation);
@@ -252,7 +274,7 @@ impl Engine {
         actual: Known,
         answered_by: Option<Incarnation>,
     ) -> Adoption {
-        match self.controls.adopt(ledger, actual, answered_by) {
+        match self.shared.controls.adopt(ledger, actual, answered_by) {
             Ok(()) => Adoption::Adopted,
             Err(was) => Adoption::Forgot { is: actual.highest, was },
         }
@@ -284,7 +306,7 @@ impl Engine {
             let Some(last) = page.last() else { break };
             cursor = last.seq;
             let ids = page.iter().map(|operation| operation.op.key.id).collect();
-            let records = self.parts.journal.get(ids).await.map_err(Adoption::Later)?;
+            let records = self.shared.parts.journal.get(ids).await.map_err(Adoption::Later)?;
             for operation in page {
                 let claimed = records.iter().find(|record| record.id == operation.op.key.id);
                 if claimed.is_some_and(|record| self.claimed(record, port.id(), &operation)) {
@@ -318,14 +340,14 @@ impl Engine {
     /// Whether the record claimed this operation at this ledger, with the same account, asset and
     /// amount.
     fn claimed(&self, record: &Record, ledger: LedgerId, operation: &Operation) -> bool {
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         let leg = operation.op.key.leg;
         let act = (0..table.acts.len()).filter_map(|a| u8::try_from(a).ok()).find(|a| {
-            table.act(*a).leg == Some(leg) && self.plan.ledger_of(record, *a) == Some(ledger)
+            table.act(*a).leg == Some(leg) && self.shared.plan.ledger_of(record, *a) == Some(ledger)
         });
         let Some(act) = act else { return false };
         let same = operation.outcome == StoredOutcome::Fenced
-            || self.plan.op(record, act).is_some_and(|op| op == operation.op);
+            || self.shared.plan.op(record, act).is_some_and(|op| op == operation.op);
         let state = record.head.state;
         let answer = match operation.outcome {
             StoredOutcome::Done => Via::Done,
@@ -344,9 +366,9 @@ impl Engine {
         let receipts = operations.into_iter().filter(|o| o.outcome != StoredOutcome::Fenced);
         puts.extend(receipts.map(|operation| Put::Receipt { ledger, operation }));
         let mut guards = vec![Guard::Incarnation { ledger, known: stored }];
-        guards.extend(self.plan.owner(ledger));
+        guards.extend(self.shared.plan.owner(ledger));
         let unit = Unit::guarded(guards, puts);
-        match self.parts.journal.write(vec![unit]).await.pop() {
+        match self.shared.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(_)) => {
                 tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");
                 self.may_be_called(ledger, actual, answered_by)
@@ -365,5 +387,30 @@ impl Engine {
             Some(Wrote::Lost(_)) => Adoption::Later(Cause::of("ADOPTED_BY_ANOTHER")),
             Some(Wrote::Full) | None => Adoption::Later(Cause::of("FULL")),
         }
+    }
+
+    /// Another process took over a core of this one: nothing is begun here any more, and the process
+    /// ends.
+    pub(crate) fn retired(&self) {
+        if self.shared.controls.retire() {
+            (self.shared.parts.retire)(
+                "another process took over a core that runs in this one".to_owned(),
+            );
+        }
+    }
+
+    /// Sets an account's status at its ledger. False: there is no such account.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known; repeat it with the same key.
+    pub async fn set_status(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        change: StatusChange,
+    ) -> Result<bool, Cause> {
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let reply = port.status(known, change).await;
+        self.said(ledger, known, reply)
     }
 }

@@ -1,7 +1,7 @@
 //! The audit of messages: each is held to the event of its transfer that it tells of, and at the end of a
 //! transfer each message that its history asks for must have come.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::lanes::Ready;
 use kernel::answer::Cause;
@@ -17,7 +17,6 @@ use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Unit, Wrote};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The class of what is said of a message before which others should have come.
 pub(super) const GAP: &str = "GAP";
@@ -55,10 +54,15 @@ struct AuditLookup {
     topic: &'static str,
 }
 
-impl Engine {
+impl Messaging {
     /// The flow whose messages are audited here.
     pub fn audited_flow(&self) -> Option<FlowId> {
-        self.parts.offered.iter().copied().find(|flow| self.plan.table(*flow).audit.is_some())
+        self.shared
+            .parts
+            .offered
+            .iter()
+            .copied()
+            .find(|flow| self.shared.plan.table(*flow).audit.is_some())
     }
 
     /// Every event of these transfers, each with the message that tells of it.
@@ -68,14 +72,14 @@ impl Engine {
     pub async fn audit_rows<'r>(&self, records: &'r [Record]) -> Result<Vec<AuditRow<'r>>, Cause> {
         let mut rows = Vec::new();
         for record in records {
-            let table = self.plan.table(record.flow);
-            let history = self.parts.journal.history(record.id).await?;
+            let table = self.shared.plan.table(record.flow);
+            let history = self.shared.parts.journal.history(record.id).await?;
             let journaled = Journaled { record: record.clone(), history };
             let asked = asked(table, &journaled);
-            let had = match (&self.messaging, table.audit) {
-                (Some(messaging), Some(group)) => {
+            let had = match (&self.client, table.audit) {
+                (Some(client), Some(group)) => {
                     let numbers = asked.iter().map(|asked| asked.number).collect();
-                    messaging.inbox.consumed(group.name, numbers).await?
+                    client.inbox.consumed(group.name, numbers).await?
                 }
                 _ => Vec::new(),
             };
@@ -94,7 +98,7 @@ impl Engine {
 
     /// Audits messages; one result each.
     pub(super) async fn audit_messages(
-        self: &Arc<Self>,
+        &self,
         group: AuditGroup,
         ready: &[Ready],
     ) -> Vec<Consumption> {
@@ -119,7 +123,7 @@ impl Engine {
                 }
             }
         }
-        let mut wrote = self.parts.journal.write(units).await.into_iter();
+        let mut wrote = self.shared.parts.journal.write(units).await.into_iter();
         let mut all = Vec::with_capacity(ready.len());
         for (one, result) in ready.iter().zip(results) {
             let result = match result {
@@ -141,10 +145,10 @@ impl Engine {
     /// What the journal has of the transfers that messages name.
     async fn journaled(&self, ready: &[Ready]) -> Result<BTreeMap<Id, Journaled>, Cause> {
         let ids: BTreeSet<Id> = ready.iter().filter_map(|one| one.transfer).collect();
-        let found = self.parts.journal.get(ids.into_iter().collect()).await?;
+        let found = self.shared.parts.journal.get(ids.into_iter().collect()).await?;
         let mut known = BTreeMap::new();
         for record in found {
-            let history = self.parts.journal.history(record.id).await?;
+            let history = self.shared.parts.journal.history(record.id).await?;
             known.insert(record.id, Journaled { record, history });
         }
         Ok(known)
@@ -158,18 +162,18 @@ impl Engine {
         known: &BTreeMap<Id, Journaled>,
     ) -> Consumption {
         let journaled = one.transfer.and_then(|id| known.get(&id));
-        let (Some(messaging), Some(journaled)) = (&self.messaging, journaled) else {
+        let (Some(client), Some(journaled)) = (&self.client, journaled) else {
             return Consumption::Moved;
         };
-        let asked = asked(self.plan.table(journaled.record.flow), journaled);
+        let asked = asked(self.shared.plan.table(journaled.record.flow), journaled);
         // only the message of the end waits for the others
         if asked.last().is_none_or(|asked| asked.number != one.delivery.message.number)
-            || !self.plan.table(journaled.record.flow).ends(journaled.record.head.state)
+            || !self.shared.plan.table(journaled.record.flow).ends(journaled.record.head.state)
         {
             return Consumption::Moved;
         }
         let numbers: Vec<u128> = asked.iter().map(|asked| asked.number).collect();
-        let had = match messaging.inbox.consumed(group.name, numbers).await {
+        let had = match client.inbox.consumed(group.name, numbers).await {
             Ok(had) => had,
             Err(cause) => return Consumption::Failed(cause),
         };
@@ -185,11 +189,11 @@ impl Engine {
     }
 
     /// Messages that should have come before this one did not: a person is asked.
-    pub(super) fn missed(self: &Arc<Self>, one: &Ready, cause: &Cause) {
+    pub(super) fn missed(&self, one: &Ready, cause: &Cause) {
         let Some(id) = one.transfer else { return };
         let topic = &one.delivery.partition.topic;
         let missing = cause.detail.as_deref().unwrap_or_default();
-        self.case(Case {
+        self.cases.case(Case {
             kind: "MESSAGE_GAP",
             severity: Severity::Warning,
             subject: Subject::Transfer(id),
@@ -199,12 +203,12 @@ impl Engine {
     }
 
     /// A message tells of what no history has: a person is asked.
-    fn contradicting(self: &Arc<Self>, group: AuditGroup, one: &Ready, why: &str) {
+    fn contradicting(&self, group: AuditGroup, one: &Ready, why: &str) {
         let delivery = &one.delivery;
         let (topic, at, offset) =
             (&delivery.partition.topic, delivery.partition.number, delivery.offset);
-        self.parts.meter.see(Seen::Consumed { group: group.name, outcome: "mismatch" });
-        self.case(Case {
+        self.shared.parts.meter.see(Seen::Consumed { group: group.name, outcome: "mismatch" });
+        self.cases.case(Case {
             kind: "MESSAGE_MISMATCH",
             severity: Severity::Critical,
             subject: one.transfer.map_or(Subject::Service, Subject::Transfer),

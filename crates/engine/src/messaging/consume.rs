@@ -3,8 +3,8 @@
 //! A message moves its transfer on in one unit with its inbox row, or not at all: one that comes again,
 //! late or out of order finds its row, or a transfer that has moved on.
 
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::messaging::Messaging;
 use crate::pipeline::plan::{FuseMode, Planned};
 use crate::pipeline::plan_events::ConsumedStep;
 use crate::pipeline::select::caught;
@@ -79,13 +79,9 @@ enum SeparateCall {
 
 type Result = std::result::Result<(Driven, Option<Answer>), (usize, Consumption)>;
 
-impl Engine {
+impl Messaging {
     /// Consumes messages of one group, in their order; one result each.
-    pub async fn consume(
-        self: &Arc<Self>,
-        group: ConsumerGroup,
-        messages: &[Received],
-    ) -> Vec<Consumption> {
+    pub async fn consume(&self, group: ConsumerGroup, messages: &[Received]) -> Vec<Consumption> {
         let mut results = BTreeMap::new();
         let mut left: Vec<(usize, Received)> = messages.iter().copied().enumerate().collect();
         while !left.is_empty() {
@@ -100,27 +96,32 @@ impl Engine {
 
     /// When a transfer is looked at again, should no message move it before.
     pub(crate) fn resend_due(&self, record: &Record) -> Millis {
-        let (retries, random) = (record.head.retries.saturating_add(1), self.parts.rng.next());
-        self.parts.journal.now().saturating_add(self.parts.settings.resend.wait(retries, random))
+        let (retries, random) =
+            (record.head.retries.saturating_add(1), self.shared.parts.rng.next());
+        self.shared
+            .parts
+            .journal
+            .now()
+            .saturating_add(self.shared.parts.settings.resend.wait(retries, random))
     }
 
     /// At most one message of each transfer.
     async fn consume_each(
-        self: &Arc<Self>,
+        &self,
         group: ConsumerGroup,
         messages: Vec<(usize, Received)>,
     ) -> Vec<(usize, Consumption)> {
         let failed = |cause: Cause| {
             messages.iter().map(|(n, _)| (*n, Consumption::Failed(cause.clone()))).collect()
         };
-        if self.controls.halted().is_some() {
+        if self.shared.controls.halted().is_some() {
             return failed(Cause::of(Cause::HALTED));
         }
-        if self.controls.stale() {
+        if self.shared.controls.stale() {
             return failed(Cause::of("LEASE_OVER"));
         }
         let ids = messages.iter().map(|(_, message)| message.transfer).collect();
-        let records = match self.parts.journal.get(ids).await {
+        let records = match self.shared.parts.journal.get(ids).await {
             Ok(records) => records,
             Err(cause) => return failed(cause),
         };
@@ -145,24 +146,24 @@ impl Engine {
         record: Option<Record>,
     ) -> std::result::Result<Record, Consumption> {
         let record = record.ok_or(Consumption::Poison("UNKNOWN_TRANSFER"))?;
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if !table.consumers.contains(&group) {
             return Err(Consumption::Poison("FOREIGN_TRANSFER"));
         }
         // what is paused is sent again until it is not
-        let stands = self.controls.fuse_mode(&record).is_some();
-        if stands || !self.plan.is_moved_by(&record, group.topic) {
+        let stands = self.shared.controls.fuse_mode(&record).is_some();
+        if stands || !self.shared.plan.is_moved_by(&record, group.topic) {
             return Err(Consumption::Passed);
         }
         Ok(record)
     }
 
     /// Moves each transfer as far as its message allows.
-    async fn drive(self: &Arc<Self>, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
+    async fn drive(&self, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
         let mut results = Vec::with_capacity(driven.len());
-        if self.parts.settings.fuse_mode() == FuseMode::Plain {
+        if self.shared.parts.settings.fuse_mode() == FuseMode::Plain {
             let (claims, mut calls): (Vec<_>, Vec<_>) = driven.into_iter().partition(|one| {
-                let step = self.plan.table(one.record.flow).step(one.record.head.state);
+                let step = self.shared.plan.table(one.record.flow).step(one.record.head.state);
                 matches!(step, Step::Claim { .. })
             });
             let claims = claims.into_iter().map(|one| (one, None)).collect();
@@ -189,7 +190,7 @@ impl Engine {
     }
 
     /// Asks what each unit has to know, in one call for all that ask the same.
-    async fn answers(self: &Arc<Self>, driven: Vec<Driven>) -> Vec<Result> {
+    async fn answers(&self, driven: Vec<Driven>) -> Vec<Result> {
         let mut together: BTreeMap<SeparateCall, Vec<Driven>> = BTreeMap::new();
         for one in driven {
             together.entry(self.separate_call(&one.record)).or_default().push(one);
@@ -197,8 +198,8 @@ impl Engine {
         let mut results = Vec::new();
         for (call, driven) in together {
             let calling: Vec<Record> =
-                driven.iter().map(|one| self.plan.calling(&one.record)).collect();
-            let begun = self.parts.clock.ticks();
+                driven.iter().map(|one| self.shared.plan.calling(&one.record)).collect();
+            let begun = self.shared.parts.clock.ticks();
             let replies = match call {
                 SeparateCall::Nothing => {
                     results.extend(driven.into_iter().map(|one| Ok((one, None))));
@@ -207,13 +208,13 @@ impl Engine {
                 SeparateCall::Question(flow, act) => self.replies(flow, act, &calling).await,
                 SeparateCall::Leg(flow, ledger) => self.legs(flow, ledger, &calling).await,
             };
-            let nanos = self.parts.clock.ticks().saturating_sub(begun);
+            let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
             for (n, one) in driven.into_iter().enumerate() {
                 let answer = replies.as_ref().map(|all| all.get(n).cloned());
                 let answer = answer.unwrap_or_else(|cause| Some(Answer::Unknown(cause.clone())));
                 let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
                 if let Some(record) = calling.get(n) {
-                    self.seen(record, &answer, nanos);
+                    self.shared.seen(record, &answer, nanos);
                     results.push(self.judged(one, record, answer));
                 }
             }
@@ -222,11 +223,11 @@ impl Engine {
     }
 
     fn separate_call(&self, record: &Record) -> SeparateCall {
-        if let Some(act) = self.plan.question_of(record) {
+        if let Some(act) = self.shared.plan.question_of(record) {
             return SeparateCall::Question(record.flow, act);
         }
-        let plain = self.parts.settings.fuse_mode() == FuseMode::Plain;
-        match self.plan.calls(record).filter(|_| plain) {
+        let plain = self.shared.parts.settings.fuse_mode() == FuseMode::Plain;
+        match self.shared.plan.calls(record).filter(|_| plain) {
             Some(ledger) => SeparateCall::Leg(record.flow, ledger),
             None => SeparateCall::Nothing,
         }
@@ -238,33 +239,34 @@ impl Engine {
         act: A,
         records: &[Record],
     ) -> std::result::Result<Vec<Answer>, Cause> {
-        let table = self.plan.table(flow);
-        let port = self.parts.facts.get(table.flow).cloned().ok_or(Cause::of("NO_FACT_SOURCE"))?;
+        let table = self.shared.plan.table(flow);
+        let port =
+            self.shared.parts.facts.get(table.flow).cloned().ok_or(Cause::of("NO_FACT_SOURCE"))?;
         let reply = caught(async { port.ask(table.act(act).name, records).await }).await;
         reply.ok_or(Cause::of("PANIC"))
     }
 
     async fn legs(
-        self: &Arc<Self>,
+        &self,
         flow: FlowId,
         ledger: LedgerId,
         records: &[Record],
     ) -> std::result::Result<Vec<Answer>, Cause> {
-        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
+        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
         if ops.len() != records.len() {
             return Err(Cause::of("NO_OPERATION"));
         }
-        let _ticket = self.calls.begin(CallStart::Calls(ledger, ops.clone()));
-        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        let known = self.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let _ticket = self.shared.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.shared.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let reply = caught(async { port.execute(known, ops).await }).await;
-        self.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
+        self.ledgers.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
     }
 
     /// An answer that leads on, or why the message is consumed again.
-    fn judged(self: &Arc<Self>, one: Driven, calling: &Record, answer: Answer) -> Result {
-        if let Some(why) = self.plan.contradicts(calling, &answer) {
-            self.contradicted(calling, why);
+    fn judged(&self, one: Driven, calling: &Record, answer: Answer) -> Result {
+        if let Some(why) = self.shared.plan.contradicts(calling, &answer) {
+            self.cases.contradicted(calling, why);
             return Err((one.place, Consumption::Failed(Cause::of("CONTRADICTION"))));
         }
         match answer {
@@ -276,7 +278,7 @@ impl Engine {
 
     /// Writes the unit of each; gives back those that moved, as they stand then.
     async fn write_moves(
-        self: &Arc<Self>,
+        &self,
         moves: Vec<(Driven, Option<Answer>)>,
     ) -> Vec<std::result::Result<Driven, (usize, Consumption)>> {
         let mut results = Vec::with_capacity(moves.len());
@@ -285,10 +287,10 @@ impl Engine {
             let step = ConsumedStep {
                 inbox: one.inbox.clone(),
                 answer: answer.as_ref(),
-                fuse_mode: self.parts.settings.fuse_mode(),
+                fuse_mode: self.shared.parts.settings.fuse_mode(),
                 due: self.resend_due(&one.record),
             };
-            match self.plan.consumed(&one.record, step) {
+            match self.shared.plan.consumed(&one.record, step) {
                 Some(Planned { unit, next, .. }) => {
                     units.push(unit);
                     pending.push((one, next));
@@ -299,8 +301,8 @@ impl Engine {
         if units.is_empty() {
             return results;
         }
-        let ticket = self.calls.begin(CallStart::Write);
-        let wrote = self.parts.journal.write(units).await;
+        let ticket = self.shared.calls.begin(CallStart::Write);
+        let wrote = self.shared.parts.journal.write(units).await;
         drop(ticket);
         for ((one, next), wrote) in pending.into_iter().zip(wrote) {
             results.push(match wrote {
@@ -321,22 +323,22 @@ impl Engine {
     }
 
     /// A unit that was not written, or may not have been.
-    fn not_moved(self: &Arc<Self>, record: &Record, wrote: Wrote) -> Consumption {
+    fn not_moved(&self, record: &Record, wrote: Wrote) -> Consumption {
         let cause = match wrote {
             Wrote::Lost(Guard::Inbox { .. }) => return Consumption::Seen,
             Wrote::Lost(Guard::NotHalted) => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 Cause::of(Cause::HALTED)
             }
             // it is read again, and what stands then decides
             Wrote::Written(_) | Wrote::Lost(_) => Cause::of("MOVED"),
             Wrote::Full => {
-                self.room(false);
+                self.shared.room(false);
                 Cause::of("FULL")
             }
             Wrote::Unknown(cause) => {
                 if cause.class == "CONTRADICTION" {
-                    self.contradicted(record, &cause.to_string());
+                    self.cases.contradicted(record, &cause.to_string());
                 }
                 cause
             }
@@ -346,16 +348,16 @@ impl Engine {
 
     /// One that has ended is counted, and those who wait for it are answered.
     fn moved_on(&self, record: &Record) {
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if !table.ends(record.head.state) {
             return;
         }
-        self.parts.meter.see(Seen::Ended {
+        self.shared.parts.meter.see(Seen::Ended {
             flow: table.flow,
             state: table.state(record.head.state).name,
             took: record.updated_at.saturating_sub(record.created_at),
         });
-        self.one_fewer();
-        self.waiters.tell(record.clone());
+        self.in_flight.one_fewer();
+        self.shared.waiters.tell(record.clone());
     }
 }

@@ -1,7 +1,7 @@
 //! A consumer: takes what its group is sent, has the engine consume it, and commits the offsets behind
 //! that. A message may be consumed again, and none is lost.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::{Lanes, Ready};
@@ -37,30 +37,30 @@ struct Consumer {
     uncommitted: BTreeMap<Partition, u64>,
 }
 
-impl Engine {
+impl Messaging {
     /// Consumes for as long as the process lives. While persons pause the group it has no member: what was
     /// in hand comes again.
     pub(crate) async fn run_consumer(self: Arc<Self>, group: GroupTask) {
-        let Some(messaging) = &self.messaging else { return std::future::pending().await };
-        let base = self.parts.settings.backoff.base;
-        while !self.controls.draining() {
+        let Some(client) = &self.client else { return std::future::pending().await };
+        let base = self.shared.parts.settings.backoff.base;
+        while !self.shared.controls.draining() {
             if self.group_paused(group) {
-                self.parts.clock.sleep(super::POLL).await;
+                self.shared.parts.clock.sleep(super::POLL).await;
                 continue;
             }
-            let member = match messaging.bus.subscribe(group.name().into(), group.topics()).await {
+            let member = match client.bus.subscribe(group.name().into(), group.topics()).await {
                 Ok(member) => member,
                 Err(cause) => {
                     tracing::error!(group = group.name(), %cause, "the bus does not answer");
-                    self.parts.clock.sleep(base).await;
+                    self.shared.parts.clock.sleep(base).await;
                     continue;
                 }
             };
             let mut consumer = Consumer::new(group, member);
-            while !self.controls.draining() && !self.group_paused(group) {
+            while !self.shared.controls.draining() && !self.group_paused(group) {
                 if let Err(cause) = consumer.round(&self).await {
                     tracing::error!(group = group.name(), %cause, "messages cannot be consumed");
-                    self.parts.clock.sleep(base).await;
+                    self.shared.parts.clock.sleep(base).await;
                 }
             }
         }
@@ -69,13 +69,13 @@ impl Engine {
 
     /// Whether persons paused a group.
     pub(crate) fn group_paused(&self, group: GroupTask) -> bool {
-        self.controls.scope_paused(Scope::Group(group.name()))
+        self.shared.controls.scope_paused(Scope::Group(group.name()))
     }
 
     /// The wait before a message that failed so often is consumed again.
     fn retry_at(&self, failures: u32) -> u64 {
-        let wait = self.parts.settings.backoff.wait(failures, self.parts.rng.next());
-        self.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
+        let wait = self.shared.parts.settings.backoff.wait(failures, self.shared.parts.rng.next());
+        self.shared.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
     }
 }
 
@@ -93,9 +93,9 @@ impl Consumer {
     }
 
     /// Polls once, and consumes what is in hand.
-    async fn round(&mut self, engine: &Arc<Engine>) -> Result<(), Cause> {
-        let wait = self.wait(engine.parts.clock.ticks());
-        let polled = self.member.poll(engine.parts.settings.batch_max, wait).await?;
+    async fn round(&mut self, messaging: &Arc<Messaging>) -> Result<(), Cause> {
+        let wait = self.wait(messaging.shared.parts.clock.ticks());
+        let polled = self.member.poll(messaging.shared.parts.settings.batch_max, wait).await?;
         if let Some(assigned) = polled.assigned {
             self.lanes.keep(&assigned);
             self.full.retain(|partition| assigned.contains(partition));
@@ -106,11 +106,11 @@ impl Consumer {
         for delivery in polled.messages {
             self.lanes.add(delivery);
         }
-        engine.look_at_parked(self.group, &mut self.parked, &self.assigned).await?;
-        let ready = self.lanes.ready(engine.parts.clock.ticks());
-        self.consume(engine, ready).await;
+        messaging.look_at_parked(self.group, &mut self.parked, &self.assigned).await?;
+        let ready = self.lanes.ready(messaging.shared.parts.clock.ticks());
+        self.consume(messaging, ready).await;
         self.commit().await?;
-        self.regulate(engine.parts.settings.batch_max.saturating_mul(BATCHES));
+        self.regulate(messaging.shared.parts.settings.batch_max.saturating_mul(BATCHES));
         Ok(())
     }
 
@@ -121,62 +121,62 @@ impl Consumer {
         retry.filter(|wait| *wait < super::POLL).unwrap_or(super::POLL)
     }
 
-    async fn consume(&mut self, engine: &Arc<Engine>, ready: Vec<Ready>) {
+    async fn consume(&mut self, messaging: &Arc<Messaging>, ready: Vec<Ready>) {
         let (parked, ready): (Vec<_>, Vec<_>) =
             ready.into_iter().partition(|one| self.parked.has(&one.delivery));
-        self.join(engine, parked).await;
+        self.join(messaging, parked).await;
         if ready.is_empty() {
             return;
         }
-        let results = engine.take(self.group, &ready).await;
+        let results = messaging.take(self.group, &ready).await;
         for (one, result) in ready.iter().zip(results) {
-            self.seen(engine, result.name());
+            self.seen(messaging, result.name());
             match result {
                 Consumption::Moved | Consumption::Seen | Consumption::Passed => {
                     self.lanes.done(&one.place);
                 }
-                Consumption::Poison(why) => self.give_up(engine, one, why).await,
-                Consumption::Failed(cause) => self.retry(engine, one, &cause).await,
+                Consumption::Poison(why) => self.give_up(messaging, one, why).await,
+                Consumption::Failed(cause) => self.retry(messaging, one, &cause).await,
             }
         }
     }
 
-    fn seen(&self, engine: &Engine, outcome: &'static str) {
-        engine.parts.meter.see(Seen::Consumed { group: self.group.name(), outcome });
+    fn seen(&self, messaging: &Messaging, outcome: &'static str) {
+        messaging.shared.parts.meter.see(Seen::Consumed { group: self.group.name(), outcome });
     }
 
     /// What comes of a key that is parked goes behind the others that wait.
-    async fn join(&mut self, engine: &Arc<Engine>, ready: Vec<Ready>) {
+    async fn join(&mut self, messaging: &Arc<Messaging>, ready: Vec<Ready>) {
         if ready.is_empty() {
             return;
         }
         let messages = ready.iter().map(|one| one.delivery.clone()).collect();
         // of a key that waits no more by now: it is tried at once
         let next = NextTry { failures: 0, cause: "JOINED".into(), due: 0 };
-        let joined = engine.park_messages(self.group, messages, next).await;
+        let joined = messaging.park_messages(self.group, messages, next).await;
         for one in &ready {
             if joined {
-                self.seen(engine, "parked");
+                self.seen(messaging, "parked");
                 self.lanes.done(&one.place);
             } else {
-                let retry_at = engine.retry_at(one.failures.saturating_add(1));
+                let retry_at = messaging.retry_at(one.failures.saturating_add(1));
                 self.lanes.failed(&one.place, retry_at, true);
             }
         }
     }
 
-    async fn give_up(&mut self, engine: &Arc<Engine>, one: &Ready, why: &str) {
-        if engine.dead_letter(self.group, one, why).await {
+    async fn give_up(&mut self, messaging: &Arc<Messaging>, one: &Ready, why: &str) {
+        if messaging.dead_letter(self.group, one, why).await {
             self.lanes.done(&one.place);
         } else {
-            let retry_at = engine.retry_at(one.failures.saturating_add(1));
+            let retry_at = messaging.retry_at(one.failures.saturating_add(1));
             self.lanes.failed(&one.place, retry_at, true);
         }
     }
 
     /// It is consumed again later, and parked with its key when it failed too often. What stands for the
     /// whole service counts against no message.
-    async fn retry(&mut self, engine: &Arc<Engine>, one: &Ready, cause: &Cause) {
+    async fn retry(&mut self, messaging: &Arc<Messaging>, one: &Ready, cause: &Cause) {
         // another message of its key was parked in this round, and this one with it
         if self.lanes.is_done(&one.place) {
             return;
@@ -184,34 +184,34 @@ impl Consumer {
         let whole = stands_for_all(cause);
         let failures = one.failures.saturating_add(u32::from(!whole));
         if failures >= FAILURES && self.group.parks() {
-            if self.park(engine, one, engine.next_try(failures, cause)).await {
+            if self.park(messaging, one, messaging.next_try(failures, cause)).await {
                 return;
             }
         } else if failures >= LOOKS && cause.class == super::auditing::GAP {
-            engine.missed(one, cause);
-            self.seen(engine, "gap");
+            messaging.missed(one, cause);
+            self.seen(messaging, "gap");
             self.lanes.done(&one.place);
             return;
         }
         // one that another message moved meanwhile is looked at again at once
         let at_once = cause.class == "MOVED";
-        let retry_at = if at_once { 0 } else { engine.retry_at(failures) };
+        let retry_at = if at_once { 0 } else { messaging.retry_at(failures) };
         self.lanes.failed(&one.place, retry_at, !whole);
     }
 
     /// Parks a message that failed, and everything in hand that follows it under its key. False: nothing
     /// could be written.
-    async fn park(&mut self, engine: &Arc<Engine>, one: &Ready, next: NextTry) -> bool {
+    async fn park(&mut self, messaging: &Arc<Messaging>, one: &Ready, next: NextTry) -> bool {
         let (places, messages): (Vec<_>, Vec<_>) = self.lanes.of_key(one).into_iter().unzip();
         let cause = next.cause.clone();
-        if !engine.park_messages(self.group, messages, next).await {
+        if !messaging.park_messages(self.group, messages, next).await {
             return false;
         }
         self.parked.add(&one.delivery);
         let key = &one.delivery.message.key;
         tracing::warn!(group = self.group.name(), %key, %cause, "a key is parked");
         for place in places {
-            self.seen(engine, "parked");
+            self.seen(messaging, "parked");
             self.lanes.done(&place);
         }
         true

@@ -1,7 +1,7 @@
 //! Dead letters: messages that can never be consumed, beside why and where they came from, on a topic
 //! of their own.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
 use kernel::ids::Millis;
@@ -9,7 +9,6 @@ use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::bus::{BusDelivery, BusMessage};
 use kernel::ports::meter::Seen;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// The end of the name of a topic of dead letters.
 pub(crate) const SUFFIX: &str = "-dlt";
@@ -37,28 +36,23 @@ pub(crate) struct Death<'a> {
     pub at: Millis,
 }
 
-impl Engine {
+impl Messaging {
     /// Puts a message that can never be consumed on its topic of dead letters, and asks a person.
     /// False: it is not there for sure.
-    pub(super) async fn dead_letter(
-        self: &Arc<Self>,
-        group: GroupTask,
-        ready: &Ready,
-        reason: &str,
-    ) -> bool {
-        let Some(messaging) = &self.messaging else { return false };
-        let (attempts, at) = (ready.failures.saturating_add(1), self.parts.journal.now());
+    pub(super) async fn dead_letter(&self, group: GroupTask, ready: &Ready, reason: &str) -> bool {
+        let Some(client) = &self.client else { return false };
+        let (attempts, at) = (ready.failures.saturating_add(1), self.shared.parts.journal.now());
         let message = dead(&ready.delivery, Death { group, reason, attempts, at });
         let topic = message.topic.clone();
-        let said = messaging.bus.publish(vec![message]).await.pop();
+        let said = client.bus.publish(vec![message]).await.pop();
         if !matches!(said, Some(Ok(()))) {
             return false;
         }
-        self.parts.meter.see(Seen::DeadLetter { topic: &topic, reason });
+        self.shared.parts.meter.see(Seen::DeadLetter { topic: &topic, reason });
         let delivery = &ready.delivery;
         let (at, offset) = (delivery.partition.number, delivery.offset);
         let from = format!("{}, partition {at}, offset {offset}", delivery.partition.topic);
-        self.case(Case {
+        self.cases.case(Case {
             kind: "DEAD_LETTER",
             severity: Severity::Warning,
             subject: Subject::Service,

@@ -1,6 +1,6 @@
 //! A group of consumers: what it is called, what it takes, and what it does with that.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::consume::{Consumption, Received};
 use crate::messaging::lanes::Ready;
 use kernel::flow::life::{AuditGroup, ConsumerGroup};
@@ -43,10 +43,10 @@ impl GroupTask {
     }
 }
 
-impl Engine {
+impl Messaging {
     /// The groups of the flows that are offered.
     pub(crate) fn groups(&self) -> Vec<GroupTask> {
-        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
         tables.flat_map(GroupTask::of).collect()
     }
 
@@ -56,11 +56,7 @@ impl Engine {
     }
 
     /// Does what a group does with messages, in their order; one result each.
-    pub(super) async fn take(
-        self: &Arc<Self>,
-        group: GroupTask,
-        ready: &[Ready],
-    ) -> Vec<Consumption> {
+    pub(super) async fn take(&self, group: GroupTask, ready: &[Ready]) -> Vec<Consumption> {
         match group {
             GroupTask::Audit(group) => self.audit_messages(group, ready).await,
             GroupTask::Move(group) => {

@@ -19,8 +19,12 @@ pub use publisher::{Publisher, PublisherParts, Sent};
 pub use redrive::{DeadLetter, DeadLetters};
 pub use status::{DeadLetterCount, GroupStatus, PipelineStatus};
 
+use crate::Parts;
+use crate::alerts::cases::Cases;
+use crate::ledgers::identity::Ledgers;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
 use crate::tasks::Background;
-use crate::{Engine, Parts};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::bus::Bus;
@@ -41,7 +45,7 @@ pub struct BusParts {
 }
 
 /// The publisher of this process, and the bus of its consumers.
-pub(crate) struct Messaging {
+pub(crate) struct BusClient {
     publisher: Arc<Publisher>,
     bus: Arc<dyn Bus>,
     outbox: Arc<dyn Outbox>,
@@ -52,7 +56,7 @@ pub(crate) struct Messaging {
     status: Mutex<Option<Arc<PipelineStatus>>>,
 }
 
-impl Messaging {
+impl BusClient {
     pub(crate) fn of(parts: &Parts) -> Option<Self> {
         let BusParts { bus, outbox, inbox } = parts.bus.clone()?;
         let publisher = Publisher::new(PublisherParts {
@@ -84,14 +88,46 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
     }
 }
 
-impl Engine {
+/// The messages of this process: what is published, consumed, parked and sent again.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Messaging {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+    ledgers: Arc<Ledgers>,
+    in_flight: Arc<InFlight>,
+    /// Nothing where no flow that is offered needs a bus.
+    client: Option<BusClient>,
+}
+
+impl Messaging {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        ledgers: &Arc<Ledgers>,
+        in_flight: &Arc<InFlight>,
+    ) -> Arc<Self> {
+        let client = BusClient::of(&shared.parts);
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            ledgers: ledgers.clone(),
+            in_flight: in_flight.clone(),
+            client,
+        })
+    }
+
+    /// There is a bus: what units write into the outbox is published.
+    pub(crate) const fn publishes(&self) -> bool {
+        self.client.is_some()
+    }
+
     /// The publisher, and one consumer for each group of each flow that is offered.
     pub(crate) fn begin_messaging(self: &Arc<Self>) {
-        let Some(messaging) = self.messaging.as_ref().filter(|_| self.parts.settings.workers)
+        let Some(client) = self.client.as_ref().filter(|_| self.shared.parts.settings.workers)
         else {
             return;
         };
-        let (spawn, publisher) = (&self.parts.spawn, messaging.publisher.clone());
+        let (spawn, publisher) = (&self.shared.parts.spawn, client.publisher.clone());
         spawn.spawn(Background::Publisher.task(), Box::pin(publisher.run()));
         let watches = self.clone().run_pipeline_watch();
         spawn.spawn(Background::PipelineWatch.task(), Box::pin(watches));
@@ -103,15 +139,15 @@ impl Engine {
 
     /// Units may have written messages: the publisher looks at once.
     pub(crate) fn outbox_written(&self) {
-        if let Some(messaging) = &self.messaging {
-            messaging.publisher.wake();
+        if let Some(client) = &self.client {
+            client.publisher.wake();
         }
     }
 
     /// A clean stop: the publishers of others go on with what is left.
     pub(crate) async fn stop_publishing(&self) {
-        let Some(messaging) = &self.messaging else { return };
-        if let Err(cause) = messaging.publisher.stop().await {
+        let Some(client) = &self.client else { return };
+        if let Err(cause) = client.publisher.stop().await {
             tracing::warn!(%cause, "the buckets of the outbox could not be given back; they run out");
         }
     }

@@ -1,7 +1,7 @@
 //! Keys that are parked: their messages wait in the journal, so that the bus goes on with the others, and
 //! are tried again in their order.
 
-use crate::Engine;
+use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::{MessagePlace, Ready, transfer};
@@ -64,7 +64,7 @@ pub(super) fn stands_for_all(cause: &Cause) -> bool {
     matches!(cause.class, Cause::HALTED | "LEASE_OVER" | "FULL")
 }
 
-impl Engine {
+impl Messaging {
     /// Parks messages of a group. False: nothing could be written.
     pub(super) async fn park_messages(
         &self,
@@ -72,15 +72,15 @@ impl Engine {
         messages: Vec<BusDelivery>,
         next: NextTry,
     ) -> bool {
-        let Some(messaging) = &self.messaging else { return false };
-        let parked = messaging.inbox.park(group.name().into(), messages, next).await;
+        let Some(client) = &self.client else { return false };
+        let parked = client.inbox.park(group.name().into(), messages, next).await;
         parked.inspect_err(|cause| tracing::warn!(%cause, "messages cannot be parked yet")).is_ok()
     }
 
     /// The next try of a key whose first message failed so often.
     pub(super) fn next_try(&self, failures: u32, cause: &Cause) -> NextTry {
-        let wait = self.parts.settings.backoff.wait(failures, self.parts.rng.next());
-        let due = self.parts.journal.now().saturating_add(wait);
+        let wait = self.shared.parts.settings.backoff.wait(failures, self.shared.parts.rng.next());
+        let due = self.shared.parts.journal.now().saturating_add(wait);
         NextTry { failures, cause: cause.to_string().into(), due }
     }
 
@@ -91,24 +91,24 @@ impl Engine {
     /// The cause for which the journal does not answer. Nothing may be consumed then: a message could
     /// overtake others of its key.
     pub(super) async fn look_at_parked(
-        self: &Arc<Self>,
+        &self,
         group: GroupTask,
         keys: &mut ParkedKeys,
         assigned: &BTreeSet<Partition>,
     ) -> Result<(), Cause> {
-        let Some(messaging) = self.messaging.as_ref().filter(|_| group.parks()) else {
+        let Some(client) = self.client.as_ref().filter(|_| group.parks()) else {
             return Ok(());
         };
-        let now = self.parts.clock.ticks();
+        let now = self.shared.parts.clock.ticks();
         if keys.known && now < keys.look_at {
             return Ok(());
         }
-        let mut found = messaging.inbox.parked_keys(Some(group.name().into()), KEYS).await?;
+        let mut found = client.inbox.parked_keys(Some(group.name().into()), KEYS).await?;
         keys.names =
             found.iter().map(|key| (key.name.topic.clone(), key.name.key.clone())).collect();
         keys.known = true;
         keys.look_at = now.saturating_add(LOOK.saturating_mul(TICKS));
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         let own = |key: &ParkedKey| {
             let partition = Partition { topic: key.name.topic.clone(), number: key.partition };
             key.next.due <= now && assigned.contains(&partition)
@@ -126,13 +126,13 @@ impl Engine {
 
     /// Consumes the messages of a key in their order, as far as they can be consumed. True: it waits no
     /// more.
-    async fn try_key(self: &Arc<Self>, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
-        let Some(messaging) = &self.messaging else { return Ok(false) };
+    async fn try_key(&self, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
+        let Some(client) = &self.client else { return Ok(false) };
         let mut failures = key.next.failures;
         for _ in 0..MESSAGES.div_ceil(PAGE) {
-            let messages = messaging.inbox.parked(key.name.clone(), PAGE).await?;
+            let messages = client.inbox.parked(key.name.clone(), PAGE).await?;
             if messages.is_empty() {
-                messaging.inbox.unpark(key.name.clone(), key.last).await?;
+                client.inbox.unpark(key.name.clone(), key.last).await?;
                 tracing::info!(group = group.name(), key = %key.name.key, "a key is parked no more");
                 return Ok(true);
             }
@@ -142,7 +142,7 @@ impl Engine {
                     // the one that fails now is another one
                     failures = if consumed { 0 } else { failures };
                     let next = self.next_try(failures.saturating_add(u32::from(counts)), &cause);
-                    messaging.inbox.try_again(key.name.clone(), next).await?;
+                    client.inbox.try_again(key.name.clone(), next).await?;
                     return Ok(false);
                 }
             }
@@ -153,12 +153,12 @@ impl Engine {
     /// Consumes them one by one; whether any was, and how it ended. What was consumed is unparked: a crash
     /// before that consumes it again, which has no effect.
     async fn try_messages(
-        self: &Arc<Self>,
+        &self,
         group: GroupTask,
         name: &ParkedName,
         messages: Vec<ParkedMessage>,
     ) -> Result<(bool, Tried), Cause> {
-        let Some(messaging) = &self.messaging else { return Ok((false, Tried::More)) };
+        let Some(client) = &self.client else { return Ok((false, Tried::More)) };
         let (mut upto, mut failed) = (None, None);
         for message in messages {
             let ready = [ready(&message.delivery)];
@@ -180,7 +180,7 @@ impl Engine {
             upto = Some(message.n);
         }
         if let Some(upto) = upto {
-            messaging.inbox.unpark(name.clone(), upto).await?;
+            client.inbox.unpark(name.clone(), upto).await?;
         }
         let tried = failed.map_or(Tried::More, |cause| {
             let counts = !stands_for_all(&cause) && cause.class != "MOVED";

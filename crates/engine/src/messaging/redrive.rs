@@ -1,7 +1,7 @@
 //! Dead letters on their way back: they are read as a group of their own, whose offsets say which of them
 //! wait, and go to the topic that they came from under the numbers that they have.
 
-use crate::Engine;
+use crate::messaging::BusClient;
 use crate::messaging::Messaging;
 use crate::messaging::dead_letter::{SUFFIX, header, headers};
 use kernel::answer::Cause;
@@ -76,7 +76,7 @@ pub(crate) struct Redriven {
     pub left: u64,
 }
 
-impl Engine {
+impl Messaging {
     /// The topics on which the groups that are offered put dead letters.
     pub fn dead_letter_topics(&self) -> Vec<Arc<str>> {
         let topics = self.groups().into_iter().flat_map(|group| group.topics());
@@ -90,31 +90,31 @@ impl Engine {
     /// # Errors
     /// The cause for which the bus does not answer.
     pub async fn dead_letters(&self, topic: &str, limit: usize) -> Result<DeadLetters, Cause> {
-        let Some(messaging) = &self.messaging else { return Err(Cause::of("NO_BUS")) };
-        let _turn = messaging.dead_letters.lock().await;
-        let (_member, found) = self.waiting(messaging, topic, limit).await?;
+        let Some(client) = &self.client else { return Err(Cause::of("NO_BUS")) };
+        let _turn = client.dead_letters.lock().await;
+        let (_member, found) = self.waiting(client, topic, limit).await?;
         Ok(found)
     }
 
     /// Sends dead letters back; what was sent waits no more.
     pub(crate) async fn redrive(&self, asked: &Redrive) -> Result<Redriven, Cause> {
-        let Some(messaging) = &self.messaging else { return Err(Cause::of("NO_BUS")) };
+        let Some(client) = &self.client else { return Err(Cause::of("NO_BUS")) };
         let topic = asked.topic.strip_suffix(SUFFIX).ok_or(Cause::of("NO_SUCH_TOPIC"))?;
-        let _turn = messaging.dead_letters.lock().await;
+        let _turn = client.dead_letters.lock().await;
         let most = usize::try_from(asked.most).unwrap_or(usize::MAX);
-        let (member, found) = self.waiting(messaging, &asked.topic, most).await?;
+        let (member, found) = self.waiting(client, &asked.topic, most).await?;
         let mut redriven = Redriven { left: found.waiting, ..Redriven::default() };
         let Some(mut member) = member else { return Ok(redriven) };
         let per_second = usize::try_from(asked.per_second).unwrap_or(usize::MAX);
         let at_once = if per_second == 0 { 1 } else { per_second };
         for (n, letters) in found.letters.chunks(at_once).enumerate() {
             if n > 0 {
-                self.parts.clock.sleep(1_000).await;
+                self.shared.parts.clock.sleep(1_000).await;
             }
             let (over, back): (Vec<_>, Vec<_>) =
                 letters.iter().partition(|letter| letter.replays() >= asked.replays);
             let messages = back.iter().map(|letter| letter.back(topic)).collect();
-            let said = messaging.bus.publish(messages).await;
+            let said = client.bus.publish(messages).await;
             let sure: BTreeSet<_> = back
                 .iter()
                 .zip(said)
@@ -128,7 +128,7 @@ impl Engine {
             let sent = back.iter().filter(|letter| sure.contains(&place(letter))).count();
             let outcome = |sure| Seen::Redriven { topic: &asked.topic, sure };
             for letter in &back {
-                self.parts.meter.see(outcome(sure.contains(&place(letter))));
+                self.shared.parts.meter.see(outcome(sure.contains(&place(letter))));
             }
             redriven.messages = redriven.messages.saturating_add(count(sent));
             redriven.passed_over = redriven.passed_over.saturating_add(count(over.len()));
@@ -149,22 +149,22 @@ impl Engine {
     /// What waits on a topic, with the member that holds it.
     async fn waiting(
         &self,
-        messaging: &Messaging,
+        client: &BusClient,
         topic: &str,
         limit: usize,
     ) -> Result<(Option<Box<dyn Member>>, DeadLetters), Cause> {
         let topics: Vec<Arc<str>> = vec![topic.into()];
-        let lag = messaging.bus.lag(GROUP.into(), topics.clone()).await?;
+        let lag = client.bus.lag(GROUP.into(), topics.clone()).await?;
         let waiting = lag.iter().map(PartitionLag::messages).sum();
         if waiting == 0 {
             return Ok((None, DeadLetters::default()));
         }
         let most = usize::try_from(waiting).unwrap_or(usize::MAX);
         let most = if most < limit { most } else { limit };
-        let mut member = messaging.bus.subscribe(GROUP.into(), topics).await?;
+        let mut member = client.bus.subscribe(GROUP.into(), topics).await?;
         let (mut letters, mut quiet, mut joined) = (Vec::new(), 0, false);
-        let until = self.parts.clock.ticks().saturating_add(JOINS.saturating_mul(TICKS));
-        while letters.len() < most && quiet < QUIET && self.parts.clock.ticks() < until {
+        let until = self.shared.parts.clock.ticks().saturating_add(JOINS.saturating_mul(TICKS));
+        while letters.len() < most && quiet < QUIET && self.shared.parts.clock.ticks() < until {
             let polled = member.poll(most.saturating_sub(letters.len()), super::POLL).await?;
             joined |= polled.assigned.is_some_and(|own| !own.is_empty());
             quiet = if joined && polled.messages.is_empty() { quiet + 1 } else { 0 };

@@ -1,17 +1,11 @@
 //! What the scanner finds of flows that events drive: it executes nothing, and sends again what moves
 //! a transfer on.
 
-use crate::Engine;
-use kernel::ids::FlowId;
+use crate::messaging::Messaging;
 use kernel::record::Record;
 use kernel::unit::Wrote;
 
-impl Engine {
-    /// True for a flow that is offered here, and whose transfers no station carries.
-    pub(crate) fn follows_events(&self, flow: FlowId) -> bool {
-        self.plan.table(flow).follows_events() && self.offers(flow)
-    }
-
+impl Messaging {
     /// Sends again the message of each transfer whose time has come. Under HALT and where something is
     /// paused nothing is sent: it is looked at again later.
     pub(crate) async fn send_again(&self, records: Vec<Record>) {
@@ -20,17 +14,17 @@ impl Engine {
         }
         let unit = |record: &Record| {
             let due = self.resend_due(record);
-            let sends =
-                self.controls.halted().is_none() && self.controls.fuse_mode(record).is_none();
+            let sends = self.shared.controls.halted().is_none()
+                && self.shared.controls.fuse_mode(record).is_none();
             let planned = if sends {
-                self.plan.sent_again(record, due)
+                self.shared.plan.sent_again(record, due)
             } else {
-                self.plan.looked_at_later(record, due)
+                self.shared.plan.looked_at_later(record, due)
             };
             planned.unit
         };
         let units = records.iter().map(unit).collect();
-        for (record, wrote) in records.iter().zip(self.parts.journal.write(units).await) {
+        for (record, wrote) in records.iter().zip(self.shared.parts.journal.write(units).await) {
             match wrote {
                 Wrote::Written(_) => tracing::debug!(transfer = %record.id, "sent again"),
                 // a message moved it meanwhile

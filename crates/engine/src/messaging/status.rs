@@ -1,6 +1,6 @@
 //! How the pipeline does: what waits where, for operators and metrics, and the cases that follow from it.
 
-use crate::Engine;
+use crate::messaging::BusClient;
 use crate::messaging::Messaging;
 use crate::messaging::redrive;
 use kernel::answer::Cause;
@@ -109,33 +109,33 @@ impl PipelineStatus {
     }
 }
 
-impl Messaging {
+impl BusClient {
     pub(super) fn last_status(&self) -> MutexGuard<'_, Option<Arc<PipelineStatus>>> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Engine {
+impl Messaging {
     /// How the pipeline does now; none where no flow is offered that events drive.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
     pub async fn pipeline_status(&self) -> Result<Option<PipelineStatus>, Cause> {
-        let Some(messaging) = &self.messaging else { return Ok(None) };
-        let outbox = messaging.outbox.backlog().await?;
-        let parked = messaging.inbox.parked_keys(None, KEYS).await?;
+        let Some(client) = &self.client else { return Ok(None) };
+        let outbox = client.outbox.backlog().await?;
+        let parked = client.inbox.parked_keys(None, KEYS).await?;
         let mut groups = Vec::new();
         for group in self.groups() {
             let of = |key: &&ParkedKey| *key.name.group == *group.name();
             groups.push(GroupStatus {
                 name: group.name(),
                 paused: self.group_paused(group),
-                lag: messaging.bus.lag(group.name().into(), group.topics()).await,
+                lag: client.bus.lag(group.name().into(), group.topics()).await,
                 parked: parked.iter().filter(of).cloned().collect(),
             });
         }
         let topics = self.dead_letter_topics();
-        let lag = messaging.bus.lag(redrive::GROUP.into(), topics.clone()).await;
+        let lag = client.bus.lag(redrive::GROUP.into(), topics.clone()).await;
         let dead_letters = lag.map(|lag| {
             let counted = |topic: Arc<str>| {
                 let of = lag.iter().filter(|lag| lag.partition.topic == topic);
@@ -146,7 +146,7 @@ impl Engine {
             };
             topics.into_iter().map(counted).collect()
         });
-        let at = self.parts.journal.now();
+        let at = self.shared.parts.journal.now();
         Ok(Some(PipelineStatus { at, groups, outbox, dead_letters }))
     }
 
@@ -159,31 +159,31 @@ impl Engine {
         group: Option<Arc<str>>,
         limit: usize,
     ) -> Result<Option<Vec<ParkedKey>>, Cause> {
-        let Some(messaging) = &self.messaging else { return Ok(None) };
-        messaging.inbox.parked_keys(group, limit).await.map(Some)
+        let Some(client) = &self.client else { return Ok(None) };
+        client.inbox.parked_keys(group, limit).await.map(Some)
     }
 
     /// Looks at the pipeline for as long as the process lives.
     pub(crate) async fn run_pipeline_watch(self: Arc<Self>) {
-        let every = self.parts.settings.scan_interval_ms.saturating_mul(SCANS);
+        let every = self.shared.parts.settings.scan_interval_ms.saturating_mul(SCANS);
         loop {
             match self.pipeline_status().await {
                 Ok(Some(status)) => {
                     self.measure_pipeline(&status);
                     self.open_pipeline_cases(&status);
-                    if let Some(messaging) = &self.messaging {
-                        *messaging.last_status() = Some(Arc::new(status));
+                    if let Some(client) = &self.client {
+                        *client.last_status() = Some(Arc::new(status));
                     }
                 }
                 Ok(None) => {}
                 Err(cause) => tracing::warn!(%cause, "the pipeline cannot be looked at"),
             }
-            self.parts.clock.sleep(every).await;
+            self.shared.parts.clock.sleep(every).await;
         }
     }
 
     fn measure_pipeline(&self, status: &PipelineStatus) {
-        let meter = &self.parts.meter;
+        let meter = &self.shared.parts.meter;
         let (messages, age) = (status.outbox.messages, status.age(status.outbox.oldest));
         meter.see(Seen::Outbox { messages, age });
         for group in &status.groups {
@@ -205,11 +205,11 @@ impl Engine {
         }
     }
 
-    fn open_pipeline_cases(self: &Arc<Self>, status: &PipelineStatus) {
+    fn open_pipeline_cases(&self, status: &PipelineStatus) {
         for kind in ["OUTBOX_AGE", "CONSUMER_LAG", "PARKED", "DEAD_LETTER"] {
             if let Some(facts) = status.reason(kind) {
                 let (severity, subject) = (Severity::Warning, Subject::Service);
-                self.case(Case { kind, severity, subject, facts: facts.into() });
+                self.cases.case(Case { kind, severity, subject, facts: facts.into() });
             }
         }
     }
@@ -217,8 +217,8 @@ impl Engine {
     /// The fact that ends a case of the pipeline, by a look since it was opened. A bus that does not say how
     /// far a group is ends none.
     pub(crate) fn pipeline_over(&self, case: &OpenCase) -> Option<String> {
-        let messaging = self.messaging.as_ref()?;
-        let status = messaging.last_status().clone()?;
+        let client = self.client.as_ref()?;
+        let status = client.last_status().clone()?;
         let complete = status.dead_letters.is_ok() && status.groups.iter().all(|g| g.lag.is_ok());
         let over = complete && status.at > case.opened_at && status.reason(&case.kind).is_none();
         over.then(|| match &*case.kind {

@@ -4,8 +4,8 @@
 //! The unit that lifts the HALT adopts the ledger at its lower number and stops every transfer whose call
 //! there is open, or whose stored answer is lost: what becomes of each is another decision of persons.
 
-use crate::Engine;
 use crate::operators::Objection;
+use crate::operators::Operators;
 use crate::operators::action_context::Stop;
 use crate::reconciliation::losses;
 use kernel::answer::Cause;
@@ -18,7 +18,6 @@ use kernel::reconcile::Break;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// So many lost operations may be accepted: each is read with every look at the flags.
 const MOST: usize = 1_000;
@@ -43,26 +42,23 @@ pub(crate) struct Loss {
     transfers: BTreeSet<Id>,
 }
 
-impl Engine {
+impl Operators {
     /// The ledgers that know less than the journal. Each of them was started anew since, nothing that
     /// began before the HALT is under way, and everything that is lost is accepted here.
-    pub(super) async fn accepted_losses(
-        self: &Arc<Self>,
-        accept: &[Accepted],
-    ) -> Result<Vec<Loss>, Stop> {
+    pub(super) async fn accepted_losses(&self, accept: &[Accepted]) -> Result<Vec<Loss>, Stop> {
         let mut losses = Vec::new();
-        for port in &self.parts.ledgers {
+        for port in &self.shared.parts.ledgers {
             losses.extend(self.accepted_loss(&**port, accept).await?);
         }
         Ok(losses)
     }
 
     async fn accepted_loss(
-        self: &Arc<Self>,
+        &self,
         port: &dyn Ledger,
         accept: &[Accepted],
     ) -> Result<Option<Loss>, Stop> {
-        let (ledger, journal) = (port.id(), &self.parts.journal);
+        let (ledger, journal) = (port.id(), &self.shared.parts.journal);
         // read first: the ledger must know all that was stored before it was asked
         let status = journal.service_status().await?;
         let Some(stored) = status.ledger(ledger) else { return Ok(None) };
@@ -114,7 +110,7 @@ impl Engine {
     /// What has to stand where a ledger is adopted at a lower number.
     pub(super) fn guards_of(&self, loss: &Loss) -> impl Iterator<Item = Guard> {
         let known = Guard::Incarnation { ledger: loss.ledger, known: Some(loss.stored) };
-        std::iter::once(known).chain(self.plan.owner(loss.ledger))
+        std::iter::once(known).chain(self.shared.plan.owner(loss.ledger))
     }
 
     /// Adopts the ledgers, stops the transfers, and takes back what was proven above a lower number.
@@ -139,22 +135,22 @@ impl Engine {
             Put::Pause { scope, reason: what.into(), caller: CALLER.into() }
         };
         puts.extend(self.stopped(losses).await?.into_iter().map(reason));
-        let status = self.parts.journal.service_status().await?;
-        puts.push(self.proven_less(&status).await);
+        let status = self.shared.parts.journal.service_status().await?;
+        puts.push(self.reconciler.proven_less(&status).await);
         Ok(puts)
     }
 
     /// What takes no further step until a person says so.
     async fn stopped(&self, losses: &[Loss]) -> Result<BTreeSet<Scope>, Cause> {
-        let journal = &self.parts.journal;
+        let journal = &self.shared.parts.journal;
         let ids = losses.iter().flat_map(|loss| loss.transfers.iter().copied()).collect();
-        let open = |record: &Record| !self.plan.table(record.flow).ends(record.head.state);
+        let open = |record: &Record| !self.shared.plan.table(record.flow).ends(record.head.state);
         let lost = journal.get(ids).await?;
         let mut stopped: BTreeSet<Scope> =
             lost.iter().filter(|record| open(record)).map(|r| Scope::Transfer(r.id)).collect();
         let records = journal.open_older_than(EVER, SEARCHED).await?;
         let at = |record: &Record| {
-            let ledger = self.plan.calls(record)?;
+            let ledger = self.shared.plan.calls(record)?;
             losses.iter().any(|loss| loss.ledger == ledger).then_some(ledger)
         };
         let calls: Vec<&Record> = records.iter().filter(|record| at(record).is_some()).collect();

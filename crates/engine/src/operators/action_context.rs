@@ -1,8 +1,9 @@
 //! One action on its way: what is written of it, and that a key has one action at a time.
 
-use crate::Engine;
 use crate::alerts::cases::noted_at;
+use crate::operators::Operators;
 use crate::operators::{ActionResult, Actor, AdminAction, HISTORY_EVENT, Objection};
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};
@@ -47,14 +48,14 @@ pub(crate) struct ActionContext {
 }
 
 impl ActionContext {
-    pub(crate) fn of(engine: &Engine, actor: Actor, action: &AdminAction) -> Self {
+    pub(crate) fn of(shared: &SharedState, actor: Actor, action: &AdminAction) -> Self {
         let ActionRow { kind, subject, second_person, permission: _ } = action.row();
         let proposes = match second_person {
             SecondPerson::Never => false,
-            SecondPerson::FourEyes => engine.parts.settings.four_eyes,
+            SecondPerson::FourEyes => shared.parts.settings.four_eyes,
             SecondPerson::Always => true,
         };
-        let subject = subject.spelled(engine.flows(), &engine.assets()).into();
+        let subject = subject.spelled(&shared.plan.flows, &shared.assets()).into();
         let approval = if let AdminAction::Approve(id) = action { Some(*id) } else { None };
         let value = action.value().to_string().into();
         Self { actor, kind, subject, value, proposes, approval }
@@ -91,21 +92,21 @@ impl ActionContext {
     }
 }
 
-impl Engine {
+impl Operators {
     /// Writes an action's unit: the time of the write, or the guard that failed.
     pub(crate) async fn wrote(
         &self,
         context: &ActionContext,
         unit: Unit,
     ) -> Result<Result<Millis, Guard>, Stop> {
-        match self.parts.journal.write(vec![unit]).await.pop() {
+        match self.shared.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(written)) => Ok(Ok(written.at)),
             Some(Wrote::Lost(Guard::NoPastAction { .. })) => Err(Stop::KeyUsed),
             Some(Wrote::Lost(Guard::Pending(_))) => {
                 Err(Objection::NotPossible("another request has just decided".to_owned()).into())
             }
             Some(Wrote::Lost(Guard::Owner { .. })) => {
-                self.retired();
+                self.ledgers.retired();
                 Err(Cause::of("RETIRED").into())
             }
             Some(Wrote::Lost(guard)) => Ok(Err(guard)),
@@ -122,7 +123,7 @@ impl Engine {
         cause: Cause,
     ) -> Result<Result<Millis, Guard>, Stop> {
         let Actor { caller, key, .. } = context.actor.clone();
-        match self.parts.journal.past_action(caller, key).await? {
+        match self.shared.parts.journal.past_action(caller, key).await? {
             Some(past) => Ok(Ok(past.at)),
             None => Err(cause.into()),
         }

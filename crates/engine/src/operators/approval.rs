@@ -1,7 +1,7 @@
 //! What takes effect when another person approves: verdicts, the resume from HALT, the end of a chain's stop, and
 //! deposits above a bound.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::verdict::{VerdictContext, decides};
@@ -16,7 +16,6 @@ use kernel::ports::journal::ServiceStatus;
 use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::Value;
-use std::sync::{Arc, PoisonError};
 
 /// Halts that are raised one after the other during a proposal: so often it is tried again.
 const TRIES: usize = 20;
@@ -33,10 +32,10 @@ fn again() -> Stop {
     Objection::NotPossible(why).into()
 }
 
-impl Engine {
+impl Operators {
     /// A verdict: proposed, or with four eyes off given.
     pub(super) async fn resolve_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
         verdict: Verdict,
@@ -44,7 +43,7 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         let record = self.open_transfer(id).await?;
         self.may_be(&record, verdict)?;
-        let state = self.plan.table(record.flow).state(record.head.state).name;
+        let state = self.shared.plan.table(record.flow).state(record.head.state).name;
         let entered = self.entered(id).await?;
         if !context.proposes {
             let judgement = VerdictContext { id, verdict, state: state.into(), entered };
@@ -52,7 +51,7 @@ impl Engine {
         }
         // the stay in the state, and so the call, that it answers: no later one with the same name
         let (state, evidence) = (state.into(), evidence.clone());
-        let value = if self.plan.cancels(&record) {
+        let value = if self.shared.plan.cancels(&record) {
             self.never_sent(&record).await?;
             let cancel = ProposedCancel { answer: verdict, state, entered, evidence };
             Proposed::Cancel(cancel)
@@ -74,19 +73,19 @@ impl Engine {
         let Actor { caller, reason, .. } = context.actor.clone();
         let (kind, subject) = (context.kind, context.subject.clone());
         let value = value.stored();
-        let lasts = self.parts.settings.approval_ms;
-        Proposal { id: self.mint(), kind, subject, value, reason, caller, lasts }
+        let lasts = self.shared.parts.settings.approval_ms;
+        Proposal { id: self.shared.mint(), kind, subject, value, reason, caller, lasts }
     }
 
     /// The resume from HALT: proposed, or with four eyes off ordered. A proposal is of the last halt
     /// that stands, by its number.
     pub(super) async fn resume_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         accept: &[Accepted],
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
-            let halt = stands(&self.parts.journal.service_status().await?)?;
+            let halt = stands(&self.shared.parts.journal.service_status().await?)?;
             let resume = ProposedResume { halt, accept: accept.to_vec() };
             if !context.proposes {
                 return self.lift(context, &resume).await;
@@ -109,15 +108,15 @@ impl Engine {
     /// the proof began, and the unit guards it: no halt is lifted that was raised since, by whichever
     /// process.
     async fn lift(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         &ProposedResume { halt, ref accept }: &ProposedResume,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         if stands(&status)? != halt {
             return Err(again());
         }
-        let mut report = self.prove(accept).await?;
+        let mut report = self.reconciler.prove(accept).await?;
         let is_there =
             |a: &&Accepted| report.breaks.iter().any(|b| *b.key == *a.key && b.amount == a.amount);
         let strange: Vec<&str> =
@@ -132,7 +131,7 @@ impl Engine {
             return Err(Objection::Breaks(report.breaks).into());
         }
         let losses = self.accepted_losses(accept).await?;
-        if let Some(why) = self.would_halt(accept, &losses).await {
+        if let Some(why) = self.ledgers.would_halt(accept, &losses).await {
             return Err(Objection::NotPossible(why).into());
         }
         let approval = context.approval;
@@ -146,11 +145,10 @@ impl Engine {
         guards.extend(losses.iter().flat_map(|loss| self.guards_of(loss)));
         match self.wrote(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
-                *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
-                self.checker.lock().await.forgive();
-                self.refresh().await?;
-                self.adopts().await;
-                match self.halted() {
+                self.reconciler.forgive(report).await;
+                self.status.refresh().await?;
+                self.ledgers.adopts().await;
+                match self.shared.halted() {
                     Some(why) => {
                         let why = format!("it was resumed, and halted again: {why}");
                         Err(Objection::NotPossible(why).into())
@@ -168,7 +166,7 @@ impl Engine {
     }
 
     pub(super) async fn pending(&self, id: Id) -> Result<Approval, Stop> {
-        let found = self.parts.journal.approval(id).await?;
+        let found = self.shared.parts.journal.approval(id).await?;
         let approval = found.ok_or(Objection::NotFound("approval"))?;
         match approval.stand {
             ApprovalStatus::Pending => Ok(approval),
@@ -180,7 +178,7 @@ impl Engine {
     }
 
     pub(super) async fn approve(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -204,7 +202,7 @@ impl Engine {
 
     /// Refuses a proposal; its proposer may take it back.
     pub(super) async fn decline(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {

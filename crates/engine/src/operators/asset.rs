@@ -1,13 +1,12 @@
 //! Assets: added, suspended, limited. Their precision and number never change.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, AssetChange, NewAsset, Objection};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::unit::{Guard, Put, Unit};
-use std::sync::Arc;
 
 /// What an amount of 39 digits leaves room for.
 const MOST_DECIMALS: u8 = 38;
@@ -15,9 +14,9 @@ const LONGEST: usize = 16;
 /// Another process may change assets at the same time: so often it is tried again.
 const TRIES: usize = 20;
 
-impl Engine {
+impl Operators {
     pub(super) async fn add_asset(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         new: &NewAsset,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -53,7 +52,7 @@ impl Engine {
     }
 
     pub(super) async fn change_asset(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         change: &AssetChange,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -74,12 +73,12 @@ impl Engine {
 
     /// Writes one asset over the assets as they are; again where others changed them meanwhile.
     async fn change_assets(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         next: impl Fn(&[Asset]) -> Result<Asset, Objection>,
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
-            let status = self.parts.journal.service_status().await?;
+            let status = self.shared.parts.journal.service_status().await?;
             let asset = next(&status.assets)?;
             bounds(&asset)?;
             let outcome = ActionResult::Asset { asset: asset.clone() };
@@ -88,7 +87,7 @@ impl Engine {
             let puts = vec![Put::Asset(asset), context.action(&outcome)];
             let unit = Unit::guarded(guards, puts);
             if let Ok(at) = self.wrote(context, unit).await? {
-                self.refresh().await?;
+                self.status.refresh().await?;
                 return Ok((outcome, at));
             }
         }

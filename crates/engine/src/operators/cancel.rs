@@ -4,8 +4,8 @@
 //! but the journal itself. What is not stored is never sent, each attempt of the transfer is proven dead, and the
 //! unit that ends it moves its version: a claim that any worker writes later is lost.
 
-use crate::Engine;
 use crate::attempts::stops::{is_engine_stop, stops_name};
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::VerdictUnit;
 use crate::operators::{ActionResult, Objection, StoredAnswer, Verdict};
@@ -21,7 +21,6 @@ use kernel::ports::journal::Linked;
 use kernel::record::{Record, System};
 use kernel::unit::Guard;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Why a transfer ended that two persons cancelled.
 const CANCELLED: &str = "CANCELLED";
@@ -62,17 +61,17 @@ impl Plan {
     }
 }
 
-impl Engine {
+impl Operators {
     /// Ends a transfer that waits, where it is proven that nothing of it may land. `None`: it moved before.
     pub(super) async fn cancel(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
     ) -> Result<Option<(ActionResult, Millis)>, Stop> {
         let NeverSent { dead, guards } = self.never_sent(record).await?;
         let doc = serde_json::json!({ "code": CANCELLED, "proof": "NEVER_SENT", "dead": dead });
         let why = Evidence { code: CANCELLED.into(), doc: Some(doc.to_string().into()) };
-        let Some(mut planned) = self.plan.cancelled(record, &why) else { return Ok(None) };
+        let Some(mut planned) = self.shared.plan.cancelled(record, &why) else { return Ok(None) };
         planned.unit.guards.extend(guards);
         let said = StoredAnswer::NeverSent { dead };
         let outcome = self.resolved(record, &planned, (Verdict::Rejected, said));
@@ -85,16 +84,16 @@ impl Engine {
     /// is written, so that no attempt is missing here.
     pub(super) async fn never_sent(&self, record: &Record) -> Result<NeverSent, Stop> {
         // a journal that was restored may lack attempts: that is a HALT until persons looked
-        if self.halted().is_some() {
+        if self.shared.halted().is_some() {
             return Err(Objection::Code(Code::Halted).into());
         }
         let mut guards = vec![Guard::NotHalted];
         for chain in chains(record) {
             guards.push(self.chain_is_level(chain).await?);
         }
-        let attempts = self.parts.journal.attempts_of(vec![record.id]).await?;
-        let history = self.parts.journal.history(record.id).await?;
-        let dead = proven_dead(self.plan.table(record.flow), &attempts, &history);
+        let attempts = self.shared.parts.journal.attempts_of(vec![record.id]).await?;
+        let history = self.shared.parts.journal.history(record.id).await?;
+        let dead = proven_dead(self.shared.plan.table(record.flow), &attempts, &history);
         let dead = dead.map_err(Objection::NotPossible)?;
         Ok(NeverSent { dead, guards })
     }
@@ -104,9 +103,9 @@ impl Engine {
     async fn chain_is_level(&self, chain: ChainId) -> Result<Guard, Stop> {
         let name = stops_name(chain);
         // the count before the reasons: one that comes in between loses the unit
-        let counted = self.parts.journal.resource(name.clone()).await?;
+        let counted = self.shared.parts.journal.resource(name.clone()).await?;
         let version = counted.map_or(0, |row| row.version);
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let of = |scope: Scope| scope == Scope::Chain(chain);
         let stop = status.paused.iter().find(|paused| is_engine_stop(paused) && of(paused.scope));
         let not = |why: String| Stop::from(Objection::NotPossible(why));
@@ -118,16 +117,16 @@ impl Engine {
             );
             return Err(not(why));
         }
-        let pool = self.attempts.pool(chain);
+        let pool = self.chains.pool(chain);
         let pool =
             pool.ok_or_else(|| not(format!("this process has no {} to ask", chain.name())))?;
-        if self.lane_names(pool).is_empty() {
+        if self.chains.lane_names(pool).is_empty() {
             return Err(not(format!(
                 "this process has no key of {}: ask one that has",
                 chain.name()
             )));
         }
-        match self.lanes_ahead(pool).await {
+        match self.chains.lanes_ahead(pool).await {
             Ok(ahead) if ahead.is_empty() => Ok(Guard::Resource { name, version }),
             Ok(_) => {
                 pool.lane_check.close();

@@ -2,8 +2,8 @@
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::Operators;
 use crate::operators::verdict::decides;
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 /// One movement is proposed again so often, after a proposal of it was refused or lapsed.
 const PROPOSALS: u32 = 100;
 
-impl Engine {
+impl Operators {
     /// On whose word an operator's movement is booked: with a bound, that person's alone up to it.
     pub(crate) fn authority(&self, movement: &External) -> Authority {
-        let assets = self.assets();
+        let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == movement.asset);
-        let limits = &self.parts.settings.deposit_limits;
+        let limits = &self.shared.parts.settings.deposit_limits;
         let most = asset.and_then(|asset| limits.get(&asset.symbol).map(|text| (asset, text)));
         match (movement.direction, most) {
             // of an asset that was added since the start, with fewer decimals than its bound: nothing
@@ -44,7 +44,7 @@ impl Engine {
         for n in 0..PROPOSALS {
             let key = format!("deposit/{reference}/{account}/{asset}/{amount}/{n}");
             let actor = Actor { caller: caller.clone(), key: key.into(), reason: reason.clone() };
-            let deposit = ProposedDeposit::of(movement, &self.assets());
+            let deposit = ProposedDeposit::of(movement, &self.shared.assets());
             let performed = self.execute(actor, AdminAction::Deposit(deposit)).await?;
             let ActionResult::Proposed { approval } = performed.outcome else {
                 return Err(Objection::Unknown(Cause::of("STORED_RESULT")));
@@ -52,7 +52,7 @@ impl Engine {
             if !performed.replayed {
                 return Ok(approval);
             }
-            let found = self.parts.journal.approval(approval).await;
+            let found = self.shared.parts.journal.approval(approval).await;
             match found.map_err(Objection::Unknown)?.map(|found| found.stand) {
                 Some(
                     ApprovalStatus::Rejected | ApprovalStatus::Superseded | ApprovalStatus::Lapsed,
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     pub(super) async fn deposit_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -78,18 +78,18 @@ impl Engine {
 
     /// Books what was proposed, and decides the proposal with it: one transaction.
     pub(super) async fn approve_deposit(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         approval: &Approval,
         deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let movement = deposit.movement(approval, &self.assets());
+        let movement = deposit.movement(approval, &self.shared.assets());
         let movement = movement.ok_or_else(|| Cause::of("STORED_PROPOSAL"))?;
         let outcome = ActionResult::Deposited { reference: movement.reference.clone() };
         let approved = Approved { proposal: approval.id, action: context.row(&outcome) };
-        let ticket = self.calls.begin(CallStart::Write);
+        let ticket = self.shared.calls.begin(CallStart::Write);
         let authority = Authority::Approved(Box::new(approved));
-        let moved = self.parts.world.book(movement, authority).await;
+        let moved = self.shared.parts.world.book(movement, authority).await;
         drop(ticket);
         match moved {
             Ok(Moved::Done { at, replayed: false, .. }) => Ok((outcome, at)),
@@ -124,10 +124,22 @@ impl Engine {
     /// When the key did something.
     async fn past_action_at(&self, context: &ActionContext) -> Result<Option<Millis>, Stop> {
         let Actor { caller, key, .. } = context.actor.clone();
-        Ok(self.parts.journal.past_action(caller, key).await?.map(|past| past.at))
+        Ok(self.shared.parts.journal.past_action(caller, key).await?.map(|past| past.at))
     }
 
     async fn key_unused(&self, context: &ActionContext) -> Result<(), Stop> {
         if self.past_action_at(context).await?.is_some() { Err(Stop::KeyUsed) } else { Ok(()) }
+    }
+
+    /// Books external money as something that this process has begun: a HALT answers quiet when it has
+    /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
+    /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known; repeat it with the same reference.
+    pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
+        let authority = self.authority(&movement);
+        let _ticket = self.shared.calls.begin(CallStart::Write);
+        self.shared.parts.world.book(movement, authority).await
     }
 }

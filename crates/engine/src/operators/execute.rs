@@ -1,6 +1,6 @@
 //! The one entry: once for each (caller, key), whether or not the caller waits for it.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use crate::pipeline::select::{First, race};
@@ -18,7 +18,7 @@ const PROGRESS_AFTER: Millis = 10_000;
 /// So often is a key looked up again that was used meanwhile.
 const LOOKS: usize = 3;
 
-impl Engine {
+impl Operators {
     /// Does what a person asks for, with its row in the audit. A repeat under the same key gets
     /// what the first came to. It goes on by itself when the caller goes away.
     ///
@@ -31,25 +31,25 @@ impl Engine {
     ) -> Result<PerformedAction, Objection> {
         let proves = matches!(action, AdminAction::Approve(_) | AdminAction::Resume { .. });
         let (say, hear) = oneshot::channel();
-        let engine = self.clone();
+        let operators = self.clone();
         let run = async move {
-            let came_to = engine.once(actor, action).await;
+            let came_to = operators.once(actor, action).await;
             // the receiver is gone where the caller went away
             let _gone = say.send(came_to);
         };
-        self.parts.spawn.spawn(Background::Action.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Action.task(), Box::pin(run));
         let mut hear = hear;
         loop {
-            match race(&mut hear, self.parts.clock.sleep(PROGRESS_AFTER)).await {
+            match race(&mut hear, self.shared.parts.clock.sleep(PROGRESS_AFTER)).await {
                 First::Left(came_to) => {
                     let gone = |_| Err(Objection::Unknown(Cause::of("ACTION_GONE")));
                     return came_to.unwrap_or_else(gone);
                 }
                 // a proof for a resume may take hours: a repeat under the same key asks again
                 First::Right(()) => {
-                    if let (true, Some((at, of))) = (proves, self.proving.progress()) {
+                    if let (true, Some((at, of))) = (proves, self.reconciler.proving()) {
                         let outcome = ActionResult::Proving { at, of };
-                        let at = self.parts.journal.now();
+                        let at = self.shared.parts.journal.now();
                         return Ok(PerformedAction { outcome, at, replayed: false });
                     }
                 }
@@ -57,17 +57,18 @@ impl Engine {
         }
     }
 
-    async fn once(
-        self: &Arc<Self>,
-        actor: Actor,
-        action: AdminAction,
-    ) -> Result<PerformedAction, Objection> {
+    async fn once(&self, actor: Actor, action: AdminAction) -> Result<PerformedAction, Objection> {
         let _turn = self.turns.take(&actor).await;
-        let context = ActionContext::of(self, actor, &action);
+        let context = ActionContext::of(&self.shared, actor, &action);
         for _ in 0..LOOKS {
             let (caller, key) = (context.actor.caller.clone(), context.actor.key.clone());
-            let past =
-                self.parts.journal.past_action(caller, key).await.map_err(Objection::Unknown)?;
+            let past = self
+                .shared
+                .parts
+                .journal
+                .past_action(caller, key)
+                .await
+                .map_err(Objection::Unknown)?;
             if let Some(past) = past {
                 return self.repeated(&context, &action, past).await;
             }
@@ -92,7 +93,7 @@ impl Engine {
 
     /// What a key did before.
     async fn repeated(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         action: &AdminAction,
         past: PastAction,
@@ -118,7 +119,7 @@ impl Engine {
     /// An outcome with what is true of it now: a pause's number, whether a HALT stands and what was on
     /// the wire ended.
     async fn completed(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         action: &AdminAction,
         outcome: ActionResult,
@@ -161,7 +162,7 @@ impl Engine {
     }
 
     async fn perform(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         action: &AdminAction,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -214,7 +215,7 @@ impl Engine {
         case: u64,
         note: Note,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let open = self.parts.journal.open_cases().await?;
+        let open = self.shared.parts.journal.open_cases().await?;
         if !open.iter().any(|open| open.number == case) {
             return Err(Objection::NotFound("case").into());
         }

@@ -4,9 +4,9 @@
 //! and what is claimed before is proven as ever. The key itself is deleted on the chain by its owner; nothing
 //! here signs that.
 
-use crate::Engine;
 use crate::attempts::ChainPool;
 use crate::attempts::lanes::{LaneRetirement, LaneState, resource_name};
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::{ActionResult, Objection};
@@ -31,10 +31,10 @@ struct LaneChange<'a> {
     after: LaneState,
 }
 
-impl Engine {
+impl Operators {
     /// No attempt takes the lane any more, at any worker. The one that has it goes on to its end.
     pub(super) async fn retire_lane(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         of: &LaneName,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -45,7 +45,7 @@ impl Engine {
                 return Err(Objection::NotPossible("the key is retired already".to_owned()).into());
             }
             let by = context.actor.caller.clone();
-            let at = self.parts.journal.now();
+            let at = self.shared.parts.journal.now();
             let retirement = LaneRetirement { by, at, gone_at: None, returned_at: None };
             let retired = state.retired(retirement);
             let outcome = ActionResult::LaneRetired { attempt: state.open.map(|id| Id(id.0)) };
@@ -59,7 +59,7 @@ impl Engine {
 
     /// Asks the chain for a lane that is retired, and stores where it has it no more.
     pub(super) async fn prove_lane_gone(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         of: &LaneName,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -79,7 +79,7 @@ impl Engine {
             let why = format!("attempt {open} has the key, and may need it: it is proven first");
             return Err(not(why));
         }
-        let last = self.parts.journal.attempts_of_lane(of.chain, of.lane.clone(), 1).await?;
+        let last = self.shared.parts.journal.attempts_of_lane(of.chain, of.lane.clone(), 1).await?;
         let anchors = last.iter().flat_map(|last| &last.forms).filter_map(|form| form.anchor);
         // a block from before it was back says nothing
         let since = anchors.chain(retirement.returned_at).max();
@@ -106,7 +106,7 @@ impl Engine {
 
     /// Writes how a lane stands from now on, with the action; `None`: its row changed meanwhile.
     async fn write_lane(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         pool: &ChainPool,
         LaneChange { lane, before, after }: LaneChange<'_>,
@@ -126,13 +126,13 @@ impl Engine {
     }
 
     fn lane_pool(&self, chain: ChainId) -> Result<Arc<ChainPool>, Stop> {
-        self.attempts.pool(chain).cloned().ok_or_else(|| Objection::NotFound("chain").into())
+        self.chains.pool(chain).cloned().ok_or_else(|| Objection::NotFound("chain").into())
     }
 
     /// How a lane stands that was used, or that this process may use.
     async fn known_lane(&self, pool: &ChainPool, lane: &Arc<str>) -> Result<LaneState, Stop> {
-        let state = self.lane_state(pool.id(), lane).await?;
-        if state.version == 0 && !self.lane_names(pool).contains(lane) {
+        let state = self.chains.lane_state(pool.id(), lane).await?;
+        if state.version == 0 && !self.chains.lane_names(pool).contains(lane) {
             return Err(Objection::NotFound("key").into());
         }
         Ok(state)

@@ -4,9 +4,9 @@
 //! The effect comes before the row of the audit: a crash between the two leaves an effect that the repeat
 //! under the same key has once more, under the same numbers.
 
-use crate::Engine;
 use crate::messaging::BusParts;
 use crate::messaging::dead_letter::header;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Objection, Redrive, Reemission};
 use kernel::answer::Cause;
@@ -23,11 +23,11 @@ const KEYS: usize = 10_000;
 /// The most that one redrive looks at, and the most that it sends in a second.
 const REDRIVE: (u64, u32) = (1_000, 1_000);
 
-impl Engine {
+impl Operators {
     fn bus_parts(&self) -> Result<&BusParts, Objection> {
         let none =
             || Objection::NotPossible("no flow that messages carry is offered here".to_owned());
-        self.parts.bus.as_ref().ok_or_else(none)
+        self.shared.parts.bus.as_ref().ok_or_else(none)
     }
 
     pub(super) async fn unpark_by_hand(
@@ -52,7 +52,7 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         self.bus_parts()?;
         self.may_redrive(asked)?;
-        let redriven = self.redrive(asked).await?;
+        let redriven = self.messaging.redrive(asked).await?;
         let (messages, left) = (redriven.messages, redriven.left);
         let outcome = ActionResult::Redriven { messages, passed_over: redriven.passed_over, left };
         self.plainly(context, Vec::new(), outcome).await
@@ -70,7 +70,8 @@ impl Engine {
         self.bus_parts()?;
         self.may_redrive(asked)?;
         let most = usize::try_from(asked.most).unwrap_or(usize::MAX);
-        let found = self.dead_letters(&asked.topic, most).await.map_err(Objection::Unknown)?;
+        let found =
+            self.messaging.dead_letters(&asked.topic, most).await.map_err(Objection::Unknown)?;
         let mut reasons = std::collections::BTreeMap::<String, (u64, u64)>::new();
         for letter in &found.letters {
             let (back, over) = reasons.entry(letter.header(header::REASON).to_owned()).or_default();
@@ -81,7 +82,7 @@ impl Engine {
     }
 
     fn may_redrive(&self, asked: &Redrive) -> Result<(), Objection> {
-        if !self.dead_letter_topics().contains(&asked.topic) {
+        if !self.messaging.dead_letter_topics().contains(&asked.topic) {
             return Err(Objection::NotFound("topic"));
         }
         let (most, per_second) = REDRIVE;
@@ -106,7 +107,7 @@ impl Engine {
                 break;
             }
             messages = messages.saturating_add(again);
-            self.outbox_written();
+            self.messaging.outbox_written();
         }
         self.plainly(context, Vec::new(), ActionResult::Reemitted { messages }).await
     }
@@ -122,7 +123,7 @@ impl Engine {
 
     fn range(&self, Reemission { from, to }: Reemission) -> Result<PublishedRange, Objection> {
         // what is published while it runs lies behind it
-        if from >= to || to > self.parts.journal.now() {
+        if from >= to || to > self.shared.parts.journal.now() {
             let why = "`from` lies before `to`, and `to` not in the future".to_owned();
             return Err(Objection::Invalid(why));
         }
@@ -151,7 +152,7 @@ impl Engine {
 
     async fn seek(&self, group: &str, to: Millis, apply: bool) -> Result<Vec<Seek>, Objection> {
         let bus = &self.bus_parts()?.bus;
-        let group = self.group(group).ok_or(Objection::NotFound("group"))?;
+        let group = self.messaging.group(group).ok_or(Objection::NotFound("group"))?;
         let sought = bus.seek(group.name().into(), group.topics(), to, apply).await;
         sought.map_err(|cause: Cause| match cause.class {
             "GROUP_IN_USE" => Objection::NotPossible(

@@ -1,4 +1,4 @@
-//! What people do to the service, through one entry: [`crate::Engine::execute`].
+//! What people do to the service, through one entry: [`Operators::execute`].
 //!
 //! Each action is a row of the audit in the same unit as its effect, once for each (caller, key), and
 //! an `OPERATOR` event in the history of the transfer that it is about. The table of actions is
@@ -30,12 +30,39 @@ pub use kernel::operators::{
 /// `action`, `reason` and `value`.
 pub const HISTORY_EVENT: &str = "OPERATOR";
 
+use crate::alerts::cases::Cases;
+use crate::attempts::Chains;
+use crate::controls::status_sync::StatusSync;
+use crate::ledgers::earlier_sends::EarlierSendsLog;
+use crate::ledgers::identity::Ledgers;
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
+use crate::reconciliation::Reconciler;
+use crate::recovery::lease::LeaseKeeper;
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::Millis;
 use kernel::operators::ApprovalStatus;
 use kernel::reconcile::Break;
 use std::sync::Arc;
+
+/// What operators do: each action is written with its row of the audit.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Operators {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) cases: Arc<Cases>,
+    pub(crate) ledgers: Arc<Ledgers>,
+    pub(crate) sends: Arc<EarlierSendsLog>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) status: Arc<StatusSync>,
+    pub(crate) reconciler: Arc<Reconciler>,
+    pub(crate) lease_keeper: Arc<LeaseKeeper>,
+    /// Keys of operators whose actions are under way.
+    pub(crate) turns: Turns,
+}
 
 /// Who does something, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Accounts at the accounts ledger: opened, frozen, freed and closed. Their owner and currency never change.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, NewNumberedAccount, Objection};
 use kernel::accounts::{
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Money moves in and out of an account while its status is set: so often it is tried again.
 const TRIES: usize = 50;
 
-impl Engine {
+impl Operators {
     pub(super) async fn open_account(
         &self,
         context: &ActionContext,
@@ -30,7 +30,7 @@ impl Engine {
             );
             return Err(Objection::Invalid(why).into());
         }
-        let asset = self.asset(currency).ok_or(Objection::Code(Code::InvalidAsset))?.id;
+        let asset = self.shared.asset(currency).ok_or(Objection::Code(Code::InvalidAsset))?.id;
         let in_use = || Objection::NotPossible(format!("the number {number} is in use"));
         if self.numbered_account(number).await?.is_some() {
             return Err(in_use().into());
@@ -82,7 +82,7 @@ impl Engine {
             return Err(Objection::Code(Code::AccountClosed).into());
         }
         if closes && account.balance != Amount::ZERO {
-            let assets = self.assets();
+            let assets = self.shared.assets();
             let asset = assets.iter().find(|asset| asset.id == account.asset);
             let holds = asset.map_or_else(
                 || account.balance.to_string(),
@@ -96,7 +96,7 @@ impl Engine {
 
     async fn numbered_account(&self, number: &Arc<str>) -> Result<Option<NumberedAccount>, Cause> {
         let of = AccountsOf::Numbers(vec![number.clone()]);
-        Ok(self.parts.journal.numbered_accounts(of).await?.pop())
+        Ok(self.shared.parts.journal.numbered_accounts(of).await?.pop())
     }
 
     /// Writes the account over the version that was read, with the action; else the guard that failed.

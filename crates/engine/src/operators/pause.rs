@@ -1,7 +1,7 @@
 //! Pauses of flows, ledgers, assets and accounts, HALT by hand, and accounts' status.
 
-use crate::Engine;
 use crate::attempts::stops::{is_engine_stop, stops_name};
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, AdminAction, Objection};
@@ -15,24 +15,26 @@ use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
 use kernel::principal::action_key;
 use kernel::unit::{Guard, Put, Unit};
-use std::sync::Arc;
 
 /// So many of the calls that were on the wire are named.
 const NAMED: usize = 100;
 
-impl Engine {
+impl Operators {
     pub(super) async fn pause(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         scope: Scope,
     ) -> Result<(ActionResult, Millis), Stop> {
         let known = match scope {
-            Scope::Flow(flow) => self.offers(flow),
-            Scope::Ledger(ledger) | Scope::Account(_, ledger) => self.ledger(ledger).is_some(),
-            Scope::Chain(chain) => self.attempts.pool(chain).is_some(),
-            Scope::Asset(asset) => self.assets().iter().any(|known| known.id == asset),
+            Scope::Flow(flow) => self.shared.offers(flow),
+            Scope::Ledger(ledger) | Scope::Account(_, ledger) => {
+                self.shared.ledger(ledger).is_some()
+            }
+            Scope::Chain(chain) => self.chains.pool(chain).is_some(),
+            Scope::Asset(asset) => self.shared.assets().iter().any(|known| known.id == asset),
             Scope::Group(name) => {
-                let offered = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+                let offered =
+                    self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
                 offered.flat_map(kernel::flow::table::Table::groups).any(|known| known == name)
             }
             Scope::Transfer(id) => return self.pause_transfer(context, id).await,
@@ -43,7 +45,7 @@ impl Engine {
         let (reason, caller) = (context.actor.reason.clone(), context.actor.caller.clone());
         let puts = vec![Put::Pause { scope, reason, caller }];
         let done = self.plainly(context, puts, ActionResult::Paused { number: None }).await?;
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok(done)
     }
 
@@ -54,8 +56,8 @@ impl Engine {
     /// `NOT_QUIET`; the pause stands, and a repeat with the same key waits again.
     pub(super) async fn chain_is_quiet(&self, action: &AdminAction) -> Result<(), Objection> {
         let ActionSubject::Scope(Scope::Chain(chain)) = action.row().subject else { return Ok(()) };
-        let quiet = self.calls.quiet_at(chain, self.calls.mark());
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let quiet = self.shared.calls.quiet_at(chain, self.shared.calls.mark());
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(quiet, timeout).await {
             First::Left(()) => Ok(()),
             First::Right(()) => {
@@ -66,14 +68,14 @@ impl Engine {
     }
 
     pub(super) async fn unpause(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         number: u64,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == number);
         let paused = found.ok_or(Objection::NotFound("pause"))?;
-        if self.parts.settings.four_eyes
+        if self.shared.parts.settings.four_eyes
             && is_engine_stop(paused)
             && let Scope::Chain(chain) = paused.scope
         {
@@ -99,7 +101,7 @@ impl Engine {
             }
             None => self.plainly(context, unpause(), ActionResult::Unpaused).await?,
         };
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok(done)
     }
 
@@ -111,9 +113,9 @@ impl Engine {
         number: u64,
     ) -> Result<(ActionResult, Millis), Stop> {
         // the count before the reason: what stops the chain in between is none of this proposal's
-        let counted = self.parts.journal.resource(stops_name(chain)).await?;
+        let counted = self.shared.parts.journal.resource(stops_name(chain)).await?;
         let stops = counted.map_or(0, |row| row.version);
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == number);
         let stop = found.ok_or(Objection::NotFound("pause"))?.reason.clone();
         let chain = chain.name().into();
@@ -126,12 +128,12 @@ impl Engine {
     /// Lifts a stop that another person proposed to lift, for the reasons that were known then. A reason that
     /// came since is looked at by persons first.
     pub(super) async fn approve_lift(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         approval: Id,
         lift: &ProposedLift,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == lift.pause);
         let Some(Scope::Chain(chain)) = found.map(|paused| paused.scope) else {
             return self.lift_superseded(context, approval, "RESUMED").await;
@@ -146,7 +148,7 @@ impl Engine {
         ];
         match self.wrote(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
-                self.refresh().await?;
+                self.status.refresh().await?;
                 Ok((outcome, at))
             }
             Err(Guard::Resource { .. }) => {
@@ -179,7 +181,8 @@ impl Engine {
         action: &AdminAction,
     ) -> Result<Option<u64>, Objection> {
         let ActionSubject::Scope(scope) = action.row().subject else { return Ok(None) };
-        let status = self.parts.journal.service_status().await.map_err(Objection::Unknown)?;
+        let status =
+            self.shared.parts.journal.service_status().await.map_err(Objection::Unknown)?;
         let mine = |paused: &&kernel::operators::Paused| {
             paused.scope == scope && paused.caller == context.actor.caller
         };
@@ -189,12 +192,12 @@ impl Engine {
     /// Stops all money: in RAM before it is written, so that whatever began before is on
     /// the wire then, and is named.
     pub(super) async fn halt_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
     ) -> Result<(ActionResult, Millis), Stop> {
         let reason = context.actor.reason.clone();
-        self.controls.halt(reason.clone());
-        let mut on_wire = self.calls.calls();
+        self.shared.controls.halt(reason.clone());
+        let mut on_wire = self.shared.calls.calls();
         let calls = on_wire.len();
         on_wire.truncate(NAMED);
         let outcome = ActionResult::Halted { halt: None, on_wire, calls, quiet: false };
@@ -206,23 +209,23 @@ impl Engine {
             {
                 // a halt does not wait for room or for a better moment
                 Err(Stop::Objection(Objection::Code(Code::Overloaded) | Objection::Unknown(_))) => {
-                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                    self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
                 }
                 wrote => break wrote,
             }
         };
-        self.controls.halt_stored();
+        self.shared.controls.halt_stored();
         let at = match wrote {
             Ok(Ok(at)) => at,
             Ok(Err(guard)) => return Err(lost(&guard)),
             Err(stop) => {
                 // the key was used meanwhile: what the journal says counts
-                self.refresh().await?;
+                self.status.refresh().await?;
                 return Err(stop);
             }
         };
         tracing::error!(calls, "HALT by hand: no money moves until persons resume");
-        self.parts.meter.see(Seen::Halted(true));
+        self.shared.parts.meter.see(Seen::Halted(true));
         Ok((outcome, at))
     }
 
@@ -230,41 +233,41 @@ impl Engine {
     /// every live worker; waited for as long as for an opening. The journal says what stands: where a
     /// HALT's key is repeated, persons may have resumed since, and this process may not have read of the
     /// HALT at all.
-    pub(super) async fn halt_is_quiet(self: &Arc<Self>) -> (Option<u64>, bool) {
+    pub(super) async fn halt_is_quiet(&self) -> (Option<u64>, bool) {
         let mut number = None;
         let quiet = async {
             loop {
                 // the gate follows before the mark is taken: what begins later meets it closed
-                if let Ok(status) = self.refresh().await {
+                if let Ok(status) = self.status.refresh().await {
                     number = status.halted.as_ref().map(|_| status.halts);
                     if number.is_none() {
                         return false;
                     }
-                    self.calls.quiet(self.calls.mark()).await;
-                    self.others_obey().await;
+                    self.shared.calls.quiet(self.shared.calls.mark()).await;
+                    self.lease_keeper.others_obey().await;
                     // one number at both ends: no resume came between
-                    let after = self.parts.journal.service_status().await;
+                    let after = self.shared.parts.journal.service_status().await;
                     let same = |s: ServiceStatus| s.halted.is_some() && s.halts == status.halts;
                     if after.is_ok_and(same) {
                         return true;
                     }
                 }
-                self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
             }
         };
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         let quiet = matches!(race(quiet, timeout).await, First::Left(true));
         (number, quiet)
     }
 
     pub(super) async fn status_by_hand(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         ledger: LedgerId,
         user: UserId,
         status: AccountStatus,
     ) -> Result<(ActionResult, Millis), Stop> {
-        if self.ledger(ledger).is_none() {
+        if self.shared.ledger(ledger).is_none() {
             return Err(Objection::NotFound("ledger").into());
         }
         let caller = context.actor.caller.clone();
@@ -272,7 +275,7 @@ impl Engine {
         let key = action_key(&caller, &context.actor.key).into();
         let reason = context.actor.reason.clone();
         let change = StatusChange { user, status, reason, caller, key };
-        if !self.set_status(ledger, change).await? {
+        if !self.ledgers.set_status(ledger, change).await? {
             return Err(Objection::NotFound("account").into());
         }
         self.plainly(context, Vec::new(), ActionResult::StatusSet).await

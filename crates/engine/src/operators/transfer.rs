@@ -1,7 +1,7 @@
 //! What is done to one transfer.
 
-use crate::Engine;
 use crate::alerts::cases::at_state;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Objection, StoredAnswer};
 use crate::pipeline::select::{First, caught, race};
@@ -12,17 +12,16 @@ use kernel::operators::Scope;
 use kernel::ports::ledger::Stored;
 use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Hold, Put, Then, Unit};
-use std::sync::Arc;
 
 /// A transfer that moves so often during an action needs no operator.
 const TRIES: usize = 50;
 
-impl Engine {
+impl Operators {
     /// A transfer that has not ended.
     pub(crate) async fn open_transfer(&self, id: Id) -> Result<Record, Stop> {
-        let found = self.parts.journal.get(vec![id]).await?.pop();
+        let found = self.shared.parts.journal.get(vec![id]).await?.pop();
         let record = found.ok_or(Objection::NotFound("transfer"))?;
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if table.ends(record.head.state) {
             let name = table.state(record.head.state).name;
             return Err(Objection::NotPossible(format!("it has ended: {name}")).into());
@@ -59,17 +58,17 @@ impl Engine {
 
     /// Makes the next attempt due, whichever worker has the transfer, in the unit of the action.
     async fn due_now(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
         outcome: ActionResult,
     ) -> Result<(ActionResult, Millis), Stop> {
-        if self.plan.in_attempt(&self.open_transfer(id).await?) {
+        if self.shared.plan.in_attempt(&self.open_transfer(id).await?) {
             return self.attempt_due_now(context, id, outcome).await;
         }
         let (mut record, outcome, at) = self
             .touched(context, id, outcome, |record| {
-                if self.plan.in_attempt(record) {
+                if self.shared.plan.in_attempt(record) {
                     // it was claimed meanwhile: its attempt is looked at often
                     return Vec::new();
                 }
@@ -79,13 +78,13 @@ impl Engine {
                 vec![put]
             })
             .await?;
-        if self.plan.in_attempt(&record) {
+        if self.shared.plan.in_attempt(&record) {
             return Ok((outcome, at));
         }
         let before = record.head;
         record.head = now(record.head);
-        self.note_sends(Some(before), &record);
-        self.reassign(vec![record]).await;
+        self.sends.note_sends(Some(before), &record);
+        self.pipeline.reassign(vec![record]).await;
         Ok((outcome, at))
     }
 
@@ -99,8 +98,8 @@ impl Engine {
         outcome: ActionResult,
     ) -> Result<(ActionResult, Millis), Stop> {
         let (_, outcome, at) = self.touched(context, id, outcome, |_| Vec::new()).await?;
-        if let Some(attempt) = self.open_attempt_of(id).await?
-            && let Some(pool) = self.attempts.pool(attempt.chain)
+        if let Some(attempt) = self.chains.open_attempt_of(id).await?
+            && let Some(pool) = self.chains.pool(attempt.chain)
         {
             let here = pool.carried.poke(attempt.id);
             tracing::info!(attempt = %Id(attempt.id.0), here, "an attempt is looked at now");
@@ -111,19 +110,19 @@ impl Engine {
     /// Where no workers run here, those of other processes go on with what was written; where events
     /// drive the flow, the scanner sends again what moves it.
     pub(crate) fn for_others(&self, record: &Record, put: &mut Put) {
-        if self.parts.settings.workers && !self.follows_events(record.flow) {
+        if self.shared.parts.settings.workers && !self.shared.follows_events(record.flow) {
             return;
         }
         if let Put::Head { head, hold, .. } = put
-            && !self.plan.table(record.flow).ends(head.state)
+            && !self.shared.plan.table(record.flow).ends(head.state)
         {
-            head.due_at = Some(self.parts.journal.now());
+            head.due_at = Some(self.shared.parts.journal.now());
             *hold = Hold::Free;
         }
     }
 
     pub(super) async fn retry(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -137,14 +136,14 @@ impl Engine {
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let found = self.parts.journal.get(vec![id]).await?.pop();
+        let found = self.shared.parts.journal.get(vec![id]).await?.pop();
         found.ok_or(Objection::NotFound("transfer"))?;
         self.plainly(context, Vec::new(), ActionResult::Noted).await
     }
 
     /// Asks the ledger of the open call. What it has stored is taken by the call's own repeat.
     pub(super) async fn ask(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -169,8 +168,8 @@ impl Engine {
 
     /// The ledger and the operation of a transfer's open call.
     pub(crate) fn open_call(&self, record: &Record) -> Result<(LedgerId, Op), Objection> {
-        let name = self.plan.table(record.flow).state(record.head.state).name;
-        if let Some(chain) = self.plan.chain_of(record) {
+        let name = self.shared.plan.table(record.flow).state(record.head.state).name;
+        if let Some(chain) = self.shared.plan.chain_of(record) {
             // a verdict needs what the law asks of a machine, and the machine takes it by itself
             let chain = chain.name();
             let why = format!(
@@ -180,28 +179,24 @@ impl Engine {
             return Err(Objection::NotPossible(why));
         }
         let none = || Objection::NotPossible(format!("{name} waits for no answer of a ledger"));
-        let ledger = self.plan.calls(record).ok_or_else(none)?;
-        Ok((ledger, self.plan.calls_op(record).ok_or_else(none)?))
+        let ledger = self.shared.plan.calls(record).ok_or_else(none)?;
+        Ok((ledger, self.shared.plan.calls_op(record).ok_or_else(none)?))
     }
 
     /// What a ledger holds under a key. A question: it has no effect, so the wait for it ends.
-    pub(crate) async fn query_stored(
-        self: &Arc<Self>,
-        ledger: LedgerId,
-        key: Key,
-    ) -> Result<Stored, Cause> {
-        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        let known = self.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
-        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+    pub(crate) async fn query_stored(&self, ledger: LedgerId, key: Key) -> Result<Stored, Cause> {
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(caught(async { port.query(known, key).await }), timeout).await {
-            First::Left(Some(reply)) => self.said(ledger, known, reply),
+            First::Left(Some(reply)) => self.ledgers.said(ledger, known, reply),
             First::Left(None) => Err(Cause::of("PANIC")),
             First::Right(()) => Err(Cause::of("TIMEOUT")),
         }
     }
 
     pub(super) async fn pause_transfer(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -211,17 +206,17 @@ impl Engine {
         let puts = |_: &Record| vec![pause.clone()];
         let (_, outcome, at) =
             self.touched(context, id, ActionResult::Paused { number: None }, puts).await?;
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok((outcome, at))
     }
 
     pub(super) async fn resume_transfer(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         id: Id,
     ) -> Result<(ActionResult, Millis), Stop> {
         self.open_transfer(id).await?;
-        let status = self.parts.journal.service_status().await?;
+        let status = self.shared.parts.journal.service_status().await?;
         let mine = status.paused.iter().filter(|paused| paused.scope == Scope::Transfer(id));
         let lifts: Vec<Put> = mine.map(|paused| Put::Unpause(paused.number)).collect();
         if lifts.is_empty() {
@@ -229,7 +224,7 @@ impl Engine {
         }
         let puts = |_: &Record| lifts.clone();
         let (_, outcome, at) = self.touched(context, id, ActionResult::Unpaused, puts).await?;
-        self.refresh().await?;
+        self.status.refresh().await?;
         Ok((outcome, at))
     }
 }

@@ -4,14 +4,14 @@
 //! A verdict is an answer to the open call and takes that answer's edge. The ledger is asked, and
 //! where that is not enough fenced, when the verdict takes effect and never before.
 
-use crate::Engine;
 use crate::alerts::cases::at_state;
+use crate::alerts::late_answers::Late;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::Operators;
 use crate::operators::cancel::cancellable;
 use crate::operators::{ActionContext, ActionResult, Objection, Stop, StoredAnswer, Verdict};
 use crate::pipeline::plan::{FENCED, FuseMode, Planned};
 use crate::pipeline::select::caught;
-use crate::recovery::late_answers::Late;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Step;
@@ -47,16 +47,18 @@ pub(super) struct VerdictUnit {
     pub error: Option<Evidence>,
 }
 
-impl Engine {
+impl Operators {
     /// Whether such a verdict can ever be given for what the record waits for.
     pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
-        if self.plan.cancels(record) {
+        if self.shared.plan.cancels(record) {
             return cancellable(verdict);
         }
         let (ledger, op) = self.open_call(record)?;
         let invalid = |why: &str| Err(Objection::Invalid(why.to_owned()));
-        let push =
-            matches!(self.plan.table(record.flow).step(record.head.state), Step::Push { .. });
+        let push = matches!(
+            self.shared.plan.table(record.flow).step(record.head.state),
+            Step::Push { .. }
+        );
         let refused = Answer::Rejected(Evidence::code(FENCED), Receipt::default());
         match verdict {
             Verdict::Done => Ok(()),
@@ -64,7 +66,7 @@ impl Engine {
             Verdict::Rejected if push || !op.key.leg.refusable() => {
                 invalid("what gives money back cannot be refused: only `done` answers it")
             }
-            Verdict::Rejected if self.plan.irreversible(record, &refused) => {
+            Verdict::Rejected if self.shared.plan.irreversible(record, &refused) => {
                 let why = format!(
                     "the source cannot give back, so a refusal of {} would strand the money",
                     ledger.name()
@@ -77,7 +79,7 @@ impl Engine {
 
     /// Gives a transfer's open call the answer that its ledger bears out.
     pub(crate) async fn judge(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         judgement: &VerdictContext,
     ) -> Result<(ActionResult, Millis), Stop> {
@@ -85,17 +87,17 @@ impl Engine {
         let mut told = false;
         let mut late = None;
         for _ in 0..TRIES {
-            let found = self.parts.journal.get(vec![judgement.id]).await?.pop();
+            let found = self.shared.parts.journal.get(vec![judgement.id]).await?.pop();
             let record = found.ok_or(Objection::NotFound("transfer"))?;
-            let state = self.plan.table(record.flow).state(record.head.state).name;
+            let state = self.shared.plan.table(record.flow).state(record.head.state).name;
             // read after the record, whose version guards what is written: nothing is missing in it
             let entered = self.entered(judgement.id).await?;
             if state != &*judgement.state || entered != judgement.entered {
-                self.too_late(late.into_iter().collect()).await;
+                self.cases.too_late(late.into_iter().collect()).await;
                 return self.superseded(context, state).await;
             }
             self.may_be(&record, judgement.verdict)?;
-            if self.plan.cancels(&record) {
+            if self.shared.plan.cancels(&record) {
                 if let Some(done) = self.cancel(context, &record).await? {
                     return Ok(done);
                 }
@@ -123,7 +125,7 @@ impl Engine {
     /// The place in a transfer's history of the event that led it to the state where it stands. One that
     /// left and came back waits for another answer, under another claim.
     pub(crate) async fn entered(&self, id: Id) -> Result<u32, Cause> {
-        let history = self.parts.journal.history(id).await?;
+        let history = self.shared.parts.journal.history(id).await?;
         let mut entries = history.iter().map(|linked| &linked.entry);
         let led = entries.rfind(|entry| entry.from != Some(entry.to));
         led.map(|entry| entry.seq).ok_or(Cause::of("NO_HISTORY"))
@@ -132,7 +134,7 @@ impl Engine {
     /// What the ledger stored under the open call's key, where that bears the verdict out; `None`
     /// where it holds nothing and the verdict needs a fence.
     async fn held_by(
-        self: &Arc<Self>,
+        &self,
         ledger: LedgerId,
         op: &Op,
         verdict: Verdict,
@@ -153,7 +155,7 @@ impl Engine {
                 not(format!("{name} holds a refusal under this key; its repeat will take it"))
             }
             // it names the key alone
-            Ended::Done | Ended::Rejected(_) if self.plan.simple(ledger) => {
+            Ended::Done | Ended::Rejected(_) if self.shared.plan.simple(ledger) => {
                 if operation.op.key != op.key {
                     return not(format!("{name} speaks of another operation"));
                 }
@@ -166,20 +168,22 @@ impl Engine {
     /// Fences the open call. That is an effect: its intent stands in the history before it, and
     /// under HALT it is not made. `None`: the transfer moved before.
     async fn fenced(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
         ledger: LedgerId,
         op: &Op,
     ) -> Result<Option<Operation>, Stop> {
-        let port = self.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
+        let port = self.shared.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
         if port.form() == Form::Simple {
             let name = ledger.name();
             let why = format!("{name} cannot be fenced and holds nothing: wait and ask again");
             return Err(Objection::NotPossible(why).into());
         }
-        let ticket = self.calls.begin(CallStart::Fence(ledger, op.key));
-        let Some(known) = self.controls.fence(ledger) else { return Err(self.unfenced(ledger)) };
+        let ticket = self.shared.calls.begin(CallStart::Fence(ledger, op.key));
+        let Some(known) = self.shared.controls.fence(ledger) else {
+            return Err(self.unfenced(ledger));
+        };
         let mut guards = vec![at_state(record), Guard::NotHalted];
         guards.extend(context.approval.map(Guard::Pending));
         let intent = Then { events: vec![context.event(record)], ..Then::default() };
@@ -191,7 +195,7 @@ impl Engine {
         let reply = caught(async { port.fence(known, op.key).await }).await;
         drop(ticket);
         let reply = reply.ok_or(Cause::of("PANIC"))?;
-        let stored = match self.said(ledger, known, reply) {
+        let stored = match self.ledgers.said(ledger, known, reply) {
             // it was halted since the intent was written: nothing is fenced
             Err(cause) if cause.class == Cause::HALTED => {
                 return Err(Objection::Code(Code::Halted).into());
@@ -206,7 +210,7 @@ impl Engine {
 
     /// Why a ledger may not be fenced now.
     fn unfenced(&self, ledger: LedgerId) -> Stop {
-        if self.halted().is_some() {
+        if self.shared.halted().is_some() {
             return Objection::Code(Code::Halted).into();
         }
         let why = format!("{} is paused, or its identity is not known yet", ledger.name());
@@ -216,7 +220,7 @@ impl Engine {
     /// Takes the edge of the answer that the ledger holds, in one unit with the action and its line in
     /// the history, where that is yet to be written. `None`: the transfer moved before.
     async fn ruled(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
         line: Option<Event>,
@@ -237,15 +241,15 @@ impl Engine {
             }
         };
         // under HALT an answer is recorded, and nothing is claimed
-        let fuse_mode = self.controls.fuse_mode(record).unwrap_or(FuseMode::Plain);
-        let planned = self.plan.answered(record, &answer, fuse_mode);
+        let fuse_mode = self.shared.controls.fuse_mode(record).unwrap_or(FuseMode::Plain);
+        let planned = self.shared.plan.answered(record, &answer, fuse_mode);
         let mut planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
         let outcome = self.resolved(record, &planned, (verdict, said));
-        self.ledger_guard(
+        self.ledgers.ledger_guard(
             &mut planned.unit,
             &planned.depends_on,
-            (None, &self.controls.all_known()),
+            (None, &self.shared.controls.all_known()),
         );
         let error = if let Answer::Rejected(why, _) = answer { Some(why) } else { None };
         let taken = VerdictUnit { planned, line, outcome, error };
@@ -259,7 +263,7 @@ impl Engine {
         planned: &Planned,
         (verdict, said): (Verdict, StoredAnswer),
     ) -> ActionResult {
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         let state = table.state(planned.next.otherwise.state).name.into();
         ActionResult::Resolved { verdict, said, state }
     }
@@ -267,7 +271,7 @@ impl Engine {
     /// Writes the edge of a verdict with the action, its line in the history and the decision of its proposal, and
     /// goes on with the transfer. `None`: something that it was guarded by moved before.
     pub(super) async fn write_verdict(
-        self: &Arc<Self>,
+        &self,
         context: &ActionContext,
         record: &Record,
         VerdictUnit { mut planned, line, outcome, error }: VerdictUnit,
@@ -284,17 +288,17 @@ impl Engine {
                 let before = record.head;
                 record.head = planned.next.otherwise;
                 record.updated_at = at;
-                self.note_sends(Some(before), &record);
+                self.sends.note_sends(Some(before), &record);
                 record.error = error.or(record.error);
-                self.reassign(vec![record]).await;
+                self.pipeline.reassign(vec![record]).await;
                 Ok(Some((outcome, at)))
             }
             Err(Guard::NotHalted) => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 Ok(None)
             }
             Err(Guard::Incarnation { ledger, known }) => {
-                self.overtook(ledger, known);
+                self.ledgers.overtook(ledger, known);
                 Err(Cause::of("WRONG_LEDGER").into())
             }
             // the engine had one more reason to stop the chain: it is looked at again

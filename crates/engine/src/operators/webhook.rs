@@ -1,7 +1,7 @@
 //! Endpoints of webhooks: added, changed, rotated, asked to be sent something, deleted. Each is a resource
 //! of the journal, written in the unit with the action that changes it.
 
-use crate::Engine;
+use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, NewWebhook, Objection, WebhookAction, WebhookChange};
 use kernel::answer::Cause;
@@ -30,7 +30,7 @@ struct Change {
     enabled: Option<&'static str>,
 }
 
-impl Engine {
+impl Operators {
     pub(super) async fn webhook(
         &self,
         context: &ActionContext,
@@ -91,15 +91,15 @@ impl Engine {
         context: &ActionContext,
         new: &NewWebhook,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let all = self.parts.journal.resources(webhooks::PREFIX.into()).await?;
+        let all = self.shared.parts.journal.resources(webhooks::PREFIX.into()).await?;
         let there = all.iter().filter(|one| StoredWebhook::read(&one.value).is_some()).count();
         if there >= MOST_ENDPOINTS {
             let why = format!("there are {MOST_ENDPOINTS} endpoints, and no more at a time");
             return Err(Objection::NotPossible(why).into());
         }
-        let now = self.parts.journal.now();
+        let now = self.shared.parts.journal.now();
         // what is open now may end before the events are looked at for the first time
-        let open = self.parts.journal.open_older_than(now, 1).await?;
+        let open = self.shared.parts.journal.open_older_than(now, 1).await?;
         let oldest_open = open.first().and_then(|record| record.serial).map(|serial| serial.0);
         let endpoint = WebhookEndpoint {
             id: new.id,
@@ -156,7 +156,7 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
             let Read { mut webhook, version } = self.read_webhook(id).await?;
-            let enabled = change(&mut webhook, self.parts.journal.now())?;
+            let enabled = change(&mut webhook, self.shared.parts.journal.now())?;
             let outcome = ActionResult::Webhook { endpoint: webhook.endpoint.clone() };
             let change = Change { value: webhook.stored(), outcome, enabled };
             if let Some(at) = self.write_webhook(context, (id, version), &change).await? {
@@ -168,7 +168,7 @@ impl Engine {
 
     async fn read_webhook(&self, id: Id) -> Result<Read, Stop> {
         let name = webhooks::resource(id);
-        let found = self.parts.journal.resources(name.clone()).await?;
+        let found = self.shared.parts.journal.resources(name.clone()).await?;
         let read = |one: kernel::ports::journal::Resource| {
             StoredWebhook::read(&one.value).map(|webhook| Read { webhook, version: one.version })
         };

@@ -1,13 +1,13 @@
 //! Writes the units of many transfers in one journal write, and carries each transfer to its next
 //! station, or plans its unit again.
 
-use crate::Engine;
-use crate::controls::limits;
+use crate::alerts::late_answers::Late;
+use crate::controls::limits::{self, Quota};
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::Pipeline;
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::plan::{FuseMode, NextStep, Planned};
 use crate::pipeline::station::{Station, StationKey};
-use crate::recovery::late_answers::Late;
 use crate::tasks::Background;
 use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Cause, Evidence};
@@ -18,7 +18,7 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
+use kernel::unit::{Guard, Hold, Put, Unit, Written, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -99,18 +99,18 @@ struct Rest {
     full: bool,
 }
 
-impl Engine {
+impl Pipeline {
     /// Writes every unit, carries on those that moved and plans again those that could not be
     /// written. Returns when each is out of the caller's workers.
     pub(crate) async fn commit(self: &Arc<Self>, mut jobs: Vec<Job>) {
         while !jobs.is_empty() {
             let mut units = Vec::with_capacity(jobs.len());
             let mut pending = Vec::with_capacity(jobs.len());
-            let known = self.controls.all_known();
+            let known = self.shared.controls.all_known();
             for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
                 jobs
             {
-                self.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+                self.ledgers.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
                 let agreed = unit.agrees(record.id).cloned();
                 units.push(unit);
                 pending.push(PendingWrite {
@@ -123,11 +123,11 @@ impl Engine {
                     again,
                 });
             }
-            let ticket = self.calls.begin(CallStart::Write);
-            let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
-            let begun = self.parts.journal.begin(units).await;
+            let ticket = self.shared.calls.begin(CallStart::Write);
+            let emits = self.messaging.publishes() && units.iter().any(Unit::emits);
+            let begun = self.shared.parts.journal.begin(units).await;
             if emits {
-                self.outbox_written();
+                self.messaging.outbox_written();
             }
             let mut over = Vec::with_capacity(pending.len());
             for (pending, writing) in pending.into_iter().zip(begun) {
@@ -143,14 +143,14 @@ impl Engine {
 
     /// Waits for a row that another session has locked; its neighbours go on.
     fn wait_for_write(self: &Arc<Self>, pending: PendingWrite, wrote: Fut<'static, Wrote>) {
-        let (engine, ticket) = (self.clone(), self.calls.begin(CallStart::Write));
+        let (pipeline, ticket) = (self.clone(), self.shared.calls.begin(CallStart::Write));
         let waits = async move {
             let wrote = wrote.await;
             drop(ticket);
-            let jobs = engine.written_over(vec![(pending, wrote)]).await;
-            engine.commit(jobs).await;
+            let jobs = pipeline.written_over(vec![(pending, wrote)]).await;
+            pipeline.commit(jobs).await;
         };
-        self.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
+        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
     }
 
     /// What became of units: those that moved are carried on. Gives back what is to be written next.
@@ -159,27 +159,27 @@ impl Engine {
         for (pending, wrote) in over {
             self.settle(pending, wrote, &mut rest);
         }
-        self.too_late(std::mem::take(&mut rest.late)).await;
+        self.cases.too_late(std::mem::take(&mut rest.late)).await;
         self.reread(&mut rest).await;
         let mut jobs = rest.again;
         jobs.extend(self.advance(rest.moved));
         if rest.full {
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
         jobs
     }
 
     /// What became of one unit.
-    fn settle(self: &Arc<Self>, pending: PendingWrite, wrote: Wrote, rest: &mut Rest) {
+    fn settle(&self, pending: PendingWrite, wrote: Wrote, rest: &mut Rest) {
         match wrote {
             Wrote::Written(written) => {
-                self.room(true);
+                self.shared.room(true);
                 if let Some(record) = self.written(pending, written) {
                     rest.moved.push(record);
                 }
             }
             Wrote::Lost(Guard::NotHalted) => {
-                self.controls.is_halted("the journal is halted".into());
+                self.shared.controls.is_halted("the journal is halted".into());
                 match pending.reason {
                     CommitReason::Opens(order) | CommitReason::Parks(order) => {
                         order.refuse(Code::Halted)
@@ -193,7 +193,7 @@ impl Engine {
                 }
             }
             Wrote::Lost(Guard::Owner { .. }) => {
-                self.retired();
+                self.ledgers.retired();
                 match pending.reason {
                     CommitReason::Opens(order) | CommitReason::Parks(order) => {
                         order.answer(OpenResult::Unknown(Cause::of("RETIRED")));
@@ -203,18 +203,18 @@ impl Engine {
                     | CommitReason::Moves
                     | CommitReason::Later
                     | CommitReason::Freed => {
-                        self.release(pending.record.id);
+                        self.in_flight.release(pending.record.id);
                     }
                 }
             }
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.overtook(ledger, known);
+                self.ledgers.overtook(ledger, known);
                 self.relied(ledger, pending, rest);
             }
             Wrote::Lost(guard) => self.lost(pending, &guard, rest),
             Wrote::Full => {
                 rest.full = true;
-                self.room(false);
+                self.shared.room(false);
                 match pending.reason {
                     CommitReason::Opens(order) | CommitReason::Parks(order) => {
                         order.refuse(Code::Overloaded)
@@ -230,7 +230,7 @@ impl Engine {
             Wrote::Unknown(cause) => {
                 tracing::warn!(transfer = %pending.record.id, %cause, "a write's outcome is unknown");
                 if cause.class == "CONTRADICTION" {
-                    self.contradicted(&pending.record, &cause.to_string());
+                    self.cases.contradicted(&pending.record, &cause.to_string());
                 }
                 rest.late.extend(self.late(&pending));
                 rest.unsure.push((pending, cause));
@@ -250,8 +250,8 @@ impl Engine {
                 if pending.again > 0 {
                     rest.unsure.push((pending, Cause::of("ID_TAKEN")));
                 } else {
-                    pending.record.id = self.mint();
-                    let fuse_mode = self.fuse_mode(&pending.record);
+                    pending.record.id = self.shared.mint();
+                    let fuse_mode = self.shared.fuse_mode(&pending.record);
                     rest.again.extend(self.again(pending, fuse_mode));
                 }
             }
@@ -277,7 +277,9 @@ impl Engine {
         rest.late.extend(self.late(&pending));
         match &pending.reason {
             // what it answered it will answer again, where it is the right one
-            CommitReason::Answered(_) if self.plan.calls(&pending.record) == Some(ledger) => {
+            CommitReason::Answered(_)
+                if self.shared.plan.calls(&pending.record) == Some(ledger) =>
+            {
                 rest.moved.push(pending.record);
             }
             // nothing is claimed before it is known at whom; all else counts
@@ -296,7 +298,7 @@ impl Engine {
     /// The answer of a unit that may not have been written, since another one may stand in its place.
     fn late(&self, pending: &PendingWrite) -> Option<Late> {
         let CommitReason::Answered(answer) = &pending.reason else { return None };
-        let (ledger, operation) = self.plan.operation(&pending.record, answer)?;
+        let (ledger, operation) = self.shared.plan.operation(&pending.record, answer)?;
         Some(Late { record: pending.record.clone(), ledger, operation })
     }
 
@@ -312,12 +314,12 @@ impl Engine {
         }
         record.updated_at = written.at;
         let opens = matches!(reason, CommitReason::Opens(_) | CommitReason::Parks(_));
-        self.note_sends((!opens).then_some(before), &record);
+        self.sends.note_sends((!opens).then_some(before), &record);
         match reason {
             CommitReason::Opens(order) => {
                 record.serial = written.serial;
                 record.created_at = written.at;
-                self.hold(record.id);
+                self.in_flight.hold(record.id);
                 self.opened(&record, order);
             }
             CommitReason::Parks(order) => {
@@ -326,7 +328,7 @@ impl Engine {
                 self.opened(&record, order);
                 return None;
             }
-            CommitReason::Freed => return self.give_up(record),
+            CommitReason::Freed => return self.in_flight.give_up(record),
             CommitReason::Answered(_) | CommitReason::Moves | CommitReason::Later => {}
         }
         Some(record)
@@ -334,15 +336,15 @@ impl Engine {
 
     /// A transfer is durable: its caller is told, and may go on waiting for its end.
     fn opened(&self, record: &Record, order: CreateRequest) {
-        self.counted();
-        let most = self.parts.settings.limits.warn_per_minute;
+        self.in_flight.counted();
+        let most = self.shared.parts.settings.limits.warn_per_minute;
         if let Some(user) = record.terms.owner.user().filter(|_| most > 0) {
-            self.rates.see(user, record.created_at, most);
+            self.limits.rates.see(user, record.created_at, most);
         }
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         let (flow, state) = (table.flow, table.state(table.start).name);
-        self.parts.meter.see(Seen::Opened { flow, state });
-        self.wait_for(record.id, order.ended);
+        self.shared.parts.meter.see(Seen::Opened { flow, state });
+        self.shared.wait_for(record.id, order.ended);
         // the receiver is gone where the caller went away
         let _gone = order.opened.send(OpenResult::Opened(record.clone()));
     }
@@ -352,10 +354,10 @@ impl Engine {
         let PendingWrite { record, answered_as, reason, again, .. } = pending;
         let planned = match &reason {
             CommitReason::Opens(order) => {
-                Some(self.plan.open(&record, fuse_mode, order.quota.as_ref()))
+                Some(self.shared.plan.open(&record, fuse_mode, order.quota.as_ref()))
             }
-            CommitReason::Answered(answer) => self.plan.answered(&record, answer, fuse_mode),
-            CommitReason::Moves => self.plan.resume(&record, fuse_mode, None),
+            CommitReason::Answered(answer) => self.shared.plan.answered(&record, answer, fuse_mode),
+            CommitReason::Moves => self.shared.plan.resume(&record, fuse_mode, None),
             CommitReason::Parks(order) => Some(self.parking(&record, order.quota.as_ref())),
             CommitReason::Later | CommitReason::Freed => None,
         }?;
@@ -374,31 +376,19 @@ impl Engine {
             .iter()
             .map(|(pending, _)| pending.record.id)
             .chain(rest.lost.iter().copied());
-        let stored = self.read(ids.collect()).await;
+        let stored = self.shared.read(ids.collect()).await;
         let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
         for id in std::mem::take(&mut rest.lost) {
             match found(id) {
                 // where no other worker could have: an operator's action did, and it goes on here
-                Some(record) => rest.moved.extend(self.release_all(record)),
+                Some(record) => rest.moved.extend(self.in_flight.release_all(record)),
                 None => {
-                    self.release(id);
+                    self.in_flight.release(id);
                 }
             }
         }
         for (pending, cause) in std::mem::take(&mut rest.unsure) {
             self.resolve(found(pending.record.id), pending, &cause, rest);
-        }
-    }
-
-    /// What the journal holds of these. A journal that does not answer has said nothing, least of
-    /// all that there is nothing: it is asked until it answers.
-    pub(crate) async fn read(&self, ids: Vec<Id>) -> Vec<Record> {
-        loop {
-            match self.parts.journal.get(ids.clone()).await {
-                Ok(stored) => return stored,
-                Err(cause) => tracing::error!(%cause, "the journal does not answer"),
-            }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
         }
     }
 
@@ -418,7 +408,7 @@ impl Engine {
         match (stands, pending.reason) {
             // it was written after all
             (Some(record), CommitReason::Opens(order)) => {
-                self.hold(record.id);
+                self.in_flight.hold(record.id);
                 self.opened(&record, order);
                 rest.moved.push(record);
             }
@@ -431,7 +421,7 @@ impl Engine {
                 rest.again.extend(self.again(pending, FuseMode::Plain));
             }
             (None, CommitReason::Opens(order)) => {
-                self.maybe_opened(&pending.record);
+                self.in_flight.maybe_opened(&pending.record);
                 order.answer(OpenResult::Unknown(cause.clone()));
             }
             // should it be there after all, any worker may take it
@@ -448,7 +438,7 @@ impl Engine {
             // even that could not be written: this process alone knows when
             (None, CommitReason::Later | CommitReason::Freed) => {
                 let mut record = pending.record;
-                record.head.due_at = Some(self.due(record.head.retries));
+                record.head.due_at = Some(self.shared.due(record.head.retries));
                 rest.moved.push(record);
             }
         }
@@ -461,21 +451,21 @@ impl Engine {
         let mut arriving: BTreeMap<StationKey, Vec<Record>> = BTreeMap::new();
         for record in records {
             let record = self.in_flight.newest(record);
-            if self.plan.table(record.flow).ends(record.head.state) {
-                self.ended(record);
+            if self.shared.plan.table(record.flow).ends(record.head.state) {
+                self.in_flight.ended(record);
                 continue;
             }
-            if self.follows_events(record.flow) {
+            if self.shared.follows_events(record.flow) {
                 // messages move it, and the journal knows when to send one again
-                self.release(record.id);
+                self.in_flight.release(record.id);
                 continue;
             }
-            if self.plan.in_attempt(&record) {
-                self.in_an_attempt(&record);
+            if self.shared.plan.in_attempt(&record) {
+                self.chains.in_an_attempt(&record);
                 continue;
             }
             let station = self.station(&record);
-            if !self.not_yet.holds(&record) {
+            if !self.in_flight.not_yet.holds(&record) {
                 arriving.entry(station.place).or_default().push(record);
             } else if let Some(over) = station.ring.keep(record) {
                 jobs.push(self.overflowed(&station, over));
@@ -496,20 +486,28 @@ impl Engine {
     pub(crate) fn overflowed(&self, station: &Station, record: Record) -> Job {
         let cause = Cause::of("OVERFLOW");
         // the longer the queue, the later there is room
-        let batches = station.ring.len().checked_div(self.parts.settings.batch_max);
+        let batches = station.ring.len().checked_div(self.shared.parts.settings.batch_max);
         let batches = u32::try_from(batches.unwrap_or_default()).unwrap_or(u32::MAX);
-        let planned = self.plan.later(&record, &cause, self.due(batches), Hold::Free);
+        let planned = self.shared.plan.later(&record, &cause, self.shared.due(batches), Hold::Free);
         Job::new(record, planned, CommitReason::Freed)
     }
 
-    fn ended(&self, record: Record) {
-        let table = self.plan.table(record.flow);
-        self.parts.meter.see(Seen::Ended {
-            flow: table.flow,
-            state: table.state(record.head.state).name,
-            took: record.updated_at.saturating_sub(record.created_at),
+    /// The same, as a plan.
+    pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
+        let mut planned = self.shared.plan.open(record, FuseMode::NoClaim, quota);
+        // where a message drives it on, it is looked at when that may be lost
+        let due = if self.shared.follows_events(record.flow) {
+            self.messaging.resend_due(record)
+        } else {
+            self.shared.parts.journal.now()
+        };
+        planned.next.otherwise.due_at = Some(due);
+        planned.unit.then.puts.push(Put::Head {
+            id: record.id,
+            head: planned.next.otherwise,
+            error: None,
+            hold: Hold::Free,
         });
-        self.closed(record.id);
-        self.waiters.tell(record);
+        planned
     }
 }

@@ -3,10 +3,11 @@
 //! *Not yet* is no answer: nothing is written and nothing is counted. The record waits in its worker's own
 //! heap, at longer and longer intervals from the first time; after a crash it is found as open work.
 
+use crate::Parts;
+use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::select::caught;
 use crate::pipeline::station::{LONELY_AFTER, StationKey};
-use crate::{Engine, Parts};
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Step;
 use kernel::flow::table::{A, R, S};
@@ -109,14 +110,14 @@ impl<T> BatchReply<T> {
     }
 }
 
-impl Engine {
+impl Pipeline {
     fn fact_source(&self, place: &StationKey) -> Option<Arc<dyn FactSource>> {
-        self.parts.facts.get(self.plan.table(place.flow).flow).cloned()
+        self.shared.parts.facts.get(self.shared.plan.table(place.flow).flow).cloned()
     }
 
     /// True where a question is asked, which has no effect: it goes on under HALT.
     pub(crate) fn asks(&self, place: &StationKey) -> bool {
-        self.plan.table(place.flow).asks(place.state).is_some()
+        self.shared.plan.table(place.flow).asks(place.state).is_some()
     }
 
     /// The units of states that call no ledger.
@@ -125,7 +126,7 @@ impl Engine {
         at: &StationKey,
         records: Vec<Record>,
     ) -> Vec<Job> {
-        let table = self.plan.table(at.flow);
+        let table = self.shared.plan.table(at.flow);
         match (table.gathers(at.state), table.asks(at.state)) {
             (Some(rule), _) => self.decide(at, rule, records).await,
             (None, Some(act)) => self.question(at, act, records).await,
@@ -135,7 +136,7 @@ impl Engine {
 
     /// Gathers the facts of a rule for the whole batch, and decides each record by its own.
     async fn decide(self: &Arc<Self>, at: &StationKey, rule: R, records: Vec<Record>) -> Vec<Job> {
-        let name = self.plan.table(at.flow).rules.get(usize::from(rule)).copied();
+        let name = self.shared.plan.table(at.flow).rules.get(usize::from(rule)).copied();
         let (Some(port), Some(name)) = (self.fact_source(at), name) else {
             return self.unlearned(records);
         };
@@ -155,9 +156,9 @@ impl Engine {
 
     /// The unit of one decision; none where it is not yet one.
     fn decided(self: &Arc<Self>, record: Record, facts: &Facts) -> Option<Job> {
-        match self.plan.resume(&record, self.fuse_mode(&record), Some(facts)) {
+        match self.shared.plan.resume(&record, self.shared.fuse_mode(&record), Some(facts)) {
             Some(planned) => {
-                self.not_yet.forget(record.id);
+                self.in_flight.not_yet.forget(record.id);
                 Some(Job::new(record, planned, CommitReason::Moves))
             }
             None => self.waits(record),
@@ -165,18 +166,18 @@ impl Engine {
     }
 
     /// Asks one question about the whole batch.
-    async fn question(self: &Arc<Self>, at: &StationKey, act: A, records: Vec<Record>) -> Vec<Job> {
+    async fn question(&self, at: &StationKey, act: A, records: Vec<Record>) -> Vec<Job> {
         let Some(port) = self.fact_source(at) else { return self.unlearned(records) };
-        let name = self.plan.table(at.flow).act(act).name;
-        let begun = self.parts.clock.ticks();
+        let name = self.shared.plan.table(at.flow).act(act).name;
+        let begun = self.shared.parts.clock.ticks();
         let reply = caught(async { port.ask(name, &records).await }).await;
-        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
         let reply = BatchReply::of(reply, records.len());
         let (company, whole) = (records.len() > 1, reply.whole);
         let mut jobs = Vec::with_capacity(records.len());
         for (record, item) in reply.each(records) {
             let answer = item.unwrap_or_else(Answer::Unknown);
-            self.seen(&record, &answer, nanos);
+            self.shared.seen(&record, &answer, nanos);
             jobs.push(match &answer {
                 Answer::Unknown(cause) if cause.class != "CONTRADICTION" => {
                     self.unanswered(record, cause, company && whole)
@@ -192,7 +193,7 @@ impl Engine {
     /// Nothing was learnt of it: it counts. A batch that failed as a whole is split as calls are: at once
     /// after a panic, else in the long run.
     fn unanswered(&self, mut record: Record, cause: &Cause, split: bool) -> Job {
-        self.not_yet.forget(record.id);
+        self.in_flight.not_yet.forget(record.id);
         let lonely = split && record.head.retries >= LONELY_AFTER;
         record.head.alone = cause.class == "PANIC" || lonely;
         self.postponed(record, cause)
@@ -207,13 +208,16 @@ impl Engine {
     /// Not yet: it stays, without a trace. One that was marked as tried alone has proven itself, and the
     /// mark is taken away, so that no later restart counts it.
     pub(crate) fn waits(self: &Arc<Self>, mut record: Record) -> Option<Job> {
-        if !matches!(self.plan.table(record.flow).step(record.head.state), Step::Decide { .. }) {
+        if !matches!(
+            self.shared.plan.table(record.flow).step(record.head.state),
+            Step::Decide { .. }
+        ) {
             return Some(self.postponed(record, &Cause::of("NO_SUCH_STEP")));
         }
-        let times = self.not_yet.count(record.id, record.head.state);
-        let due = self.due(times);
+        let times = self.in_flight.not_yet.count(record.id, record.head.state);
+        let due = self.shared.due(times);
         if record.head.alone || record.head.deaths > 0 {
-            let planned = self.plan.survived(&record, due);
+            let planned = self.shared.plan.survived(&record, due);
             return Some(Job::new(record, planned, CommitReason::Later));
         }
         record.head.due_at = Some(due);

@@ -1,29 +1,60 @@
 //! The transfers in this process's workers.
 
-use crate::Engine;
-use crate::pipeline::commit::{CommitReason, Job};
+use crate::pipeline::gather::NotYet;
+use crate::recovery::superseded::SupersededTransfers;
+use crate::shared::SharedState;
 use kernel::ids::Id;
+use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// A caller that has waited for so long for a transfer in our workers may wait for one that another worker
+/// ended, in nanoseconds. For one that is in no workers of ours the journal is asked at once.
+const LONG: u64 = 100_000_000;
+/// How often the journal is asked for all of those, in milliseconds (`design.md` §4).
+const ASK: u64 = 20;
+/// So many transfers are asked for in one statement.
+const AT_ONCE: usize = 10_000;
+
+/// More are carried on here, as if no other worker had moved them.
+const MOST: usize = 100_000;
+
 /// Which transfers this process carries: each waits in one ring, stands parked, or is in a hand.
-#[derive(Debug, Default)]
 pub(crate) struct InFlight {
+    shared: Arc<SharedState>,
     /// With the newer record that waits for the worker that has an older one.
     held: Mutex<BTreeMap<Id, Option<Box<Record>>>>,
     /// So many were left.
     left: AtomicUsize,
+    /// Those that a rule holds back.
+    pub not_yet: NotYet,
+    /// Those that another worker moved while they were here.
+    pub superseded: SupersededTransfers,
+    /// So many transfers are open, as far as this process saw.
+    open: AtomicU64,
 }
 
 impl InFlight {
+    /// Nothing is in its workers yet; so many transfers are open in the journal.
+    pub(crate) fn new(shared: &Arc<SharedState>, open: u64) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            held: Mutex::default(),
+            left: AtomicUsize::default(),
+            not_yet: NotYet::default(),
+            superseded: SupersededTransfers::default(),
+            open: AtomicU64::new(open),
+        })
+    }
+
     fn held(&self) -> MutexGuard<'_, BTreeMap<Id, Option<Box<Record>>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Leaves a newer record for the worker that has an older one. False: no worker has one.
-    fn leave(&self, record: &Record) -> bool {
+    pub(super) fn leave(&self, record: &Record) -> bool {
         let mut held = self.held();
         let Some(slot) = held.get_mut(&record.id) else { return false };
         if slot.replace(Box::new(record.clone())).is_none() {
@@ -43,7 +74,7 @@ impl InFlight {
     }
 
     /// Takes back what was left.
-    fn take_back(&self, id: Id) {
+    pub(super) fn take_back(&self, id: Id) {
         let mut held = self.held();
         if held.get_mut(&id).and_then(Option::take).is_some() {
             self.left.fetch_sub(1, Ordering::SeqCst);
@@ -60,12 +91,10 @@ impl InFlight {
         self.left.fetch_sub(1, Ordering::SeqCst);
         if left.head.version > record.head.version { *left } else { record }
     }
-}
 
-impl Engine {
     /// Takes a transfer into this process's workers. False: it has it already.
     pub(crate) fn hold(&self, id: Id) -> bool {
-        let mut held = self.in_flight.held();
+        let mut held = self.held();
         if held.contains_key(&id) {
             return false;
         }
@@ -77,11 +106,11 @@ impl Engine {
 
     /// Gives it up: the journal knows where it stands. False: it was not here.
     pub(crate) fn release(&self, id: Id) -> bool {
-        let mut held = self.in_flight.held();
+        let mut held = self.held();
         let Some(left) = held.remove(&id) else { return false };
         self.not_yet.forget(id);
         if left.is_some() {
-            self.in_flight.left.fetch_sub(1, Ordering::SeqCst);
+            self.left.fetch_sub(1, Ordering::SeqCst);
         }
         true
     }
@@ -89,9 +118,9 @@ impl Engine {
     /// Gives a record up as it was written, unless the journal has given it to this process again
     /// in the meantime: it is told once, so then it goes on here.
     pub(crate) fn give_up(&self, record: Record) -> Option<Record> {
-        let mut held = self.in_flight.held();
+        let mut held = self.held();
         if let Some(left) = held.get_mut(&record.id).and_then(Option::take) {
-            self.in_flight.left.fetch_sub(1, Ordering::SeqCst);
+            self.left.fetch_sub(1, Ordering::SeqCst);
             if left.head.version >= record.head.version {
                 return Some(*left);
             }
@@ -103,56 +132,99 @@ impl Engine {
 
     /// So many transfers are in this process's workers, but for those that a rule holds back.
     pub(crate) fn carried(&self) -> usize {
-        self.in_flight.held().len().saturating_sub(self.not_yet.len())
+        self.held().len().saturating_sub(self.not_yet.len())
     }
 
-    /// Goes on with records that were written past the workers that carry their transfers: those that wait
-    /// here are replaced, and one in a hand finds the newer record when it comes back.
-    pub(crate) async fn reassign(self: &Arc<Self>, records: Vec<Record>) {
-        if !self.parts.settings.workers {
-            // they were freed, for the workers of other processes
-            return;
-        }
-        let carried = records.into_iter().filter(|record| !self.follows_events(record.flow));
-        let (here, mut ready): (Vec<Record>, Vec<Record>) =
-            carried.partition(|record| self.in_flight.leave(record));
-        ready.retain(|record| self.hold(record.id));
-        ready.extend(self.called_back(here));
-        let (ready, others): (Vec<Record>, Vec<Record>) =
-            ready.into_iter().partition(|record| self.offers(record.flow));
-        let mut freed = self.advance(ready);
-        freed.extend(others.into_iter().map(|record| self.not_carried(record)));
-        self.commit(freed).await;
+    /// How many transfers are open, as far as this process saw.
+    pub(crate) fn open_transfers(&self) -> u64 {
+        self.open.load(Ordering::Relaxed)
     }
 
-    /// A transfer of a flow that is not offered here goes back to the journal as it stands, for a worker
-    /// that carries it: no rule is asked and nothing is counted.
-    fn not_carried(&self, record: Record) -> Job {
-        let flow = self.plan.table(record.flow).flow;
-        tracing::warn!(id = %record.id, flow, "this flow is not offered here: the transfer waits");
-        let due = self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
-        let planned = self.plan.freed(&record, due);
-        Job::new(record, planned, CommitReason::Freed)
+    /// As many are open as may be.
+    pub(crate) fn crowded(&self) -> bool {
+        self.open_transfers() >= self.shared.parts.settings.max_open
     }
 
-    /// Takes older records of these transfers out of every ring and from parked.
-    fn called_back(&self, newer: Vec<Record>) -> Vec<Record> {
-        let ids: BTreeSet<Id> = newer.iter().map(|record| record.id).collect();
-        if ids.is_empty() {
-            return newer;
+    /// One more transfer is open.
+    pub(crate) fn counted(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One fewer, and it is out of our workers.
+    pub(crate) fn closed(&self, id: Id) {
+        // where another copy of it ended before, it was counted then
+        if self.release(id) {
+            self.one_fewer();
         }
-        let mut found = self.take_parked(&ids);
-        let stations: Vec<_> = self.stations().values().cloned().collect();
-        for station in stations {
-            found.extend(station.ring.take_out(&ids));
+    }
+
+    /// The count of the journal: others open and end transfers too.
+    pub(crate) fn open_are(&self, open: u64) {
+        self.open.store(open, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_fewer(&self) {
+        let fewer = |open: u64| Some(open.saturating_sub(1));
+        let _before = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+    }
+
+    /// A transfer came to its end here: it is counted, and those who wait for it are told.
+    pub(crate) fn ended(&self, record: Record) {
+        let table = self.shared.plan.table(record.flow);
+        self.shared.parts.meter.see(Seen::Ended {
+            flow: table.flow,
+            state: table.state(record.head.state).name,
+            took: record.updated_at.saturating_sub(record.created_at),
+        });
+        self.closed(record.id);
+        self.shared.waiters.tell(record);
+    }
+
+    /// Tells callers of the ends that this process did not see.
+    pub(crate) async fn run_waker(self: Arc<Self>) {
+        loop {
+            let long = self.shared.parts.clock.ticks().saturating_sub(LONG);
+            let elsewhere = |id| !self.has(id);
+            let Some(ids) = self.shared.waiters.asked(long, elsewhere, AT_ONCE) else {
+                self.shared.waiters.come().await;
+                continue;
+            };
+            if !ids.is_empty() {
+                // a journal that does not answer is asked again
+                for record in self.shared.parts.journal.get(ids).await.unwrap_or_default() {
+                    if self.shared.plan.table(record.flow).ends(record.head.state) {
+                        self.shared.waiters.tell(record);
+                    }
+                }
+            }
+            self.shared.parts.clock.sleep(ASK).await;
         }
-        let mut found: BTreeMap<Id, Record> =
-            found.into_iter().map(|record| (record.id, record)).collect();
-        let replaced = |record: Record| {
-            let old = found.remove(&record.id)?;
-            self.in_flight.take_back(record.id);
-            Some(if old.head.version > record.head.version { old } else { record })
-        };
-        newer.into_iter().filter_map(replaced).collect()
+    }
+
+    /// A record that another worker may have moved, as it stands now; some where it goes on here.
+    pub(crate) fn release_all(&self, record: Record) -> Option<Record> {
+        let left = self.has_left(record.id);
+        if !self.shared.lease.ends() || left || self.superseded.all().len() >= MOST {
+            return Some(record);
+        }
+        if self.shared.plan.table(record.flow).ends(record.head.state) {
+            // the worker that moved it there has counted its end
+            self.closed(record.id);
+            self.shared.waiters.tell(record);
+            return None;
+        }
+        let seen = (record.head.version, self.shared.parts.clock.ticks());
+        self.superseded.all().insert(record.id, seen);
+        self.release(record.id);
+        None
+    }
+
+    /// A transfer that may have been opened. It was not there when the journal was
+    /// asked, and its caller was told so.
+    pub(crate) fn maybe_opened(&self, record: &Record) {
+        let mut all = self.superseded.all();
+        if self.shared.lease.ends() && all.len() < MOST {
+            all.insert(record.id, (record.head.version, self.shared.parts.clock.ticks()));
+        }
     }
 }

@@ -4,8 +4,12 @@
 //! opened twice: each is bound to its place on the chain. A deposit has happened whatever is paused,
 //! limited or halted here, so nothing of that keeps it from being written down; its transfer then waits.
 
-use crate::Engine;
+use crate::alerts::cases::Cases;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, FlowId, Id};
 use kernel::money::Amount;
@@ -55,14 +59,40 @@ enum Attempted {
     Again,
 }
 
-impl Engine {
+/// Stores what was observed on a chain, and opens the transfers that it begins.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct ObservedDeposits {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+    in_flight: Arc<InFlight>,
+    messaging: Arc<Messaging>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl ObservedDeposits {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        in_flight: &Arc<InFlight>,
+        messaging: &Arc<Messaging>,
+        pipeline: &Arc<Pipeline>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            in_flight: in_flight.clone(),
+            messaging: messaging.clone(),
+            pipeline: pipeline.clone(),
+        })
+    }
+
     /// Opens the transfers of an observation and moves its cursor, in one unit.
     ///
     /// # Errors
     /// The cause for which the outcome is not known: the cursor is read again, and the chain from there.
     /// `BAD_OBSERVATION` where it is none of this flow and chain, and nothing was written.
     pub async fn store_observation(
-        self: &Arc<Self>,
+        &self,
         observation: Observation,
     ) -> Result<ObservationResult, Cause> {
         let mut records = self.observed(&observation)?;
@@ -79,7 +109,9 @@ impl Engine {
                         return Err(Cause::because("BAD_OBSERVATION", "another key was bound"));
                     }
                 }
-                Attempted::Again => records.iter_mut().for_each(|record| record.id = self.mint()),
+                Attempted::Again => {
+                    records.iter_mut().for_each(|record| record.id = self.shared.mint())
+                }
             }
         };
         if let ObservationResult::Stored(_) = &result {
@@ -92,10 +124,10 @@ impl Engine {
     fn observed(&self, observation: &Observation) -> Result<Vec<Record>, Cause> {
         let bad = |why: &'static str| Cause::because("BAD_OBSERVATION", why);
         let Observation { chain, flow, deposits, .. } = observation;
-        if !self.offers(*flow) {
+        if !self.shared.offers(*flow) {
             return Err(bad("the flow is not offered"));
         }
-        if deposits.len() > self.parts.settings.batch_max {
+        if deposits.len() > self.shared.parts.settings.batch_max {
             return Err(bad("more deposits than one write takes"));
         }
         let (mut keys, mut records) = (BTreeSet::new(), Vec::with_capacity(deposits.len()));
@@ -115,15 +147,15 @@ impl Engine {
             let (scope, key) = (chain.name().into(), origin.key.clone());
             let binding = Binding { scope, key, fingerprint: deposit.fingerprint() };
             let terms = Terms { binding: Some(binding), ..deposit.clone() };
-            let head = Head::start(self.plan.table(*flow).start);
-            records.push(Record::new(self.mint(), *flow, head, Arc::new(terms)));
+            let head = Head::start(self.shared.plan.table(*flow).start);
+            records.push(Record::new(self.shared.mint(), *flow, head, Arc::new(terms)));
         }
         Ok(records)
     }
 
     /// Writes the cursor with these openings.
     async fn write_observation(
-        self: &Arc<Self>,
+        &self,
         observation: &Observation,
         records: &[Record],
     ) -> Result<Attempted, Cause> {
@@ -133,22 +165,22 @@ impl Engine {
             vec![Put::Resource { name: name.clone(), value: value.clone() }],
         );
         for record in records {
-            append(&mut unit, self.parking(record, None).unit)?;
+            append(&mut unit, self.pipeline.parking(record, None).unit)?;
         }
         let emits = unit.emits();
-        let ticket = self.calls.begin(CallStart::Write);
-        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        let ticket = self.shared.calls.begin(CallStart::Write);
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         drop(ticket);
         if emits {
-            self.outbox_written();
+            self.messaging.outbox_written();
         }
         match wrote {
             Some(Wrote::Written(_)) => {
-                let table = self.plan.table(observation.flow);
+                let table = self.shared.plan.table(observation.flow);
                 let (flow, state) = (table.flow, table.state(table.start).name);
                 for _ in records {
-                    self.counted();
-                    self.parts.meter.see(Seen::Opened { flow, state });
+                    self.in_flight.counted();
+                    self.shared.parts.meter.see(Seen::Opened { flow, state });
                 }
                 let ids = records.iter().map(|record| record.id).collect();
                 Ok(Attempted::Done(ObservationResult::Stored(ids)))
@@ -164,15 +196,17 @@ impl Engine {
 
     /// What was opened before for the same places on the chain says the same; a chain that says
     /// something else now contradicts what was stored.
-    async fn compare_known(self: &Arc<Self>, known: &[Record]) -> Result<(), Cause> {
+    async fn compare_known(&self, known: &[Record]) -> Result<(), Cause> {
         for record in known {
             let Some(binding) = &record.terms.binding else { continue };
             let (scope, key) = (binding.scope.clone(), binding.key.clone());
-            let found = self.parts.journal.find_by_idempotency_key(record.flow, scope, key).await?;
+            let found =
+                self.shared.parts.journal.find_by_idempotency_key(record.flow, scope, key).await?;
             let Some(stored) = found else { continue };
             let same = |b: &Binding| b.fingerprint == binding.fingerprint;
             if !stored.terms.binding.as_ref().is_some_and(same) {
-                self.contradicted(&stored, "the chain shows another deposit at its place now");
+                self.cases
+                    .contradicted(&stored, "the chain shows another deposit at its place now");
             }
         }
         Ok(())

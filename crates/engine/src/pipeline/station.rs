@@ -3,8 +3,8 @@
 //! A station's workers take what gathered, call as one batch, and write the answers with the next
 //! claims in one journal write. Two workers, so that one calls while the other writes.
 
-use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::pipeline::plan::FuseMode;
 use crate::pipeline::queue::{Batch, Queue};
@@ -59,30 +59,30 @@ pub(crate) struct Station {
     pub ring: Queue,
 }
 
-impl Engine {
+impl Pipeline {
     /// The station of a record, with its workers at work.
     pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
-        let system = self.plan.station_system(record);
+        let system = self.shared.plan.station_system(record);
         let place = StationKey { flow: record.flow, state: record.head.state, system };
         let mut stations = self.stations();
         if let Some(station) = stations.get(&place) {
             return station.clone();
         }
-        let table = self.plan.table(place.flow);
+        let table = self.shared.plan.table(place.flow);
         let of = system.map_or("none", System::name);
         let name = format!("{}/{}/{of}", table.flow, table.state(place.state).name);
-        let ring = Queue::new(self.parts.settings.ring);
+        let ring = Queue::new(self.shared.parts.settings.ring);
         let station = Arc::new(Station { place, name, ring });
         stations.insert(place, station.clone());
         for _ in 0..WORKERS {
-            let (engine, station) = (self.clone(), station.clone());
+            let (pipeline, station) = (self.clone(), station.clone());
             let hand = async move {
                 match place.system {
-                    Some(System::Chain(chain)) => engine.run_gatherer(&station, chain).await,
-                    Some(System::Ledger(_)) | None => engine.run_hand(&station).await,
+                    Some(System::Chain(chain)) => pipeline.run_gatherer(&station, chain).await,
+                    Some(System::Ledger(_)) | None => pipeline.run_hand(&station).await,
                 }
             };
-            self.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
+            self.shared.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
         }
         station
     }
@@ -96,13 +96,13 @@ impl Engine {
         let stations = self.stations();
         let of_flow = stations.values().filter(|station| station.place.flow == flow);
         let waiting = of_flow.map(|station| station.ring.taken()).sum();
-        self.parts.settings.ring.saturating_sub(waiting)
+        self.shared.parts.settings.ring.saturating_sub(waiting)
     }
 
     /// True while there is little room for this flow. What begins then is left in the journal, which
     /// is asked for it once there is room again: the rest is for those that are on their way.
     pub(crate) fn congested(&self, flow: FlowId) -> bool {
-        self.room_for(flow) <= self.parts.settings.ring / SPARE
+        self.room_for(flow) <= self.shared.parts.settings.ring / SPARE
     }
 
     /// How many records wait at stations, for metrics.
@@ -110,23 +110,23 @@ impl Engine {
         let mut unknown: BTreeMap<(FlowId, LedgerId), usize> = BTreeMap::new();
         for station in self.stations().values() {
             let items = station.ring.len();
-            self.parts.meter.see(Seen::Queue { station: &station.name, items });
+            self.shared.parts.meter.see(Seen::Queue { station: &station.name, items });
             if let Some(ledger) = station.place.ledger() {
                 let open = unknown.entry((station.place.flow, ledger)).or_default();
                 *open = open.saturating_add(station.ring.retried());
             }
         }
         for ((flow, ledger), open) in unknown {
-            let (flow, system) = (self.plan.table(flow).flow, ledger.name());
-            self.parts.meter.see(Seen::UnknownOpen { flow, system, open });
+            let (flow, system) = (self.shared.plan.table(flow).flow, ledger.name());
+            self.shared.parts.meter.see(Seen::UnknownOpen { flow, system, open });
         }
     }
 
     async fn run_hand(self: &Arc<Self>, station: &Station) {
-        let cap = self.parts.settings.batch_max;
+        let cap = self.shared.parts.settings.batch_max;
         loop {
             self.passage(&station.place).await;
-            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
+            let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
             let batch = station.ring.take(cap, journal, clock).await;
             let (records, alone) = match batch {
                 Batch::Many(records) => (records, false),
@@ -139,7 +139,7 @@ impl Engine {
                 self.commit(freed).await;
             } else if !alone && !records.is_empty() {
                 let items = records.len();
-                self.parts.meter.see(Seen::Batch { station: &station.name, items });
+                self.shared.parts.meter.see(Seen::Batch { station: &station.name, items });
                 self.work(station, records).await;
             } else if let Some(record) = records.pop() {
                 self.alone(station, record).await;
@@ -150,10 +150,10 @@ impl Engine {
     /// Whether calls (or, where no call is made, claims) of this place may be made now.
     pub(crate) fn open(&self, place: &StationKey) -> bool {
         match place.system {
-            Some(System::Ledger(ledger)) => self.controls.call(place.flow, ledger).is_some(),
-            Some(System::Chain(chain)) => self.controls.sends(place.flow, chain),
-            None if self.asks(place) => self.controls.takes(place.flow),
-            None => self.controls.claims(place.flow),
+            Some(System::Ledger(ledger)) => self.shared.controls.call(place.flow, ledger).is_some(),
+            Some(System::Chain(chain)) => self.shared.controls.sends(place.flow, chain),
+            None if self.asks(place) => self.shared.controls.takes(place.flow),
+            None => self.shared.controls.claims(place.flow),
         }
     }
 
@@ -161,11 +161,11 @@ impl Engine {
     pub(crate) async fn passage(&self, place: &StationKey) {
         match place.system {
             Some(System::Ledger(ledger)) => {
-                self.controls.wait(place.flow, ledger).await;
+                self.shared.controls.wait(place.flow, ledger).await;
             }
-            Some(System::Chain(chain)) => self.controls.wait_sends(place.flow, chain).await,
-            None if self.asks(place) => self.controls.wait_takes(place.flow).await,
-            None => self.controls.wait_claims(place.flow).await,
+            Some(System::Chain(chain)) => self.shared.controls.wait_sends(place.flow, chain).await,
+            None if self.asks(place) => self.shared.controls.wait_takes(place.flow).await,
+            None => self.shared.controls.wait_claims(place.flow).await,
         }
     }
 
@@ -178,33 +178,33 @@ impl Engine {
 
     /// Marks a record in the journal as one that is tried alone; `None`: it is no longer in our workers.
     pub(crate) async fn tried_alone(self: &Arc<Self>, record: Record) -> Option<Record> {
-        if self.attempts.is_isolated(record.id) {
+        if self.chains.is_isolated(record.id) {
             // it spoiled an attempt, and no process died of it
             return Some(record);
         }
-        let planned = self.plan.trial(&record, true);
+        let planned = self.shared.plan.trial(&record, true);
         let head = planned.next.otherwise;
         loop {
-            let wrote = self.parts.journal.write(vec![planned.unit.clone()]).await;
+            let wrote = self.shared.parts.journal.write(vec![planned.unit.clone()]).await;
             if let Some(Wrote::Written(_)) = wrote.first() {
                 let before = record.head;
                 let record = Record { head, ..record };
-                self.note_taken_over(Some(before), &record);
+                self.sends.note_taken_over(Some(before), &record);
                 return Some(record);
             }
-            match self.read(vec![record.id]).await.pop() {
+            match self.shared.read(vec![record.id]).await.pop() {
                 // written after all, and not by a worker that took it elsewhere meanwhile
                 Some(now) if now.head == head => return Some(now),
                 Some(now) if now.head.version == record.head.version => {
-                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                    self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
                 }
                 Some(now) => {
-                    let freed = self.advance(self.release_all(now).into_iter().collect());
+                    let freed = self.advance(self.in_flight.release_all(now).into_iter().collect());
                     self.commit(freed).await;
                     return None;
                 }
                 None => {
-                    self.release(record.id);
+                    self.in_flight.release(record.id);
                     return None;
                 }
             }
@@ -224,8 +224,8 @@ impl Engine {
             return;
         }
         let ledger = station.place.ledger();
-        let enlisted = ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
-        let fused = self.parts.settings.fuse;
+        let enlisted = ledger.is_none_or(|ledger| self.shared.plan.enlisted(ledger));
+        let fused = self.shared.parts.settings.fuse;
         let jobs = match ledger {
             Some(ledger) if !(enlisted && fused) => self.call(ledger, records).await,
             Some(ledger) => {
@@ -244,15 +244,17 @@ impl Engine {
         let (mut jobs, mut back) = (Vec::with_capacity(records.len()), Vec::new());
         let mut apart = Vec::new();
         for record in records {
-            let fuse_mode = self.fuse_mode(&record);
-            match self.plan.resume(&record, fuse_mode, None) {
+            let fuse_mode = self.shared.fuse_mode(&record);
+            match self.shared.plan.resume(&record, fuse_mode, None) {
                 Some(planned) => jobs.push(Job::new(record, planned, CommitReason::Moves)),
                 // back at its station it would be here again at once, for as long as that stands
-                None if fuse_mode == FuseMode::Plain && self.plan.calls(&record).is_some() => {
+                None if fuse_mode == FuseMode::Plain
+                    && self.shared.plan.calls(&record).is_some() =>
+                {
                     apart.push(record);
                 }
                 // something was stopped since the gate was asked
-                None if fuse_mode != self.parts.settings.fuse_mode() => back.push(record),
+                None if fuse_mode != self.shared.parts.settings.fuse_mode() => back.push(record),
                 // a rule that reads the record alone says not yet
                 None => jobs.extend(self.waits(record)),
             }
@@ -265,17 +267,17 @@ impl Engine {
     async fn call(self: &Arc<Self>, ledger: LedgerId, records: Vec<Record>) -> Vec<Job> {
         let (records, mut jobs) = self.take_over(ledger, records).await;
         let Some(flow) = records.first().map(|record| record.flow) else { return jobs };
-        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
+        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
         let asked = ops.len();
         // the ticket first: a task that stops money finds every call that began before
-        let ticket = self.calls.begin(CallStart::Calls(ledger, ops.clone()));
-        let port = self.ledger(ledger);
-        let (Some(port), Some(known)) = (port, self.controls.call(flow, ledger)) else {
+        let ticket = self.shared.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let port = self.shared.ledger(ledger);
+        let (Some(port), Some(known)) = (port, self.shared.controls.call(flow, ledger)) else {
             jobs.extend(self.advance(records));
             return jobs;
         };
-        let begun = self.parts.clock.ticks();
-        let reply = if self.plan.simple(ledger) {
+        let begun = self.shared.parts.clock.ticks();
+        let reply = if self.shared.plan.simple(ledger) {
             let earlier: Arc<[EarlierSends]> =
                 records.iter().map(|record| self.sends.begin(record)).collect();
             caught(async { port.execute_after(known, ops, earlier).await }).await
@@ -283,7 +285,7 @@ impl Engine {
             caught(async { port.execute(known, ops).await }).await
         };
         drop(ticket);
-        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
         let (answers, whole) = self.answers_of(ledger, known, reply, asked);
         let company = records.len() > 1;
         for (n, mut record) in records.into_iter().enumerate() {
@@ -292,7 +294,7 @@ impl Engine {
                 Err(cause) => Some(Answer::Unknown(cause.clone())),
             };
             let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
-            self.seen(&record, &answer, nanos);
+            self.shared.seen(&record, &answer, nanos);
             // a batch that fails as a whole is split: at once after a panic, else in the long run
             let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
             let lonely = company && whole && record.head.retries >= LONELY_AFTER;
@@ -305,14 +307,14 @@ impl Engine {
 
     /// What a ledger's reply says of the batch; true where it failed as a whole.
     fn answers_of(
-        self: &Arc<Self>,
+        &self,
         ledger: LedgerId,
         known: Known,
         reply: Option<Reply<Vec<Answer>>>,
         asked: usize,
     ) -> (Result<Vec<Answer>, Cause>, bool) {
         let Some(reply) = reply else { return (Err(Cause::of("PANIC")), true) };
-        match self.said(ledger, known, reply) {
+        match self.ledgers.said(ledger, known, reply) {
             Ok(answers) if answers.len() == asked => (Ok(answers), false),
             Ok(_) => (Err(Cause::of("BAD_REPLY")), true),
             Err(cause) => {
@@ -324,13 +326,13 @@ impl Engine {
     }
 
     /// The unit that one answer leads to.
-    pub(crate) fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
-        if let Some(why) = self.plan.contradicts(&record, &answer) {
-            self.contradicted(&record, why);
+    pub(crate) fn answered(&self, record: Record, answer: Answer) -> Job {
+        if let Some(why) = self.shared.plan.contradicts(&record, &answer) {
+            self.cases.contradicted(&record, why);
             return self.left(record, &Cause::of("CONTRADICTION"));
         }
-        if self.plan.irreversible(&record, &answer) {
-            self.case(Case {
+        if self.shared.plan.irreversible(&record, &answer) {
+            self.cases.case(Case {
                 kind: "IRREVERSIBLE",
                 severity: Severity::Critical,
                 subject: Subject::Transfer(record.id),
@@ -338,7 +340,7 @@ impl Engine {
             });
             return self.left(record, &Cause::of("IRREVERSIBLE"));
         }
-        match self.plan.answered(&record, &answer, self.fuse_mode(&record)) {
+        match self.shared.plan.answered(&record, &answer, self.shared.fuse_mode(&record)) {
             Some(planned) => Job::new(record, planned, CommitReason::Answered(answer)),
             None => match &answer {
                 Answer::Unknown(cause) => self.postponed(record, cause),
@@ -353,14 +355,24 @@ impl Engine {
     /// a ring it would hold the place of one that can go on.
     fn left(&self, record: Record, cause: &Cause) -> Job {
         let record = self.count_unknown(record, cause);
-        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Free);
+        let planned = self.shared.plan.later(
+            &record,
+            cause,
+            self.shared.due(record.head.retries),
+            Hold::Free,
+        );
         Job::new(record, planned, CommitReason::Freed)
     }
 
     /// The outcome is not known: the same call again later, for ever.
     pub(crate) fn postponed(&self, record: Record, cause: &Cause) -> Job {
         let record = self.count_unknown(record, cause);
-        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Mine);
+        let planned = self.shared.plan.later(
+            &record,
+            cause,
+            self.shared.due(record.head.retries),
+            Hold::Mine,
+        );
         Job::new(record, planned, CommitReason::Later)
     }
 
@@ -369,12 +381,12 @@ impl Engine {
         if cause.class == Cause::HALTED {
             // the journal halted before this process read of it. Nothing is wrong with the transfer: it
             // is called again after the resume, and is not stuck because of it
-            self.controls.is_halted("the journal is halted".into());
+            self.shared.controls.is_halted("the journal is halted".into());
             return record;
         }
-        let table = self.plan.table(record.flow);
+        let table = self.shared.plan.table(record.flow);
         if let Some(act) = table.makes(record.head.state) {
-            self.parts.meter.see(Seen::Retry { flow: table.flow, act: table.act(act).name });
+            self.shared.parts.meter.see(Seen::Retry { flow: table.flow, act: table.act(act).name });
         }
         record.head.retries = record.head.retries.saturating_add(1);
         if cause.class != "PANIC" {
@@ -383,10 +395,58 @@ impl Engine {
         record
     }
 
-    pub(crate) fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
-        let table = self.plan.table(record.flow);
-        let Some(act) = table.makes(record.head.state) else { return };
-        let (flow, act, answer) = (table.flow, table.act(act).name, answer.word());
-        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+    /// Takes over those records whose open call others may have sent, and gives back all that may be
+    /// sent now. The others wait, or are another worker's.
+    pub(crate) async fn take_over(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        records: Vec<Record>,
+    ) -> (Vec<Record>, Vec<Job>) {
+        if !self.shared.plan.simple(ledger) {
+            return (records, Vec::new());
+        }
+        let own = |record: &Record| self.sends.knows(record);
+        let (mut ready, strange): (Vec<Record>, Vec<Record>) = records.into_iter().partition(own);
+        if strange.is_empty() {
+            return (ready, Vec::new());
+        }
+        let planned: Vec<_> =
+            strange.iter().map(|record| self.shared.plan.taken_over(record)).collect();
+        let units = planned.iter().map(|planned| planned.unit.clone()).collect();
+        let wrote = self.shared.parts.journal.write(units).await;
+        let mut unsure = Vec::new();
+        for ((record, planned), wrote) in strange.into_iter().zip(planned).zip(wrote) {
+            let head = planned.next.otherwise;
+            if matches!(wrote, Wrote::Written(_)) {
+                let record = Record { head, ..record };
+                self.sends.note_taken_over(None, &record);
+                ready.push(record);
+            } else {
+                unsure.push((record, head));
+            }
+        }
+        if unsure.is_empty() {
+            return (ready, Vec::new());
+        }
+        let stored = self.shared.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
+        let (mut jobs, mut moved) = (Vec::new(), Vec::new());
+        for (record, head) in unsure {
+            match stored.iter().find(|now| now.id == record.id).cloned() {
+                // written after all; had another worker written the same, it does not know either
+                Some(now) if now.head == head => {
+                    self.sends.note_taken_over(None, &now);
+                    ready.push(now);
+                }
+                Some(now) if now.head.version == record.head.version => {
+                    jobs.push(self.postponed(record, &Cause::of("NOT_TAKEN_OVER")));
+                }
+                Some(now) => moved.extend(self.in_flight.release_all(now)),
+                None => {
+                    self.in_flight.release(record.id);
+                }
+            }
+        }
+        jobs.extend(self.advance(moved));
+        (ready, jobs)
     }
 }

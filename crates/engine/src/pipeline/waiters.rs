@@ -1,10 +1,9 @@
 //! Callers who wait for the end of a transfer.
 
-use crate::Engine;
 use kernel::ids::Id;
 use kernel::record::Record;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 /// Where an end is told.
@@ -18,7 +17,7 @@ struct TransferWaiters {
     waiters: Vec<Waiter>,
 }
 
-/// KnownLedgers who waits, by transfer.
+/// Who waits, by transfer.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     waiters: Mutex<BTreeMap<Id, TransferWaiters>>,
@@ -44,7 +43,12 @@ impl Waiters {
 
     /// Those whose transfer a caller has waited for since then or longer, or that is elsewhere, at
     /// most so many; nothing where no caller waits.
-    fn asked(&self, since: u64, elsewhere: impl Fn(Id) -> bool, most: usize) -> Option<Vec<Id>> {
+    pub(crate) fn asked(
+        &self,
+        since: u64,
+        elsewhere: impl Fn(Id) -> bool,
+        most: usize,
+    ) -> Option<Vec<Id>> {
         let waiters = self.waiters();
         if waiters.is_empty() {
             return None;
@@ -75,36 +79,5 @@ impl Waiters {
             waiting.waiters.retain(|waiter| !waiter.is_closed());
             !waiting.waiters.is_empty()
         });
-    }
-}
-
-/// A caller that has waited for so long for a transfer in our workers may wait for one that another worker
-/// ended, in nanoseconds. For one that is in no workers of ours the journal is asked at once.
-const LONG: u64 = 100_000_000;
-/// How often the journal is asked for all of those, in milliseconds (`design.md` §4).
-const ASK: u64 = 20;
-/// So many transfers are asked for in one statement.
-const AT_ONCE: usize = 10_000;
-
-impl Engine {
-    /// Tells callers of the ends that this process did not see.
-    pub(crate) async fn run_waker(self: Arc<Self>) {
-        loop {
-            let long = self.parts.clock.ticks().saturating_sub(LONG);
-            let elsewhere = |id| !self.in_flight.has(id);
-            let Some(ids) = self.waiters.asked(long, elsewhere, AT_ONCE) else {
-                self.waiters.come().await;
-                continue;
-            };
-            if !ids.is_empty() {
-                // a journal that does not answer is asked again
-                for record in self.parts.journal.get(ids).await.unwrap_or_default() {
-                    if self.plan.table(record.flow).ends(record.head.state) {
-                        self.waiters.tell(record);
-                    }
-                }
-            }
-            self.parts.clock.sleep(ASK).await;
-        }
     }
 }

@@ -9,6 +9,7 @@ mod lines;
 pub(crate) mod losses;
 mod operation_matcher;
 mod progress;
+mod proof;
 mod running;
 mod stored;
 pub(crate) mod task;
@@ -22,6 +23,10 @@ pub use progress::Progress;
 pub use stored::PROVEN;
 pub(crate) use stored::Proven;
 
+use crate::alerts::cases::Cases;
+use crate::controls::halt::KillSwitch;
+use crate::ledgers::identity::Ledgers;
+use crate::shared::SharedState;
 use accounts::Receipts;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
@@ -34,9 +39,11 @@ use kernel::reconcile::Laws;
 use lines::Lines;
 use losses::Losses;
 use operation_matcher::{Instant, OperationMatcher};
+use proof::ProofUnderWay;
 use running::Running;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 /// How much is read at once.
 const PAGE: usize = 1_000;
@@ -48,6 +55,48 @@ const STORE: Millis = 60_000;
 const WORTH: u64 = 10_000;
 /// More breaks than these are not kept: the report says that there are more.
 const MOST_BREAKS: usize = 1_000;
+
+/// The proof of conservation in this process: what it has shown, and what it halted for.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Reconciler {
+    shared: Arc<SharedState>,
+    cases: Arc<Cases>,
+    kill_switch: Arc<KillSwitch>,
+    ledgers: Arc<Ledgers>,
+    report: Mutex<Option<Arc<Report>>>,
+    checker: tokio::sync::Mutex<Checker>,
+    /// Breaks of conservation that were accepted.
+    accepted: Mutex<Vec<Accepted>>,
+    /// Breaks, by key and amount, for which this process raised the HALT that stands.
+    halted_for: Mutex<BTreeSet<(String, i128)>>,
+    /// All rows are being counted in the background.
+    counting: AtomicBool,
+    proving: ProofUnderWay,
+}
+
+impl Reconciler {
+    /// Goes on behind what is stored as proven.
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        cases: &Arc<Cases>,
+        kill_switch: &Arc<KillSwitch>,
+        ledgers: &Arc<Ledgers>,
+        proven: Proven,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            cases: cases.clone(),
+            kill_switch: kill_switch.clone(),
+            ledgers: ledgers.clone(),
+            report: Mutex::default(),
+            checker: tokio::sync::Mutex::new(Checker::behind(proven)),
+            accepted: Mutex::default(),
+            halted_for: Mutex::default(),
+            counting: AtomicBool::new(false),
+            proving: ProofUnderWay::default(),
+        })
+    }
+}
 
 /// One ledger's books of one asset.
 #[derive(Debug, Clone)]

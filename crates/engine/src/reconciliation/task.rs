@@ -1,6 +1,6 @@
 //! The two tasks that look after the whole: the proof of conservation, and the horizon.
 
-use crate::Engine;
+use crate::reconciliation::Reconciler;
 use crate::reconciliation::{Checker, Report};
 use crate::tasks::Background;
 use kernel::answer::Cause;
@@ -23,10 +23,10 @@ const BEHIND: Millis = 3_600_000;
 /// How often it is raised.
 const RAISE: Millis = 60_000;
 
-impl Engine {
+impl Reconciler {
     pub(crate) async fn run_checker(self: Arc<Self>) {
         loop {
-            let begun = self.parts.clock.ticks();
+            let begun = self.shared.parts.clock.ticks();
             // counting all rows, after a break, is no measure of what the next round takes; and new
             // transfers are looked at as fast as they come, or rounds would come ever more rarely
             let (rare, paced) = match self.check_now().await {
@@ -37,17 +37,17 @@ impl Engine {
                 }
             };
             let paced = begun.saturating_add(paced.saturating_mul(TICKS));
-            let now = self.parts.clock.ticks();
+            let now = self.shared.parts.clock.ticks();
             let begun = if rare || paced > now { now } else { paced };
-            self.rest(begun, self.parts.settings.conservation_interval_ms).await;
+            self.rest(begun, self.shared.parts.settings.conservation_interval_ms).await;
         }
     }
 
     /// Rests as long as a round that began then demands, and at least for this long.
     async fn rest(&self, begun: u64, least: Millis) {
-        let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
+        let took = self.shared.parts.clock.ticks().saturating_sub(begun) / TICKS;
         let rest = took.saturating_mul(REST);
-        self.parts.clock.sleep(if rest > least { rest } else { least }).await;
+        self.shared.parts.clock.sleep(if rest > least { rest } else { least }).await;
     }
 
     /// One round of the conservation check. A break halts the service before this returns.
@@ -56,8 +56,8 @@ impl Engine {
     /// The cause for which a part did not answer; nothing is known then.
     pub async fn check_now(self: &Arc<Self>) -> Result<Arc<Report>, Cause> {
         let mut checker = self.checker.lock().await;
-        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
-        let mut report = checker.round(journal, ledgers, &self.plan.flows).await?;
+        let (journal, ledgers) = (&*self.shared.parts.journal, &self.shared.parts.ledgers);
+        let mut report = checker.round(journal, ledgers, &self.shared.plan.flows).await?;
         report.excuse(&self.accepted());
         self.conclude(checker, report).await
     }
@@ -70,8 +70,8 @@ impl Engine {
     pub async fn count_now(self: &Arc<Self>) -> Result<Arc<Report>, Cause> {
         let mut fresh = Checker::behind(self.checker.lock().await.proven());
         fresh.count_all();
-        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
-        let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
+        let (journal, ledgers) = (&*self.shared.parts.journal, &self.shared.parts.ledgers);
+        let mut report = fresh.round(journal, ledgers, &self.shared.plan.flows).await?;
         report.excuse(&self.accepted());
         let mut checker = self.checker.lock().await;
         report.round = checker.takes_count(fresh);
@@ -84,14 +84,14 @@ impl Engine {
         if self.counting.swap(true, Ordering::Relaxed) {
             return;
         }
-        let engine = self.clone();
+        let reconciler = self.clone();
         let run = async move {
-            if let Err(cause) = engine.count_now().await {
+            if let Err(cause) = reconciler.count_now().await {
                 tracing::warn!(%cause, "the rows could not be counted; it is tried again");
             }
-            engine.counting.store(false, Ordering::Relaxed);
+            reconciler.counting.store(false, Ordering::Relaxed);
         };
-        self.parts.spawn.spawn(Background::Count.task(), Box::pin(run));
+        self.shared.parts.spawn.spawn(Background::Count.task(), Box::pin(run));
     }
 
     /// Acts on a report: stores how far the proof has come, and halts on a break.
@@ -104,7 +104,7 @@ impl Engine {
         if report.ok {
             self.store_proven(&mut checker).await;
             // a ledger that is silent could not list its accounts
-            if report.silent().is_none() && checker.wants_count(self.parts.journal.now()) {
+            if report.silent().is_none() && checker.wants_count(self.shared.parts.journal.now()) {
                 self.count_in_background();
             }
         } else {
@@ -126,12 +126,14 @@ impl Engine {
             let facts = format!("conservation is broken: {}", breaks.join("; "));
             // under the HALT that was raised for the same breaks there is nothing new to say; a break
             // that came since a resume's proof began must keep it from lifting
-            if self.raises_for(&report) || self.halted().is_none() {
-                self.halt_with(CONSERVATION, Subject::Service, facts.into(), puts).await;
+            if self.raises_for(&report) || self.shared.halted().is_none() {
+                self.kill_switch
+                    .halt_with(CONSERVATION, Subject::Service, facts.into(), puts)
+                    .await;
             } else {
                 let (kind, severity) = (CONSERVATION, Severity::Critical);
                 let (subject, facts) = (Subject::Service, facts.into());
-                self.case(Case { kind, severity, subject, facts });
+                self.cases.case(Case { kind, severity, subject, facts });
             }
         }
         Ok(report)
@@ -156,7 +158,7 @@ impl Engine {
     }
 
     fn measure(&self, report: &Report) {
-        for asset in self.assets().iter() {
+        for asset in self.shared.assets().iter() {
             let of = report.assets.iter().filter(|line| line.asset == asset.id);
             let (mut drift, mut in_flight) = (0_i128, 0_i128);
             for line in of {
@@ -168,17 +170,17 @@ impl Engine {
                     .saturating_add(t.world);
                 in_flight = in_flight.saturating_add(t.clearing).saturating_add(t.frozen);
             }
-            self.parts.meter.see(Seen::Round { asset: asset.id, drift, in_flight });
+            self.shared.parts.meter.see(Seen::Round { asset: asset.id, drift, in_flight });
         }
-        self.parts.meter.see(Seen::Halted(self.halted().is_some()));
+        self.shared.parts.meter.see(Seen::Halted(self.shared.halted().is_some()));
     }
 
     pub(crate) async fn run_horizon(self: Arc<Self>) {
-        let mut begun = self.parts.clock.ticks();
+        let mut begun = self.shared.parts.clock.ticks();
         loop {
             self.rest(begun, RAISE).await;
-            begun = self.parts.clock.ticks();
-            if self.halted().is_none()
+            begun = self.shared.parts.clock.ticks();
+            if self.shared.halted().is_none()
                 && let Err(cause) = self.raise_horizon().await
             {
                 tracing::warn!(%cause, "the horizon could not be raised");
@@ -189,7 +191,7 @@ impl Engine {
     /// Stored in the journal before any ledger is told: a unit that would open a transfer at or
     /// below it is lost.
     async fn raise_horizon(self: &Arc<Self>) -> Result<(), Cause> {
-        let journal = &self.parts.journal;
+        let journal = &self.shared.parts.journal;
         let id = Id::floor(journal.now().saturating_sub(BEHIND));
         // a day that is over takes nothing any more; yesterday's may, of a ledger that was asked before
         // midnight
@@ -209,10 +211,10 @@ impl Engine {
             return Err(Cause::of("BROKEN"));
         }
         let mut told = Ok(());
-        for ledger in &self.parts.ledgers {
-            let Some(known) = self.controls.known(ledger.id()) else { continue };
+        for ledger in &self.shared.parts.ledgers {
+            let Some(known) = self.shared.controls.known(ledger.id()) else { continue };
             let reply = ledger.horizon(known, id, open.clone()).await;
-            let said = self.said(ledger.id(), known, reply);
+            let said = self.ledgers.said(ledger.id(), known, reply);
             // one that does not answer keeps no other from forgetting
             told = told.and(said);
         }

@@ -1,53 +1,53 @@
 //! What a worker gives back that cannot reach a ledger, while others may: one whose token for it is
 //! wrong lives, and renews its lease, but what it holds would wait for as long as it does.
 
-use crate::Engine;
 use crate::pipeline::commit::{CommitReason, Job};
+use crate::recovery::Recovery;
 use kernel::ids::LedgerId;
 use kernel::ports::journal::ServiceStatus;
 use kernel::record::Record;
-use std::sync::Arc;
 
-impl Engine {
+impl Recovery {
     /// Frees some of what waits here for ledgers that are not reached: it comes back with its backoff, to
     /// the worker that asks the journal first.
-    pub(crate) async fn give_back(self: &Arc<Self>, status: &ServiceStatus) {
-        let others = status.workers.iter().any(|worker| *worker != self.parts.worker);
-        if !others || self.controls.stale() {
+    pub(crate) async fn give_back(&self, status: &ServiceStatus) {
+        let others = status.workers.iter().any(|worker| *worker != self.shared.parts.worker);
+        if !others || self.shared.controls.stale() {
             return;
         }
-        let stations: Vec<_> = self.stations().values().cloned().collect();
+        let stations: Vec<_> = self.pipeline.stations().values().cloned().collect();
         for station in stations {
             let Some(ledger) = station.place.ledger().filter(|ledger| self.unreached(*ledger))
             else {
                 continue;
             };
             // what is stopped waits for persons, wherever it is held
-            if self.controls.stands(station.place.flow, ledger) {
+            if self.shared.controls.stands(station.place.flow, ledger) {
                 continue;
             }
-            let records = station.ring.some(self.parts.settings.batch_max);
+            let records = station.ring.some(self.shared.parts.settings.batch_max);
             if records.is_empty() {
                 continue;
             }
             let transfers = records.len();
             tracing::warn!(ledger = ledger.name(), transfers, "not reached: they are given back");
             let jobs = records.into_iter().map(|record| self.given_back(record)).collect();
-            self.commit(jobs).await;
+            self.pipeline.commit(jobs).await;
         }
     }
 
     /// It has not answered this process for as long as a dead worker would keep what it held. One in the
     /// simple form is heard of with calls alone, so its silence says nothing.
     fn unreached(&self, ledger: LedgerId) -> bool {
-        self.plan.named(ledger) && self.silent_for(ledger, self.parts.settings.lease_ms)
+        self.shared.plan.named(ledger)
+            && self.probes.silent_for(ledger, self.shared.parts.settings.lease_ms)
     }
 
     /// No call was made: nothing is counted, and the last cause stays.
     fn given_back(&self, record: Record) -> Job {
-        let due = self.due(record.head.retries);
+        let due = self.shared.due(record.head.retries);
         let due = record.head.due_at.filter(|later| *later > due).unwrap_or(due);
-        let planned = self.plan.freed(&record, due);
+        let planned = self.shared.plan.freed(&record, due);
         Job::new(record, planned, CommitReason::Freed)
     }
 }

@@ -3,8 +3,10 @@
 //! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew it
 //! cannot read the flags either, so it makes no call before it did.
 
-use crate::Engine;
+use crate::attempts::Chains;
+use crate::controls::status_sync::StatusSync;
 use crate::pipeline::select::{First, race};
+use crate::shared::SharedState;
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::ServiceStatus;
@@ -54,54 +56,69 @@ impl Lease {
     }
 }
 
-impl Engine {
+/// Renews the lease of this worker, and says when a HALT is obeyed here.
+pub(crate) struct LeaseKeeper {
+    shared: Arc<SharedState>,
+    chains: Arc<Chains>,
+    status: Arc<StatusSync>,
+}
+
+impl LeaseKeeper {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        chains: &Arc<Chains>,
+        status: &Arc<StatusSync>,
+    ) -> Arc<Self> {
+        Arc::new(Self { shared: shared.clone(), chains: chains.clone(), status: status.clone() })
+    }
+
     /// The lease that was asked for at this tick was granted.
     pub(crate) fn leased(&self, asked: u64) {
-        let length = self.parts.settings.lease_ms.saturating_mul(TICKS);
-        self.controls.leased(asked.saturating_add(length));
+        let length = self.shared.parts.settings.lease_ms.saturating_mul(TICKS);
+        self.shared.controls.leased(asked.saturating_add(length));
     }
 
     /// Renews it three times before it can run out.
     pub(crate) async fn run_lease(self: Arc<Self>) {
-        let every = self.parts.settings.lease_ms / 3;
+        let every = self.shared.parts.settings.lease_ms / 3;
         let mut wait = every;
         loop {
-            match race(self.obeys(), self.parts.clock.sleep(wait)).await {
+            match race(self.obeys(), self.shared.parts.clock.sleep(wait)).await {
                 First::Left(()) | First::Right(()) => {}
             }
-            let asked = self.parts.clock.ticks();
-            let (worker, length) = (self.parts.worker, self.parts.settings.lease_ms);
-            let stopped = self.lease.stopped();
-            match self.parts.journal.renew_lease(worker, length, stopped).await {
+            let asked = self.shared.parts.clock.ticks();
+            let (worker, length) = (self.shared.parts.worker, self.shared.parts.settings.lease_ms);
+            let stopped = self.shared.lease.stopped();
+            match self.shared.parts.journal.renew_lease(worker, length, stopped).await {
                 Ok(lease) => {
-                    if lease.lost || self.controls.stale() {
+                    if lease.lost || self.shared.controls.stale() {
                         tracing::warn!(
                             "the lease had run out: others may have gone on with what was held here"
                         );
-                        let pools = self.attempts.pools();
+                        let pools = self.chains.pools();
                         pools.for_each(|pool| pool.carried.invalidate_all());
                         // a HALT that did not wait for this worker is read before its next call
                         self.catch_up().await;
                     }
-                    self.lease.reported.fetch_max(stopped.unwrap_or(0), Ordering::SeqCst);
+                    self.shared.lease.reported.fetch_max(stopped.unwrap_or(0), Ordering::SeqCst);
                     self.leased(asked);
                     wait = every;
                 }
                 Err(cause) => {
                     tracing::error!(%cause, "the lease could not be renewed");
-                    let soon = self.parts.settings.scan_interval_ms;
+                    let soon = self.shared.parts.settings.scan_interval_ms;
                     wait = if soon < every { soon } else { every };
-                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                    self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
                 }
             }
         }
     }
 
     /// Reads the flags, until the journal answers.
-    async fn catch_up(self: &Arc<Self>) {
-        while let Err(cause) = self.refresh().await {
+    async fn catch_up(&self) {
+        while let Err(cause) = self.status.refresh().await {
             tracing::error!(%cause, "the flags cannot be read");
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
     }
 
@@ -109,12 +126,12 @@ impl Engine {
     /// ended that had begun before it.
     async fn obeys(&self) {
         loop {
-            let rung = self.lease.bell.notified();
-            let last_halt = self.lease.last_halt.load(Ordering::SeqCst);
-            if last_halt > self.lease.reported.load(Ordering::SeqCst) {
+            let rung = self.shared.lease.bell.notified();
+            let last_halt = self.shared.lease.last_halt.load(Ordering::SeqCst);
+            if last_halt > self.shared.lease.reported.load(Ordering::SeqCst) {
                 // a worker takes a ticket before it asks the controls, which allow nothing now
-                self.calls.quiet(self.calls.mark()).await;
-                self.lease.obeyed.fetch_max(last_halt, Ordering::SeqCst);
+                self.shared.calls.quiet(self.shared.calls.mark()).await;
+                self.shared.lease.obeyed.fetch_max(last_halt, Ordering::SeqCst);
                 return;
             }
             rung.await;
@@ -125,22 +142,22 @@ impl Engine {
     /// lease.
     pub(crate) async fn others_obey(&self) {
         loop {
-            match self.parts.journal.workers_not_halted(self.parts.worker).await {
+            match self.shared.parts.journal.workers_not_halted(self.shared.parts.worker).await {
                 Ok(moving) if moving.is_empty() => return,
                 Ok(_) => {}
                 Err(cause) => tracing::warn!(%cause, "who obeys the HALT cannot be read"),
             }
-            self.parts.clock.sleep(ASK).await;
+            self.shared.parts.clock.sleep(ASK).await;
         }
     }
 
     /// A clean stop: no call is begun any more, and others may go on with what is left at once.
     pub(crate) async fn leave(&self) {
-        if !self.lease.ends {
+        if !self.shared.lease.ends {
             return;
         }
-        self.controls.retire();
-        if let Err(cause) = self.parts.journal.end_lease(self.parts.worker).await {
+        self.shared.controls.retire();
+        if let Err(cause) = self.shared.parts.journal.end_lease(self.shared.parts.worker).await {
             tracing::warn!(%cause, "the lease could not be given back; it runs out");
         }
     }

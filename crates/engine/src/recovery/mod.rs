@@ -1,7 +1,28 @@
 //! What another worker, a crash or a lost answer left open, and how this worker takes it up or lets it go.
 
 pub(crate) mod handback;
-pub(crate) mod late_answers;
 pub(crate) mod lease;
 pub(crate) mod scan;
 pub(crate) mod superseded;
+
+use crate::alerts::cases::Cases;
+use crate::attempts::Chains;
+use crate::controls::status_sync::StatusSync;
+use crate::ledgers::health_probe::HealthProbes;
+use crate::messaging::Messaging;
+use crate::pipeline::Pipeline;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
+use std::sync::Arc;
+
+/// Takes up what no worker carries: it scans the journal and gives back what it cannot do.
+pub(crate) struct Recovery {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) cases: Arc<Cases>,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) probes: Arc<HealthProbes>,
+    pub(crate) messaging: Arc<Messaging>,
+    pub(crate) chains: Arc<Chains>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) status: Arc<StatusSync>,
+}

@@ -1,7 +1,7 @@
 //! The scanner: brings what is due and what no worker holds. Crash recovery, retries and overflow.
 
-use crate::Engine;
 use crate::pipeline::station::SPARE;
+use crate::recovery::Recovery;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Case, Severity, Subject};
@@ -9,7 +9,6 @@ use kernel::ports::clock::TICKS;
 use kernel::ports::journal::{Due, DueQuery};
 use kernel::record::Record;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// After its owner died so often while it ran alone, a person is asked and it goes on at the
 /// longest backoff (`design.md` §4).
@@ -39,39 +38,39 @@ const fn longer(wait: Millis, most: Millis) -> Millis {
     if twice < most { twice } else { most }
 }
 
-impl Engine {
+impl Recovery {
     pub(crate) async fn run_scanner(self: Arc<Self>) {
-        let every = self.parts.settings.scan_interval_ms;
-        let (mut wait, mut looked, mut counted) = (every, None, self.parts.clock.ticks());
+        let every = self.shared.parts.settings.scan_interval_ms;
+        let (mut wait, mut looked, mut counted) = (every, None, self.shared.parts.clock.ticks());
         let mut asked_few = counted;
         loop {
             match self.scan(&mut asked_few).await {
                 DueWork::More => continue,
                 // where others put work there is more to come
-                DueWork::Some if self.lease.ends() => wait = SOON,
+                DueWork::Some if self.shared.lease.ends() => wait = SOON,
                 DueWork::Some | DueWork::Nothing => wait = longer(wait, every),
             }
-            let now = self.parts.clock.ticks();
+            let now = self.shared.parts.clock.ticks();
             if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
                 looked = Some(now);
                 if let Err(cause) = self.look_around(&mut counted).await {
                     tracing::error!(%cause, "the flags cannot be read");
                 }
             }
-            self.parts.clock.sleep(wait).await;
+            self.shared.parts.clock.sleep(wait).await;
         }
     }
 
     /// Asks the journal once for what is due and finds room here.
-    async fn scan(self: &Arc<Self>, asked_few: &mut u64) -> DueWork {
-        if !self.parts.settings.workers || self.controls.retired() {
+    async fn scan(&self, asked_few: &mut u64) -> DueWork {
+        if !self.shared.parts.settings.workers || self.shared.controls.retired() {
             return DueWork::Nothing;
         }
-        let ring = self.parts.settings.ring;
+        let ring = self.shared.parts.settings.ring;
         // pages of a quarter of the room, at least
         let (mut full, mut flows, mut room) = (Vec::new(), Vec::new(), ring);
-        for flow in &self.parts.offered {
-            let here = self.room_for(*flow);
+        for flow in &self.shared.parts.offered {
+            let here = self.pipeline.room_for(*flow);
             if here < ring - ring / 4 {
                 full.push(*flow);
             } else {
@@ -79,7 +78,7 @@ impl Engine {
                 room = if here < room { here } else { room };
             }
         }
-        let now = self.parts.clock.ticks();
+        let now = self.shared.parts.clock.ticks();
         if full.is_empty() {
             *asked_few = now;
         } else if now.saturating_sub(*asked_few) >= ASK_FEW {
@@ -93,9 +92,9 @@ impl Engine {
         self.ask_due(DueQuery { flows: flows.into(), limit }).await
     }
 
-    async fn ask_due(self: &Arc<Self>, query: DueQuery) -> DueWork {
+    async fn ask_due(&self, query: DueQuery) -> DueWork {
         let limit = query.limit;
-        match self.parts.journal.due(self.parts.worker, query).await {
+        match self.shared.parts.journal.due(self.shared.parts.worker, query).await {
             Ok(found) => {
                 let items = found.len();
                 self.bring(found).await;
@@ -113,33 +112,35 @@ impl Engine {
     }
 
     /// Follows the flags, and what others did.
-    async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
-        let status = self.refresh().await?;
-        self.waiters.sweep();
-        self.queues();
-        self.look_up_strays().await?;
-        if !self.lease.ends() {
+    async fn look_around(&self, counted: &mut u64) -> Result<(), Cause> {
+        let status = self.status.refresh().await?;
+        self.shared.waiters.sweep();
+        self.pipeline.queues();
+        self.chains.look_up_strays().await?;
+        if !self.shared.lease.ends() {
             return Ok(());
         }
         self.give_back(&status).await;
         self.review_superseded().await?;
-        let now = self.parts.clock.ticks();
+        let now = self.shared.parts.clock.ticks();
         if now.saturating_sub(*counted) >= COUNT {
             // others open and end transfers too
-            let counts = self.parts.journal.counts().await?;
-            *counted = self.parts.clock.ticks();
+            let counts = self.shared.parts.journal.counts().await?;
+            *counted = self.shared.parts.clock.ticks();
             let open = counts.iter().map(|count| count.transfers).sum();
-            self.open.store(open, Ordering::Relaxed);
+            self.in_flight.open_are(open);
         }
         Ok(())
     }
 
-    async fn bring(self: &Arc<Self>, found: Vec<Due>) {
+    async fn bring(&self, found: Vec<Due>) {
         let (mut records, mut sent_again) = (Vec::with_capacity(found.len()), Vec::new());
         let mut attempts = Vec::new();
         for due in found {
             match due {
-                Due::Transfer(record) | Due::Orphan(record) if self.follows_events(record.flow) => {
+                Due::Transfer(record) | Due::Orphan(record)
+                    if self.shared.follows_events(record.flow) =>
+                {
                     sent_again.push(record);
                 }
                 Due::Transfer(mut record) => {
@@ -150,22 +151,22 @@ impl Engine {
                 Due::Attempt(attempt) => attempts.push(attempt),
             }
         }
-        self.take_in(attempts).await;
-        self.send_again(sent_again).await;
+        self.chains.take_in(attempts).await;
+        self.messaging.send_again(sent_again).await;
         // what is here already may be older: another worker, or a person, may have moved the row
-        self.reassign(records).await;
+        self.pipeline.reassign(records).await;
     }
 
     /// Its owner died holding it: it runs alone, or, where it waited for an attempt, in company once.
-    fn orphan(self: &Arc<Self>, mut record: Record) -> Record {
-        if !self.waits_in_company(&record) {
+    fn orphan(&self, mut record: Record) -> Record {
+        if !self.chains.waits_in_company(&record) {
             record.head.alone = true;
         }
         record.head.due_at = None;
         if record.head.deaths >= DEATHS {
-            let cap = self.parts.settings.backoff.cap;
-            record.head.due_at = Some(self.parts.journal.now().saturating_add(cap));
-            self.case(Case {
+            let cap = self.shared.parts.settings.backoff.cap;
+            record.head.due_at = Some(self.shared.parts.journal.now().saturating_add(cap));
+            self.cases.case(Case {
                 kind: "POISON",
                 severity: Severity::Critical,
                 subject: Subject::Transfer(record.id),

@@ -8,18 +8,15 @@
 //! The same holds for a transfer that may have been opened: a COMMIT whose outcome is not known may come to
 //! its end after the journal was asked, and then the journal takes it for ours.
 
-use crate::Engine;
+use crate::recovery::Recovery;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::ports::clock::TICKS;
-use kernel::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
-/// More are carried on here, as if no other worker had moved them.
-const MOST: usize = 100_000;
 /// What was not found for so many times as long was never opened.
 const NEVER: u64 = 10;
 /// So many are read at once.
@@ -30,7 +27,7 @@ const PAGE: usize = 1_000;
 pub(crate) struct SupersededTransfers(Mutex<BTreeMap<Id, (u32, u64)>>);
 
 impl SupersededTransfers {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Id, (u32, u64)>> {
+    pub(crate) fn all(&self) -> MutexGuard<'_, BTreeMap<Id, (u32, u64)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,54 +47,27 @@ impl SupersededTransfers {
     }
 }
 
-impl Engine {
-    /// A record that another worker may have moved, as it stands now; some where it goes on here.
-    pub(crate) fn release_all(&self, record: Record) -> Option<Record> {
-        let left = self.in_flight.has_left(record.id);
-        if !self.lease.ends() || left || self.superseded.all().len() >= MOST {
-            return Some(record);
-        }
-        if self.plan.table(record.flow).ends(record.head.state) {
-            // the worker that moved it there has counted its end
-            self.closed(record.id);
-            self.waiters.tell(record);
-            return None;
-        }
-        let seen = (record.head.version, self.parts.clock.ticks());
-        self.superseded.all().insert(record.id, seen);
-        self.release(record.id);
-        None
-    }
-
-    /// A transfer that may have been opened. It was not there when the journal was
-    /// asked, and its caller was told so.
-    pub(crate) fn maybe_opened(&self, record: &Record) {
-        let mut all = self.superseded.all();
-        if self.lease.ends() && all.len() < MOST {
-            all.insert(record.id, (record.head.version, self.parts.clock.ticks()));
-        }
-    }
-
+impl Recovery {
     /// Looks at all of them; those that no worker moved for long go on here.
-    pub(crate) async fn review_superseded(self: &Arc<Self>) -> Result<(), Cause> {
-        let ids: Vec<Id> = self.superseded.all().keys().copied().collect();
-        let long = self.parts.settings.lease_ms.saturating_add(LONGER).saturating_mul(TICKS);
+    pub(crate) async fn review_superseded(&self) -> Result<(), Cause> {
+        let ids: Vec<Id> = self.in_flight.superseded.all().keys().copied().collect();
+        let long = self.shared.parts.settings.lease_ms.saturating_add(LONGER).saturating_mul(TICKS);
         for page in ids.chunks(PAGE) {
-            let found = self.parts.journal.get(page.to_vec()).await?;
-            let now = self.parts.clock.ticks();
+            let found = self.shared.parts.journal.get(page.to_vec()).await?;
+            let now = self.shared.parts.clock.ticks();
             let there: BTreeSet<Id> = found.iter().map(|record| record.id).collect();
             let unknown = page.iter().filter(|id| !there.contains(id)).copied();
-            self.superseded.never_came(unknown, |since| {
+            self.in_flight.superseded.never_came(unknown, |since| {
                 now.saturating_sub(since) > long.saturating_mul(NEVER)
             });
             let mut back = Vec::new();
             for record in found {
-                if self.plan.table(record.flow).ends(record.head.state) {
-                    self.superseded.forget(record.id);
-                    self.waiters.tell(record);
+                if self.shared.plan.table(record.flow).ends(record.head.state) {
+                    self.in_flight.superseded.forget(record.id);
+                    self.shared.waiters.tell(record);
                     continue;
                 }
-                let mut all = self.superseded.all();
+                let mut all = self.in_flight.superseded.all();
                 let Some((version, since)) = all.get_mut(&record.id) else { continue };
                 if *version != record.head.version {
                     (*version, *since) = (record.head.version, now);
@@ -107,7 +77,7 @@ impl Engine {
                 }
             }
             if !back.is_empty() {
-                self.reassign(back).await;
+                self.pipeline.reassign(back).await;
             }
         }
         Ok(())

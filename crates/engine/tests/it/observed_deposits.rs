@@ -81,7 +81,7 @@ fn observation(service: &TestService, version: u32, deposits: Vec<Terms>) -> Obs
 
 async fn stored(service: &TestService, version: u32, deposits: Vec<Terms>) -> Vec<Id> {
     let observation = observation(service, version, deposits);
-    let result = service.engine().store_observation(observation).await;
+    let result = service.engine().observed_deposits.store_observation(observation).await;
     let Ok(ObservationResult::Stored(ids)) = result else { panic!("{result:?}") };
     ids
 }
@@ -103,7 +103,7 @@ async fn deposits_become_transfers_once_and_go_on() {
     }
     // another watcher read on from where this one began
     let late = observation(&service, 0, vec![deposit("c", 5)]);
-    let result = service.engine().store_observation(late).await;
+    let result = service.engine().observed_deposits.store_observation(late).await;
     assert_eq!(result, Ok(ObservationResult::Superseded));
     assert_eq!(at(&service, "c").await.map(|record| record.id), None);
     // what it sees again is opened no second time, and keeps no other from being opened
@@ -156,7 +156,10 @@ async fn the_cursor_and_its_transfers_are_one_write() {
         let engine = service.engine().clone();
         let observation_0 = observation(&service, 0, deposits());
         #[expect(clippy::disallowed_methods, reason = "a watcher, not a task of the engine")]
-        let stores = tokio::spawn(async move { engine.store_observation(observation_0).await });
+        let stores =
+            tokio::spawn(
+                async move { engine.observed_deposits.store_observation(observation_0).await },
+            );
         service.crash_point.fell().await;
         stores.abort();
         service.restart().await;
@@ -164,7 +167,11 @@ async fn the_cursor_and_its_transfers_are_one_write() {
         let written = there.iter().flatten().count();
         assert_eq!(written, if side == Side::Before { 0 } else { 2 });
         // the watcher reads on from the cursor that is stored
-        let again = service.engine().store_observation(observation(&service, 0, deposits())).await;
+        let again = service
+            .engine()
+            .observed_deposits
+            .store_observation(observation(&service, 0, deposits()))
+            .await;
         match side {
             Side::Before => assert!(
                 matches!(&again, Ok(ObservationResult::Stored(ids)) if ids.len() == 2),
@@ -187,7 +194,7 @@ async fn what_is_no_observation_of_this_chain_writes_nothing() {
     let others = [elsewhere, nowhere, deposit("b", 0), deposit("a", 20_000_000)];
     for other in others {
         let bad = observation(&service, 0, vec![deposit("a", 10_000_000), other]);
-        let result = service.engine().store_observation(bad).await;
+        let result = service.engine().observed_deposits.store_observation(bad).await;
         let class = result.as_ref().err().map(|cause| cause.class);
         assert_eq!(class, Some("BAD_OBSERVATION"), "{result:?}");
     }

@@ -28,7 +28,7 @@ async fn a_flow_without_an_adapter_is_refused_at_intake() {
     for table in flows.0.iter().skip(1) {
         let flow = flows.named(table.flow).unwrap();
         // parties that the internal flow takes
-        let refused = service.engine().create(flow, terms(FUNDING, 1, 10, COIN)).await;
+        let refused = service.engine().intake.create(flow, terms(FUNDING, 1, 10, COIN)).await;
         let code = match refused {
             Err(Refused::Code(code)) => Some(code),
             Ok(_) | Err(Refused::Mismatch(_) | Refused::Unknown(_)) => None,

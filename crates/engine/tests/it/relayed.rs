@@ -42,7 +42,7 @@ async fn killed_after(fuse: bool, ms: u64) {
     let mut ids: Vec<Id> = Vec::new();
     for n in 0..MANY {
         let terms = relay_terms(RULES.id, &receiver(n), 100, &format!("key-{n}"));
-        let created = dying.engine.create(flow, terms).await;
+        let created = dying.engine.intake.create(flow, terms).await;
         ids.push(created.expect("it is opened").record.id);
     }
     tokio::time::sleep(Duration::from_millis(ms)).await;

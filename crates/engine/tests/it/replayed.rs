@@ -40,7 +40,7 @@ async fn an_archived_transfer_keeps_its_key() {
     let flow = first.engine.flows().named("relay").expect("the relay");
     let mut ids: Vec<Id> = Vec::new();
     for n in 0..MANY {
-        let created = first.engine.create(flow, terms(n, 100, 0)).await;
+        let created = first.engine.intake.create(flow, terms(n, 100, 0)).await;
         ids.push(created.expect("it is opened").record.id);
     }
     fixture.until(OPEN, "0").await;
@@ -52,14 +52,15 @@ async fn an_archived_transfer_keeps_its_key() {
     first.kill().await;
     let second = fixture.worker().await;
     for (n, id) in ids.iter().enumerate() {
-        let again = second.engine.create(flow, terms(n, 100, 0)).await.expect("it is answered");
+        let again =
+            second.engine.intake.create(flow, terms(n, 100, 0)).await.expect("it is answered");
         assert_eq!((again.replayed, again.record.id), (true, *id), "key-{n}");
-        let other = second.engine.create(flow, terms(n, 999, 1)).await;
+        let other = second.engine.intake.create(flow, terms(n, 999, 1)).await;
         let Err(Refused::Mismatch(bound)) = other else { panic!("{other:?}") };
         assert_eq!(bound.id, *id, "key-{n}");
     }
     // a new one is paid as ever, and with it nothing else
-    let new = second.engine.create(flow, terms(MANY, 100, 0)).await.expect("it is opened");
+    let new = second.engine.intake.create(flow, terms(MANY, 100, 0)).await.expect("it is opened");
     ids.push(new.record.id);
     fixture.until(OPEN, "0").await;
     let paid = chain.paid();

@@ -43,7 +43,7 @@ async fn does(
     action: AdminAction,
 ) -> Result<PerformedAction, Objection> {
     let actor = Actor { caller: "test|ada".into(), key: key.into(), reason: "a test".into() };
-    worker.engine.execute(actor, action).await
+    worker.engine.operators.execute(actor, action).await
 }
 
 async fn load(worker: &Worker, of: &str) -> Vec<Id> {
@@ -51,7 +51,7 @@ async fn load(worker: &Worker, of: &str) -> Vec<Id> {
     let mut ids = Vec::new();
     for n in 0..MANY {
         let terms = relay_terms(RULES.id, "good-1", 100, &format!("{of}-{n}"));
-        ids.push(worker.engine.create(flow, terms).await.expect("it is opened").record.id);
+        ids.push(worker.engine.intake.create(flow, terms).await.expect("it is opened").record.id);
     }
     ids
 }

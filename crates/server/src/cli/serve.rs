@@ -148,7 +148,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     });
     if config.auth.has_jwks() {
         let engine = Arc::clone(&app.engine);
-        tasks.spawn(KEYS, Box::pin(keys.watch(move |old| engine.keys_read(old))));
+        tasks.spawn(KEYS, Box::pin(keys.watch(move |old| engine.monitor.keys_read(old))));
     }
     if let Some(tls) = &tls {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));

@@ -48,7 +48,7 @@ fn replayed(answer: &Answer) -> bool {
 }
 
 /// Red where a client's key counts under the present issuer alone: the repeat moved the money a second
-/// time (run: `Engine::key_scopes` that gives the principal alone).
+/// time (run: `Intake::key_scopes` that gives the principal alone).
 #[test]
 fn a_create_that_is_repeated_after_the_issuer_changed_is_the_same_transfer() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -91,7 +91,7 @@ async fn a_redrive_keeps_numbers_and_ends() {
     test.dead(2).await;
     test.service.case_stands("DEAD_LETTER").await;
     let asked = Redrive { topic: DEAD.into(), most: 10, per_second: 100, replays: 1 };
-    let preview = test.service.engine().redrive_preview(&asked).await;
+    let preview = test.service.engine().operators.redrive_preview(&asked).await;
     assert_eq!(preview, Ok(vec![("UNREADABLE".to_owned(), 2, 0)]));
     let sent = ActionResult::Redriven { messages: 2, passed_over: 0, left: 0 };
     assert_eq!(test.does("one", redrive(10, 1)).await, Ok(sent.clone()));
@@ -126,7 +126,7 @@ async fn published_messages_are_sent_again_by_an_operator() {
     test.service.clock.forward(1_000);
     let to = test.service.store().now();
     let again = AdminAction::Reemit(Reemission { from: 0, to });
-    let preview = test.service.engine().reemit_preview(Reemission { from: 0, to }).await;
+    let preview = test.service.engine().operators.reemit_preview(Reemission { from: 0, to }).await;
     assert_eq!(preview, Ok(3));
     assert_eq!(test.does("k", again.clone()).await, Ok(ActionResult::Reemitted { messages: 3 }));
     assert_eq!(test.settled(6).await, before, "no number is new");
@@ -153,7 +153,7 @@ async fn the_audit_meets_forged_and_missing_messages() {
     let records = test.service.stand(&[id]).await;
     let mut told = Vec::new();
     for _ in 0..20_000 {
-        let rows = test.service.engine().audit_rows(&records).await.expect("rows");
+        let rows = test.service.engine().messaging.audit_rows(&records).await.expect("rows");
         told = rows.iter().filter_map(|row| row.message).map(|m| m.audited).collect();
         if told.iter().all(|audited| *audited) {
             break;

@@ -134,7 +134,7 @@ impl AccountService {
         let owner = TransferOwner::User(UserId(1));
         let terms = Terms::between("test|1".into(), owner, at(from), at(to));
         let flow = self.service.engine().flows().named(account::State::FLOW).expect("the flow");
-        self.service.engine().create(flow, terms).await.expect("it is opened").record
+        self.service.engine().intake.create(flow, terms).await.expect("it is opened").record
     }
 
     /// Opens a transfer, and waits until the process dies at the write of this event.
@@ -223,7 +223,7 @@ impl AccountService {
 
     /// Conservation holds, with every row counted.
     pub(crate) async fn in_order(&self) {
-        let report = self.service.engine().count_now().await.expect("a count");
+        let report = self.service.engine().reconciler.count_now().await.expect("a count");
         assert!(report.ok, "{report:?}");
         assert_eq!(self.service.engine().halted(), None);
     }

@@ -180,7 +180,7 @@ async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
     test.service.reaches(waits, "VALIDATED").await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     test.service.reaches(waits, "VALIDATED").await;
-    let preview = test.service.engine().seek_preview("execution-group", 0).await;
+    let preview = test.service.engine().operators.seek_preview("execution-group", 0).await;
     assert!(preview.is_ok_and(|all| all.iter().any(|seek| seek.to < seek.from)));
     let sought = test.service.does("ada", "seek", seek).await.expect("it is taken back");
     assert!(matches!(sought.outcome, ActionResult::Sought { partitions: 1.. }), "{sought:?}");

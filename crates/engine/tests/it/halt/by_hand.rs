@@ -131,7 +131,7 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     for (n, caller) in alike.into_iter().enumerate() {
         let (key, reason) = (n.to_string().into(), "a test".into());
         let other = engine::operators::Actor { caller: caller.into(), key, reason };
-        let same = service.engine().execute(other, AdminAction::Approve(id)).await;
+        let same = service.engine().operators.execute(other, AdminAction::Approve(id)).await;
         assert_eq!(same, Err(Objection::SamePerson), "{caller:?}");
     }
     service.reaches(out, "SOURCE_DONE").await;
@@ -196,7 +196,7 @@ async fn only_named_breaks_are_accepted_and_any_other_halts_again() {
         )
     };
     service.tool().execute_batch(&steal(7)).unwrap();
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     let [broken] = report.breaks.as_slice() else { panic!("{report:?}") };
     assert_eq!((&*broken.key, broken.amount), ("FUNDING/3/total", -7));
     service.shows(&[("CONSERVATION", "service".to_owned(), true)]).await;
@@ -220,14 +220,14 @@ async fn only_named_breaks_are_accepted_and_any_other_halts_again() {
     service.shows(&[("CONSERVATION", "service".to_owned(), false)]).await;
     service.restart().await;
     service.work(1).await;
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     assert!(report.ok && report.breaks.is_empty(), "{report:?}");
     let shown = report.accepted.iter().any(|b| *b.key == *"FUNDING/3/total" && b.amount == -7);
     assert!(shown, "{report:?}");
     assert_eq!(service.engine().halted(), None);
 
     service.tool().execute_batch(&steal(1)).unwrap();
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     assert_eq!(report.breaks.first().map(|b| b.amount), Some(-8), "the amount is another");
     assert!(service.engine().halted().is_some());
     let both = [
@@ -275,7 +275,7 @@ async fn a_ledger_is_looked_at_again_when_persons_resume() {
     assert!(resumed(&service, "1", resume(&[])).await.is_ok());
     service.shows(&[case(false)]).await;
     service.work(1).await;
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     assert!(report.ok, "{report:?}");
     assert_eq!(service.engine().halted(), None);
 }

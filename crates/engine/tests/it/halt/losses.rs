@@ -81,8 +81,8 @@ impl Shortened {
     /// What a round finds to be gone, as persons accept it.
     async fn lost(&self) -> Vec<Accepted> {
         // a round holds a ledger against what the round before read in the journal
-        let _round = self.service.engine().check_now().await.expect("a round");
-        let report = self.service.engine().check_now().await.expect("a round");
+        let _round = self.service.engine().reconciler.check_now().await.expect("a round");
+        let report = self.service.engine().reconciler.check_now().await.expect("a round");
         accepted(&report.breaks)
     }
 
@@ -148,14 +148,14 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     for again in [false, true] {
         tokio::time::sleep(Duration::from_millis(120)).await;
         assert_eq!(shortened.service.states(&open).await, before, "again: {again}");
-        shortened.service.engine().count_all().await;
-        let report = shortened.service.engine().check_now().await.expect("a round");
+        shortened.service.engine().reconciler.count_all().await;
+        let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
         assert!(report.ok && report.recounted, "again: {again}: {:?}", report.breaks);
         assert_eq!(report.accepted.len(), lost.len() - 1, "they are listed");
         // others do, and Spot gives the lost numbers again
         shortened.service.work(2).await;
-        shortened.service.engine().count_all().await;
-        let report = shortened.service.engine().check_now().await.expect("a round");
+        shortened.service.engine().reconciler.count_all().await;
+        let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
         assert!(report.ok && report.recounted, "again: {again}: {:?}", report.breaks);
         if !again {
             shortened.service.restart().await;
@@ -169,7 +169,7 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
         shortened.service.does("ada", &format!("on-{n}"), goes_on).await.expect("it goes on");
     }
     shortened.service.ended(&open).await;
-    let report = shortened.service.engine().check_now().await.expect("a round");
+    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
     assert_eq!(shortened.service.engine().halted(), None);
 }
@@ -209,7 +209,7 @@ async fn an_open_transfer_is_given_back_by_a_verdict() {
     let stored = spot.query(spot.known(), Key { id, leg: Leg::Deposit }).await;
     let Reply::Answered(_, Stored::Found(operation)) = stored else { panic!("{stored:?}") };
     assert_eq!(operation.outcome, StoredOutcome::Fenced);
-    let report = shortened.service.engine().check_now().await.expect("a round");
+    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
 }
 
@@ -264,7 +264,7 @@ async fn a_process_that_had_answers_of_what_is_lost_goes_on() {
     assert_eq!(shortened.stopped().await, shortened.open);
     shortened.service.work(2).await;
     assert_eq!(shortened.service.engine().halted(), None);
-    let report = shortened.service.engine().check_now().await.expect("a round");
+    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
     never_executed(&shortened).await;
 }
@@ -307,7 +307,7 @@ async fn a_second_loss_is_another_one() {
     assert!(second.iter().filter(|a| a.key.ends_with("/lost")).all(|a| !lost.contains(a)));
     shortened.resumes("second", &second).await.expect("it is resumed");
     shortened.service.work(1).await;
-    shortened.service.engine().count_all().await;
-    let report = shortened.service.engine().check_now().await.expect("a round");
+    shortened.service.engine().reconciler.count_all().await;
+    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
 }

@@ -33,7 +33,7 @@ async fn does(
     action: AdminAction,
 ) -> Result<PerformedAction, Objection> {
     let (caller, reason) = (format!("portage|{who}").into(), format!("{who} {key}").into());
-    engine.execute(Actor { caller, key: key.into(), reason }, action).await
+    engine.operators.execute(Actor { caller, key: key.into(), reason }, action).await
 }
 
 fn refused(done: &Result<PerformedAction, Objection>) -> bool {

@@ -31,7 +31,7 @@ async fn moves(service: &mut TestService) {
         assert_eq!(service.engine().halted(), None, "again: {again}");
         service.work(1).await;
         for _ in 0..2 {
-            let report = service.engine().check_now().await.expect("a round");
+            let report = service.engine().reconciler.check_now().await.expect("a round");
             assert!(report.ok, "{:?}", report.breaks);
         }
         assert_eq!(service.engine().halted(), None, "again: {again}");
@@ -107,8 +107,8 @@ async fn a_break_of_conservation_is_mended_or_accepted() {
     let mut service = TestService::open(true, NEVER).await;
     service.work(1).await;
     Tamper::Users.with(&service).await;
-    service.engine().count_all().await;
-    let report = service.engine().check_now().await.expect("a round");
+    service.engine().reconciler.count_all().await;
+    let report = service.engine().reconciler.check_now().await.expect("a round");
     let accept = |b: &reconcile::Break| Accepted { key: b.key.as_str().into(), amount: b.amount };
     let breaks: Vec<_> = report.breaks.iter().map(accept).collect();
     assert_eq!(breaks.len(), 2, "{breaks:?}");
@@ -118,8 +118,8 @@ async fn a_break_of_conservation_is_mended_or_accepted() {
     resumes(&service, "2", &[]).await.expect("it is mended");
     moves(&mut service).await;
     Tamper::Users.with(&service).await;
-    service.engine().count_all().await;
-    assert!(!service.engine().check_now().await.expect("a round").ok);
+    service.engine().reconciler.count_all().await;
+    assert!(!service.engine().reconciler.check_now().await.expect("a round").ok);
     resumes(&service, "3", &breaks).await.expect("it is accepted");
     moves(&mut service).await;
 }

@@ -67,7 +67,7 @@ async fn received_at(test: &AccountService, system: System, payee: &str, amount:
     let terms = Terms::between("test|1".into(), owner, at("A-1"), at(payee));
     let engine = test.service.engine();
     let flow = engine.flows().named(State::FLOW).expect("the flow");
-    engine.create(flow, terms).await.expect("it is opened").record.id
+    engine.intake.create(flow, terms).await.expect("it is opened").record.id
 }
 
 #[test]

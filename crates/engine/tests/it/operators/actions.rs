@@ -188,7 +188,7 @@ async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
         caller: "a test".into(),
         key: "disabled".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
     let id = stuck(&service, Mood::LoseReplies).await;
     service.does("ada", "halt", AdminAction::Halt).await.unwrap();
     let refused = service.does("ada", "5", AdminAction::Ask(id)).await.unwrap();

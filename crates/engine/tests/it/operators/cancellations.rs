@@ -59,7 +59,7 @@ impl Relay {
         self.done += 1;
         let flow = self.service.engine().flows().named("relay").expect("the relay");
         let terms = relay_terms(RULES.id, receiver, 100, &format!("key-{}", self.done));
-        self.service.engine().create(flow, terms).await.expect("it is opened").record.id
+        self.service.engine().intake.create(flow, terms).await.expect("it is opened").record.id
     }
 
     /// Claims stand for a person's reason.

@@ -126,7 +126,7 @@ async fn target_pending_is_critical_after_a_minute_in_it() {
     service.faulty_spot.mood(Mood::Fair);
     service.ended(&[id]).await;
     service.shows(&both(false)).await;
-    service.engine().check_now().await.unwrap();
+    service.engine().reconciler.check_now().await.unwrap();
     assert_eq!(service.engine().halted(), None);
 }
 
@@ -169,7 +169,7 @@ async fn disabled(service: &TestService, user: u64) {
         caller: "a test".into(),
         key: "disabled".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -261,7 +261,7 @@ async fn crash(kind: Kind, side: Side, write: usize) {
         let states = service.states(&[subject.transfer]).await;
         assert_eq!(states.get(&subject.transfer), Some(&wanted), "{what}");
     }
-    let report = service.engine().check_now().await.expect("an answer");
+    let report = service.engine().reconciler.check_now().await.expect("an answer");
     assert!(report.ok, "{what}: {report:?}");
     tokio::time::timeout(Duration::from_secs(20), service.stop()).await.expect("it stops");
 }

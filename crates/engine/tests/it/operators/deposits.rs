@@ -36,13 +36,13 @@ async fn bounded() -> TestService {
 }
 
 async fn booked(service: &TestService, movement: &External) -> Moved {
-    service.engine().book(movement.clone()).await.expect("an answer")
+    service.engine().operators.book(movement.clone()).await.expect("an answer")
 }
 
 async fn proposed(service: &TestService, movement: &External) -> Id {
     let moved = booked(service, movement).await;
     assert_eq!(moved, Moved::Refused(Code::SecondPersonRequired));
-    service.engine().propose_deposit(movement).await.expect("a proposal")
+    service.engine().operators.propose_deposit(movement).await.expect("a proposal")
 }
 
 async fn approve(
@@ -79,7 +79,7 @@ async fn a_deposit_above_the_bound_takes_two_persons() {
     assert_eq!(again, Err(Objection::Decided(ApprovalStatus::Approved)));
     let moved = booked(&service, &over).await;
     assert!(matches!(moved, Moved::Done { replayed: true, .. }), "{moved:?}");
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     assert!(report.ok, "{:?}", report.breaks);
 }
 

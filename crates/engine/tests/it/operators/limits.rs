@@ -38,7 +38,7 @@ fn today(service: &TestService) -> Day {
 
 async fn would(service: &TestService, from: LedgerId, amount: u128) -> Option<Code> {
     let flow = service.engine().flows().named("internal").expect("the flow");
-    service.engine().would(flow, &terms(from, 1, amount, COIN)).await.err()
+    service.engine().checks.would(flow, &terms(from, 1, amount, COIN)).await.err()
 }
 
 /// Fused, plain, and past a full ring.
@@ -102,7 +102,7 @@ async fn what_is_rolled_back_is_given_back_to_its_own_day() {
         };
         service.faulty_spot.mood(Mood::Fair);
         service.faulty_spot.mood(Mood::LoseRequests);
-        assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+        assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
         service.faulty_spot.mood(Mood::Fair);
         service.ended(&[id]).await;
         assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
@@ -145,7 +145,7 @@ async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
         caller: "a test".into(),
         key: "disabled".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
     service.faulty_spot.mood(Mood::Fair);
     service.ended(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
@@ -192,7 +192,7 @@ async fn concurrent_transfers_take_exactly_what_there_is() {
         for n in 0..40 {
             let (engine, terms) = (service.engine().clone(), terms(FUNDING, 1, 10 + n, COIN));
             let flow = engine.flows().named("internal").unwrap();
-            creates.spawn(async move { engine.create(flow, terms).await });
+            creates.spawn(async move { engine.intake.create(flow, terms).await });
         }
         let mut ids = Vec::new();
         for create in creates.join_all().await {
@@ -217,8 +217,8 @@ async fn a_replay_is_no_transfer_and_off_is_off() {
         terms.binding = Some(key.clone());
         terms
     };
-    let first = service.engine().create(flow, bound()).await.unwrap();
-    let again = service.engine().create(flow, bound()).await.unwrap();
+    let first = service.engine().intake.create(flow, bound()).await.unwrap();
+    let again = service.engine().intake.create(flow, bound()).await.unwrap();
     assert_eq!((again.record.id, again.replayed), (first.record.id, true));
     service.ended(&[first.record.id]).await;
     assert_eq!(spent(&service, today(&service)).await, (1, 10));
@@ -240,7 +240,10 @@ async fn a_dry_run_says_what_would_become_of_it() {
         let user = UserId(1);
         let (reason, caller) = ("a test".into(), "a test".into());
         let key = key.into();
-        service.engine().set_status(ledger, StatusChange { user, status, reason, caller, key })
+        service
+            .engine()
+            .ledgers
+            .set_status(ledger, StatusChange { user, status, reason, caller, key })
     };
     set(FUNDING, AccountStatus::Frozen, "1").await.unwrap();
     assert_eq!(would(&service, FUNDING, 5).await, Some(Code::AccountFrozen));
@@ -267,7 +270,7 @@ async fn a_caller_hears_of_an_end_that_another_worker_wrote() {
     let (engine, terms) = (service.engine().clone(), terms(FUNDING, 1, 10, COIN));
     let flow = engine.flows().named("internal").unwrap();
     let mut waits = JoinSet::new();
-    waits.spawn(async move { engine.create(flow, terms).await });
+    waits.spawn(async move { engine.intake.create(flow, terms).await });
     let id = loop {
         let open = service.store().open_below(kernel::ids::Id(u128::MAX)).await.unwrap();
         if let [id] = open.as_slice()
@@ -284,7 +287,7 @@ async fn a_caller_hears_of_an_end_that_another_worker_wrote() {
         key: "1".into(),
         reason: "a test".into(),
     };
-    rival.execute(actor, AdminAction::Retry(id)).await.unwrap();
+    rival.operators.execute(actor, AdminAction::Retry(id)).await.unwrap();
     let limit = std::time::Duration::from_secs(30);
     let ended = tokio::time::timeout(limit, waits.join_next()).await.expect("it is told");
     let ended = ended.unwrap().unwrap().unwrap();

@@ -44,7 +44,7 @@ async fn moves(service: &TestService, direction: Direction, reference: String) -
         reason: "a test".into(),
         caller: "portage|ada".into(),
     };
-    service.engine().book(movement).await.expect("an answer")
+    service.engine().operators.book(movement).await.expect("an answer")
 }
 
 /// Seen red where `open_account` writes without the guard of the version.

@@ -55,7 +55,7 @@ fn approves(service: &TestService, approval: Id) -> JoinHandle<Result<PerformedA
     let engine = service.engine().clone();
     let bob =
         Actor { caller: "portage|bob".into(), key: "approve".into(), reason: "a test".into() };
-    tokio::spawn(async move { engine.execute(bob, AdminAction::Approve(approval)).await })
+    tokio::spawn(async move { engine.operators.execute(bob, AdminAction::Approve(approval)).await })
 }
 
 /// Bob approves; the ledger has answered the question, and its answer waits behind the latch.
@@ -167,7 +167,7 @@ async fn a_halt_after_the_question_takes_what_it_found() {
     bob.await.unwrap().unwrap();
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"COMMITTED"));
     service.faulty_spot.mood(Mood::Fair);
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     assert!(report.ok, "{report:?}");
 }
 
@@ -229,7 +229,7 @@ async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() 
     service.does("ada", "2", AdminAction::Retry(id)).await.unwrap();
     let refused = service.create(FUNDING, 2, 5).await;
     assert!(matches!(refused, Err(Refused::Code(Code::Overloaded))), "{refused:?}");
-    let report = service.engine().check_now().await.unwrap();
+    let report = service.engine().reconciler.check_now().await.unwrap();
     let keys: Vec<_> = report.breaks.iter().map(|found| found.key.as_str()).collect();
     assert!(
         keys.contains(&format!("{id}/SPOT/DEPOSIT").as_str()),

@@ -11,7 +11,7 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::time::Duration;
 
 /// Two copies of Spot, each called by processes of its own: who calls the one that the journal no longer
-/// means halts, also where nothing is under way. Turns red where no process compares (`Engine::compare`).
+/// means halts, also where nothing is under way. Turns red where no process compares (`StatusSync::compare`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_another_process_adopted_stops_the_money() {
     let fixture = Fixture::open(quick(true)).await;
@@ -35,7 +35,7 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
 
 /// One process calls a copy of Spot that another one, with a later copy, has followed: what it says
 /// counts no more, and nothing new is made there. Turns red where units rely on a ledger whichever it is
-/// (run: `Engine::vouch` adds nothing): the transfer ends by the word of a copy that no process means.
+/// (run: `Ledgers::ledger_guard` adds nothing): the transfer ends by the word of a copy that no process means.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_copy_says_that_another_one_followed_does_not_count() {
     let fixture = Fixture::open(quick(true)).await;

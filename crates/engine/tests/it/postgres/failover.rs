@@ -103,7 +103,7 @@ async fn forgets(how: Recovery, running: bool, opened_again: bool) {
     }
     assert_eq!(books(&fixture.way.spot()).await, before, "something was paid twice");
     // each ledger's own books add up still, and what does not fit is what was forgotten, no more
-    let report = new.engine.check_now().await.expect("a proof");
+    let report = new.engine.reconciler.check_now().await.expect("a proof");
     for found in &report.breaks {
         let named = told.iter().any(|told| found.key.contains(&told.id.to_string()));
         assert!(named, "{found:?}");

@@ -270,7 +270,7 @@ impl Fixture {
             caller: "a test".into(),
             key: "disable".into(),
         };
-        assert_eq!(worker.engine.set_status(SPOT, change).await, Ok(true));
+        assert_eq!(worker.engine.ledgers.set_status(SPOT, change).await, Ok(true));
     }
 
     /// Transfers of user 1, so many each way: Spot executes, and its replies come when the test lets them.
@@ -332,7 +332,7 @@ impl Fixture {
     pub(crate) async fn adds_up(&self, worker: &Worker) {
         let open = "SELECT count(*) FROM transfers WHERE state NOT IN (40, -10, -30)";
         self.until(open, "0").await;
-        let report = worker.engine.check_now().await.expect("a proof");
+        let report = worker.engine.reconciler.check_now().await.expect("a proof");
         assert!(report.ok, "{:?}", report.breaks);
         assert_eq!(worker.engine.halted(), None);
         let users = self.sql("SELECT sum(available), sum(frozen) FROM balances_tb");
@@ -402,7 +402,7 @@ impl Worker {
             fingerprint: terms.fingerprint(),
         });
         let internal = self.engine.flows().named("internal").expect("the flow");
-        self.engine.create(internal, terms).await
+        self.engine.intake.create(internal, terms).await
     }
 
     /// The names of the states of transfers.

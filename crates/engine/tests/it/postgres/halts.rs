@@ -25,7 +25,7 @@ impl Worker {
         action: AdminAction,
     ) -> Result<PerformedAction, Objection> {
         let (caller, reason) = (format!("portage|{who}").into(), format!("{who} {key}").into());
-        self.engine.execute(Actor { caller, key: key.into(), reason }, action).await
+        self.engine.operators.execute(Actor { caller, key: key.into(), reason }, action).await
     }
 
     async fn proposes(&self, who: &str, key: &str) -> Id {
@@ -129,7 +129,7 @@ async fn a_deposit_meets_a_halt_that_its_process_has_not_read_of() {
     let fixture = Fixture::open(settings.clone()).await;
     let near = fixture.worker().await;
     let far = fixture.tuned(Settings { scan_interval_ms: NEVER, ..settings }).await;
-    let books = async |reference| far.engine.book(deposit(reference)).await;
+    let books = async |reference| far.engine.operators.book(deposit(reference)).await;
     let before = books("before").await;
     assert!(matches!(before, Ok(Moved::Done { replayed: false, .. })), "{before:?}");
     fixture.sql("INSERT INTO halts VALUES (1, 'another process', 0, NULL)");
@@ -155,7 +155,7 @@ async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwh
         Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
     let ended = AtomicBool::new(false);
     let booking = async {
-        let moved = far.engine.book(deposit("waits")).await;
+        let moved = far.engine.operators.book(deposit("waits")).await;
         ended.store(true, Ordering::SeqCst);
         moved
     };

@@ -118,7 +118,7 @@ async fn a_locked_balance_delays_neither_a_halt_nor_other_deposits() {
             assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
         }
         let ada = Actor { caller: "ada".into(), key: "brake".into(), reason: "a test".into() };
-        worker.engine.execute(ada, AdminAction::Halt).await.expect("it is halted");
+        worker.engine.operators.execute(ada, AdminAction::Halt).await.expect("it is halted");
         assert_eq!(fixture.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "1");
         assert_eq!(fixture.sql(&format!("SELECT count(*) {HOLDS}")), "1", "and it is held still");
         holder.ends(&fixture);

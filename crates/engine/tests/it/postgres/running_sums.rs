@@ -28,11 +28,11 @@ async fn a_row_that_was_changed_is_found_by_the_count_and_halts() {
         let fixture = Fixture::open(quick(true)).await;
         let worker = lived_in(&fixture).await;
         fixture.sql(tamper);
-        let report = worker.engine.check_now().await.expect("a round");
+        let report = worker.engine.reconciler.check_now().await.expect("a round");
         assert!(report.ok && !report.recounted, "the running sums do not know: {report:?}");
-        worker.engine.count_all().await;
+        worker.engine.reconciler.count_all().await;
         for _ in 0..2 {
-            let report = worker.engine.check_now().await.expect("a round");
+            let report = worker.engine.reconciler.check_now().await.expect("a round");
             assert_eq!((report.ok, report.recounted), (false, true), "{tamper}");
         }
         assert!(worker.engine.halted().is_some(), "{tamper}");
@@ -49,23 +49,33 @@ async fn a_wrong_running_sum_halts_once() {
         "UPDATE running_sums SET count = count + 1, amount = amount + 5 WHERE (lane, ledger, leg) = \
          (SELECT lane, ledger, leg FROM running_sums WHERE ledger = 2 AND leg = 'DEPOSIT' LIMIT 1)",
     );
-    let report = worker.engine.check_now().await.expect("a round");
+    let report = worker.engine.reconciler.check_now().await.expect("a round");
     let found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
     assert_eq!(found, [("SPOT/3/clearing", 5), ("SPOT/receipts", 1)]);
     assert!(worker.engine.halted().is_some());
-    let report = worker.engine.check_now().await.expect("a round");
+    let report = worker.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok && report.recounted, "{report:?}");
     let by = |sub: &str, key: &str| Actor {
         caller: format!("test|{sub}").into(),
         key: key.into(),
         reason: "a test".into(),
     };
-    let proposed =
-        worker.engine.execute(by("ada", "1"), AdminAction::Resume { accept: Vec::new() }).await;
+    let proposed = worker
+        .engine
+        .operators
+        .execute(by("ada", "1"), AdminAction::Resume { accept: Vec::new() })
+        .await;
     let Ok(ActionResult::Proposed { approval }) = proposed.map(|done| done.outcome) else {
         panic!("nothing is proposed")
     };
-    assert!(worker.engine.execute(by("bob", "1"), AdminAction::Approve(approval)).await.is_ok());
+    assert!(
+        worker
+            .engine
+            .operators
+            .execute(by("bob", "1"), AdminAction::Approve(approval))
+            .await
+            .is_ok()
+    );
     worker.moves(FUNDING, 2, "again", 70).await;
     fixture.adds_up(&worker).await;
     assert_eq!(worker.engine.halted(), None);

@@ -86,7 +86,7 @@ async fn promoted(fuse: bool) {
         let id = new.moves(from, 2, &key("lost", from), 7).await;
         assert_eq!(new.keyed(from, 2, &key("lost", from), 7).await, id);
     }
-    let report = new.engine.check_now().await.expect("a proof");
+    let report = new.engine.reconciler.check_now().await.expect("a proof");
     assert!(report.ok, "{:?}", report.breaks);
     assert_eq!(new.engine.halted(), None);
     let ended = there.sql("SELECT count(*) FROM transfers WHERE state = 40").expect("a count");

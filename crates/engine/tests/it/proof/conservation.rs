@@ -21,7 +21,7 @@ async fn lived_in() -> TempDir {
         caller: "a test".into(),
         key: "disable".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
     ids.push(service.opened(FUNDING, 5, 3).await);
     ids.push(service.opened(FUNDING, 6, 5_000_000).await);
     ids.push(service.opened(SPOT, 6, 5_000_000).await);
@@ -80,19 +80,22 @@ async fn found(dir: TempDir, name: &str, tamper: Tamper) {
     let rounds = async {
         // the second one begins to look at everything again
         for _ in 0..2 {
-            assert!(service.engine().check_now().await.expect("a round").ok, "{name}: before");
+            assert!(
+                service.engine().reconciler.check_now().await.expect("a round").ok,
+                "{name}: before"
+            );
         }
         tamper.with(&service).await;
         for _ in 0..2 {
-            let report = service.engine().check_now().await.expect("a round");
+            let report = service.engine().reconciler.check_now().await.expect("a round");
             if !report.ok {
                 assert!(!COUNTED.contains(&name), "{name}: something else shows it as well");
                 return;
             }
         }
         assert!(COUNTED.contains(&name), "{name}: two rounds did not find it");
-        service.engine().count_all().await;
-        let report = service.engine().check_now().await.expect("a round");
+        service.engine().reconciler.count_all().await;
+        let report = service.engine().reconciler.check_now().await.expect("a round");
         assert!(report.recounted && !report.ok, "{name}: nor did the count of all rows");
     };
     tokio::join!(rounds, until_halted(&service));
@@ -118,17 +121,17 @@ async fn the_engine_looks_by_itself() {
 async fn a_wrong_running_sum_halts_once_and_never_again() {
     let mut service = TestService::open(true, NEVER).await;
     service.work(1).await;
-    assert!(service.engine().check_now().await.expect("a round").ok);
+    assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
     let changed = service
         .tool()
         .execute("UPDATE running_sums SET amount = amount + 9 WHERE ledger = 1 AND leg = 'IN'", [])
         .expect("it is changed");
     assert_eq!(changed, 1);
-    let report = service.engine().check_now().await.expect("a round");
+    let report = service.engine().reconciler.check_now().await.expect("a round");
     let found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
     assert_eq!(found, [("FUNDING/3/world", 9)]);
     assert!(service.engine().halted().is_some() && !report.recounted);
-    let report = service.engine().check_now().await.expect("a round");
+    let report = service.engine().reconciler.check_now().await.expect("a round");
     assert!(report.ok && report.recounted, "the rows add up: {report:?}");
     assert!(service.engine().halted().is_some(), "two persons look at it first");
     let resume = AdminAction::Resume { accept: Vec::new() };
@@ -140,11 +143,11 @@ async fn a_wrong_running_sum_halts_once_and_never_again() {
     assert!(service.does("bob", "1", AdminAction::Approve(approval)).await.is_ok());
     for _ in 0..3 {
         service.work(1).await;
-        assert!(service.engine().check_now().await.expect("a round").ok);
+        assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
     }
     service.restart().await;
     service.work(1).await;
-    assert!(service.engine().check_now().await.expect("a round").ok);
+    assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
     assert_eq!(service.engine().halted(), None);
 }
 

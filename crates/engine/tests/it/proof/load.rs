@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The round that the last report is of.
 fn round(service: &TestService) -> u64 {
-    service.engine().report().map_or(0, |report| report.round)
+    service.engine().reconciler.report().map_or(0, |report| report.round)
 }
 
 /// Creates transfers of all users for so many rounds, as many at once as there are users.
@@ -53,7 +53,7 @@ async fn no_alarm(fuse: bool) {
         let mut checks = tokio::task::JoinSet::new();
         // the engine's own rounds rest for long: here one follows the other
         checks.spawn(async move {
-            while engine.check_now().await.is_ok() {
+            while engine.reconciler.check_now().await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });

@@ -23,7 +23,7 @@ async fn worth_storing(service: &TestService) {
     let open = service.engine().journal().open_below(Id(u128::MAX)).await.expect("the journal");
     service.ended(&open).await;
     for _ in 0..2 {
-        assert!(service.engine().check_now().await.expect("a round").ok);
+        assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
     }
 }
 
@@ -33,7 +33,7 @@ fn stored(service: &TestService) -> String {
 }
 
 async fn recounted(service: &TestService) -> bool {
-    let report = service.engine().check_now().await.expect("a round");
+    let report = service.engine().reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{report:?}");
     report.recounted
 }
@@ -41,7 +41,7 @@ async fn recounted(service: &TestService) -> bool {
 /// The background's count; it is not waited for where it does not come.
 async fn counted_in_background(service: &TestService) -> bool {
     for _ in 0..12_000 {
-        if service.engine().report().is_some_and(|report| report.recounted) {
+        if service.engine().reconciler.report().is_some_and(|report| report.recounted) {
             return true;
         }
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -73,7 +73,7 @@ async fn a_start_and_a_resume_go_on_from_what_is_stored_and_the_background_count
     assert!(!recounted(&service).await, "a start goes on from the stored count");
     assert!(counted_in_background(&service).await, "behind a start");
     halted_and_resumed(&service, "1").await;
-    let proof = service.engine().report().expect("the resume's proof");
+    let proof = service.engine().reconciler.report().expect("the resume's proof");
     assert!(proof.ok && !proof.recounted, "a resume goes on from the stored count: {proof:?}");
     assert!(!recounted(&service).await);
     assert!(counted_in_background(&service).await, "behind a resume");
@@ -96,7 +96,7 @@ async fn a_resume_behind_a_break_counts_all_rows_itself() {
     worth_storing(&service).await;
     let text = stored(&service);
     crate::fixture::tamper::Tamper::Users.with(&service).await;
-    assert!(!service.engine().count_now().await.expect("a count").ok);
+    assert!(!service.engine().reconciler.count_now().await.expect("a count").ok);
     assert!(service.engine().halted().is_some());
     assert_ne!(stored(&service), text, "the count is believed no more");
     // as if another process had stored it again before it knew of the HALT

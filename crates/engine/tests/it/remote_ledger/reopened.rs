@@ -91,7 +91,7 @@ async fn what_was_answered_must_be_known_though_no_receipt_is_stored() {
         caller: "a test".into(),
         key: "freeze".into(),
     };
-    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
     let known = service.engine().known(SPOT).expect("it is adopted").highest;
     let receipts = service.known().await.expect("it is known").highest;
     assert!(known > receipts, "{known} {receipts}");
@@ -123,7 +123,7 @@ async fn an_incarnation_that_another_followed_halts() {
         key: key.into(),
     };
     let level = service.known().await.expect("it is known");
-    let set = |key| service.engine().set_status(SPOT, change(key));
+    let set = |key| service.engine().ledgers.set_status(SPOT, change(key));
     assert_eq!(set("a").await.map_err(|cause| cause.class), Err("WRONG_LEDGER"));
     while service.known().await.expect("it is known").incarnation == level.incarnation {
         tokio::time::sleep(Duration::from_millis(2)).await;

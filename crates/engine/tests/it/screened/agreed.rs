@@ -30,7 +30,7 @@ async fn open_unnamed(engine: &Arc<Engine>) -> Id {
     let flow = engine.flows().named("screened").expect("the flow");
     let mut terms = terms(FUNDING, 1, 100, COIN);
     terms.target.account = Account::Unnamed;
-    engine.create(flow, terms).await.expect("it is opened").record.id
+    engine.intake.create(flow, terms).await.expect("it is opened").record.id
 }
 
 fn named(source: &Source) {
@@ -147,7 +147,7 @@ async fn what_was_agreed_cannot_be_changed_behind_its_history() {
     service.adds_up().await;
     // the books are held to it too
     service.tool().execute(&set("replace(agreed, '\"90\"', '\"91\"')"), []).expect("a change");
-    let report = service.engine().check_now().await.expect("a proof");
+    let report = service.engine().reconciler.check_now().await.expect("a proof");
     assert!(!report.ok, "{report:?}");
 }
 
@@ -190,7 +190,7 @@ async fn another_worker_pays_what_a_dead_one_agreed() {
         }
         agreed(&*heir.store, id).await;
         assert_eq!(history(&*heir.store, plain).await.len(), paid().len());
-        let report = heir.engine.check_now().await.expect("a proof");
+        let report = heir.engine.reconciler.check_now().await.expect("a proof");
         assert!(report.ok, "{:?}", report.breaks);
         heir.kill().await;
     }

@@ -54,7 +54,13 @@ async fn on_postgres(fuse: bool) -> (Fixture, Arc<Source>) {
 
 async fn open(engine: &Arc<Engine>, user: u64, amount: u128) -> Id {
     let flow = engine.flows().named("screened").expect("the flow");
-    engine.create(flow, terms(FUNDING, user, amount, COIN)).await.expect("it is opened").record.id
+    engine
+        .intake
+        .create(flow, terms(FUNDING, user, amount, COIN))
+        .await
+        .expect("it is opened")
+        .record
+        .id
 }
 
 async fn opened(service: &TestService, many: u64) -> Vec<Id> {
@@ -266,7 +272,7 @@ async fn one_bad_item_fails_no_neighbour() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // on a slow machine the clock was moved so far that it was a case
-    let report = service.engine().check_now().await.expect("a proof");
+    let report = service.engine().reconciler.check_now().await.expect("a proof");
     assert!(report.ok && service.engine().halted().is_none(), "{:?}", report.breaks);
 }
 
@@ -353,7 +359,7 @@ async fn what_a_dead_worker_held_back_is_decided_by_another() {
             heir.reaches(*id, "PAID").await;
             assert_eq!(history(&*heir.store, *id).await, paid());
         }
-        let report = heir.engine.check_now().await.expect("a proof");
+        let report = heir.engine.reconciler.check_now().await.expect("a proof");
         assert!(report.ok, "{:?}", report.breaks);
         heir.kill().await;
     }

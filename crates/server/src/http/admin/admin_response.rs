@@ -78,7 +78,7 @@ pub(super) async fn execute_once(
     needs(caller, scope)?;
     let caller = Arc::clone(&caller.principal);
     let actor = Actor { caller, key: key.into(), reason: reason.into() };
-    app.engine.execute(actor, action).await.map_err(refusal)
+    app.engine.operators.execute(actor, action).await.map_err(refusal)
 }
 
 /// An objection as it is answered.

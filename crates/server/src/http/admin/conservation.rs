@@ -59,19 +59,19 @@ pub(crate) async fn conservation(
     QueryParams(query): QueryParams<ConservationQuery>,
 ) -> Result<Json<Proof>, Refusal> {
     if query.full {
-        app.engine.count_all().await;
+        app.engine.reconciler.count_all().await;
     }
-    let last = app.engine.report().filter(|_| !query.fresh && !query.full);
+    let last = app.engine.reconciler.report().filter(|_| !query.fresh && !query.full);
     let report = match last {
         Some(report) => report,
-        None => app.engine.check_now().await.map_err(|cause| {
+        None => app.engine.reconciler.check_now().await.map_err(|cause| {
             unknown("conservation", &cause);
             Refusal::because(Code::SystemError, format!("The proof could not be made: {cause}"))
         })?,
     };
     let unproven = unproven(app.ledgers());
     let proof = proof(&report, unproven, &app.engine.assets(), app.engine.halted().as_deref());
-    let proving = app.engine.proving();
+    let proving = app.engine.reconciler.proving();
     Ok(Json(Proof {
         proving: proving.map(|(proven, transfers)| Proving { proven, transfers }),
         ..proof

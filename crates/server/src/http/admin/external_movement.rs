@@ -127,7 +127,7 @@ pub(super) async fn book_movement(
     app: &App,
     movement: &External,
 ) -> Result<BookedMovement, Refusal> {
-    match app.engine.book(movement.clone()).await {
+    match app.engine.operators.book(movement.clone()).await {
         Ok(Moved::Done { operation, available, at, replayed }) => {
             Ok(BookedMovement { operation, available, at, replayed })
         }
@@ -156,7 +156,7 @@ pub(super) async fn book_movement(
 
 /// A deposit that its caller alone may not book, as the proposal that it becomes.
 async fn proposed(app: &App, movement: &External) -> Refusal {
-    match app.engine.propose_deposit(movement).await {
+    match app.engine.operators.propose_deposit(movement).await {
         Ok(approval) => {
             let approval = approval.to_string();
             let sentence = format!(

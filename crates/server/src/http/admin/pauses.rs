@@ -91,7 +91,7 @@ fn scope(app: &App, kind: &str, name: &str) -> Result<Scope, Refusal> {
         }
         "group" => app.engine.flows().group(name).map(Scope::Group).ok_or_else(|| none("group")),
         "chain" => {
-            let here = ChainId::parse(name).filter(|chain| app.engine.reaches(*chain));
+            let here = ChainId::parse(name).filter(|chain| app.engine.chains.reaches(*chain));
             here.map(Scope::Chain).ok_or_else(|| none("chain"))
         }
         _ => {

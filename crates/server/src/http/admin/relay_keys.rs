@@ -42,7 +42,8 @@ pub(in crate::http) async fn list(
 ) -> Result<Json<RelayKeys>, Refusal> {
     let account_id = offered(&app)?.intake.account.to_string();
     let acts: Vec<&str> = Act::ALL.iter().map(|act| act.name()).collect();
-    let report = app.engine.chain_report(ChainId::NEAR, &acts).await.map_err(silent("lanes"))?;
+    let report =
+        app.engine.chains.chain_report(ChainId::NEAR, &acts).await.map_err(silent("lanes"))?;
     let ChainReport { paused, unexplained, identity, providers, lanes, fees, unasked, at } = report;
     let near = |units, fees: &FeeBalance| Amount(units).decimal(fees.precision);
     Ok(Json(RelayKeys {

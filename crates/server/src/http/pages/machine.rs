@@ -45,7 +45,7 @@ const WRONG_CHAIN: &str = "wrong chain";
 /// The relay's providers: in a word, and in numbers.
 fn providers(app: &App) -> Option<(&'static str, ProviderHealth)> {
     let ProviderCounts { configured, usable, wrong_chain } =
-        app.engine.provider_counts(ChainId::NEAR).filter(|counts| counts.configured > 0)?;
+        app.engine.chains.provider_counts(ChainId::NEAR).filter(|counts| counts.configured > 0)?;
     let part = match (usable, wrong_chain) {
         (0, 0) => UNAVAILABLE,
         (0, _) => WRONG_CHAIN,

@@ -50,7 +50,7 @@ pub(crate) async fn create(
         ));
     }
     // no more at once than the engine takes in, so that none is put aside for another's sake
-    let room = app.engine.intake_room();
+    let room = app.engine.intake.intake_room();
     let one = |(index, item)| result(&app, relay, &caller, (index, item));
     let running = stream::iter(items.into_iter().enumerate()).map(one).buffer_unordered(room);
     let mut results: Vec<RelayBatchResult> = running.collect().await;

@@ -60,7 +60,7 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Arc<str>, Refusal> {
 
 /// The owner of what a caller makes, the same under every issuer that its subject had.
 pub(super) fn owner(app: &App, caller: &Caller) -> TransferOwner {
-    let first = app.engine.key_scopes(&caller.principal).into_iter().next();
+    let first = app.engine.intake.key_scopes(&caller.principal).into_iter().next();
     TransferOwner::Principal(first.unwrap_or_else(|| Arc::clone(&caller.principal)))
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn bound(
     relay: OfferedRelay<'_>,
     key: &str,
 ) -> Result<Option<Record>, Cause> {
-    app.engine.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
+    app.engine.intake.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
 }
 
 /// What a well-formed request asks for.
@@ -169,7 +169,7 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
     fn terms(&self, app: &App) -> Result<Terms, Code> {
         taken_in(app, self.relay.flow)?;
         let unfit = Code::TokenContractInvalid;
-        if app.engine.chain_concern(ChainId::NEAR, unfit.name()).is_some() {
+        if app.engine.chains.chain_concern(ChainId::NEAR, unfit.name()).is_some() {
             return Err(unfit);
         }
         let receiver = self.receiver()?;
@@ -211,7 +211,7 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
             );
         }
         if code == Code::TokenContractInvalid {
-            let facts = app.engine.chain_concern(ChainId::NEAR, code.name());
+            let facts = app.engine.chains.chain_concern(ChainId::NEAR, code.name());
             let facts = facts.as_deref().unwrap_or("it was a moment ago");
             return Refusal::because(code, format!("{}: {facts}", sentence(code)));
         }

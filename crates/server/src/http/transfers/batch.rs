@@ -46,7 +46,7 @@ pub(crate) async fn create(
         ));
     }
     // no more at once than the engine takes in, so that none is put aside for another's sake
-    let room = app.engine.intake_room();
+    let room = app.engine.intake.intake_room();
     let one = |(index, ask): (usize, TransferRequest)| {
         let app = Arc::clone(&app);
         async move { result(&app, index, &ask).await }

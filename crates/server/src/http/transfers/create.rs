@@ -86,7 +86,7 @@ async fn create_within_limit(
         app.metrics.see(Seen::Refused { code: Code::RateLimitExceeded });
         return Err(Refused::Code(Code::RateLimitExceeded));
     }
-    let found = app.engine.create(ask.flow(app), terms).await;
+    let found = app.engine.intake.create(ask.flow(app), terms).await;
     let counts = match &found {
         Ok(accepted) => !accepted.replayed,
         // it may have been opened
@@ -119,7 +119,7 @@ async fn replayed(
         return Err(conflict(app, ask, &bound));
     }
     app.metrics.see(Seen::Replay { flow });
-    app.engine.rejoin(bound).await.map_err(|cause| {
+    app.engine.intake.rejoin(bound).await.map_err(|cause| {
         unknown("replay", &cause);
         outcome_unknown()
     })
@@ -131,7 +131,7 @@ pub(super) async fn bound(
     ask: &dyn RequestedTransfer,
 ) -> Result<Option<Record>, Refusal> {
     let Some(key) = ask.key() else { return Ok(None) };
-    let bound = app.engine.find_bound(ask.flow(app), ask.scope(), key).await;
+    let bound = app.engine.intake.find_bound(ask.flow(app), ask.scope(), key).await;
     bound.map_err(|cause| {
         unknown("replay", &cause);
         outcome_unknown()
@@ -146,7 +146,7 @@ fn refusal(app: &App, ask: &dyn RequestedTransfer, code: Code) -> Refusal {
         return Refusal::because(code, "The disk is full; nothing was begun, try again later");
     }
     let terms = ask.terms(app).ok();
-    let Some(scope) = app.engine.paused_for(ask.flow(app), terms.as_ref()) else {
+    let Some(scope) = app.engine.checks.paused_for(ask.flow(app), terms.as_ref()) else {
         return Refusal::of(code);
     };
     let (kind, name) = (scope.kind(), name_errors::scope(app, scope));

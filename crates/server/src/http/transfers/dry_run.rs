@@ -35,7 +35,7 @@ pub(super) async fn would(app: &App, ask: &TransferRequest) -> Result<Response, 
     }
     let answer = match ask.terms(app) {
         Ok(terms) if app.rate_limit.would(ask.user, app.clock.ticks()) => {
-            app.engine.would(app.internal, &terms).await
+            app.engine.checks.would(app.internal, &terms).await
         }
         Ok(_) => Err(Code::RateLimitExceeded),
         Err(code) => Err(code),

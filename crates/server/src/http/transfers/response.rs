@@ -110,7 +110,8 @@ pub(crate) fn message(app: &App, record: &Record) -> String {
 
 /// A transfer belongs to the user who owns it; a service reads what it made itself, also under a former issuer.
 pub(crate) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
-    let itself = || app.engine.key_scopes(&caller.principal).contains(&record.terms.principal);
+    let itself =
+        || app.engine.intake.key_scopes(&caller.principal).contains(&record.terms.principal);
     let owner = record.terms.owner.user();
     owner.is_some_and(|owner| caller.user == Some(owner))
         || (caller.may(Scope::TransfersAny) && itself())

@@ -156,7 +156,7 @@ impl TransferRequest {
 /// # Errors
 /// `HALTED` or `OVERLOADED`.
 pub(crate) fn taken_in(app: &App, flow: FlowId) -> Result<(), Code> {
-    match app.engine.shut(flow) {
+    match app.engine.checks.shut(flow) {
         Some(code) => Err(code),
         None if app.draining() => Err(Code::Overloaded),
         None => Ok(()),

@@ -79,10 +79,10 @@ impl Bare {
 
     /// What the engine says. On a slow machine it may not be known in time: the same key asks again.
     async fn asked(&self, terms: Terms) -> Result<engine::Accepted, Refused> {
-        let mut said = self.app.engine.create(self.app.internal, terms.clone()).await;
+        let mut said = self.app.engine.intake.create(self.app.internal, terms.clone()).await;
         for _ in 1..ASKED {
             if matches!(said, Err(Refused::Unknown(_))) {
-                said = self.app.engine.create(self.app.internal, terms.clone()).await;
+                said = self.app.engine.intake.create(self.app.internal, terms.clone()).await;
             }
         }
         said

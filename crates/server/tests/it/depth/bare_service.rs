@@ -94,10 +94,10 @@ impl Bare {
     /// Waits for the round of conservation with which every start begins: it counts all rows, and
     /// would halt the service for an operation that it sees at a ledger without a transfer.
     async fn first_round(&self) {
-        while self.app.engine.report().is_none() {
+        while self.app.engine.reconciler.report().is_none() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        let report = self.app.engine.report().expect("a round");
+        let report = self.app.engine.reconciler.report().expect("a round");
         assert!(report.ok && report.recounted, "no count follows in the background: {report:?}");
     }
 

@@ -126,7 +126,7 @@ async fn is_one_instant(dir: &Path, before: &[Id]) {
     let tasks = Tasks::new(fatal);
     tasks.ending();
     let engine = service.start(&Config::default(), metrics, &tasks).await.expect("an engine");
-    let proof = engine.check_now().await.expect("a proof");
+    let proof = engine.reconciler.check_now().await.expect("a proof");
     assert_eq!(proof.breaks, []);
     assert_eq!(engine.halted().as_deref(), Some(&*reason));
     assert!(engine.known(kernel::ids::LedgerId::SPOT).is_some(), "Spot is the one that it was");
@@ -150,7 +150,7 @@ async fn a_backup_under_load_is_one_instant() {
     }
     load.end().await;
     assert_eq!(door.app.engine.halted(), None);
-    let proof = door.app.engine.check_now().await.expect("a proof");
+    let proof = door.app.engine.reconciler.check_now().await.expect("a proof");
     assert_eq!(proof.breaks, []);
     for (n, (backup, before)) in made.iter().enumerate() {
         let to = place.path().join(format!("restored-{n}"));

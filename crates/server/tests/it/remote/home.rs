@@ -160,7 +160,7 @@ impl Home {
         let terms =
             Terms::between_ledgers("test|1".into(), UserId(user), [from, to], COIN, Amount(amount));
         let flow = self.engine().flows().named("internal").expect("the flow");
-        self.run(self.engine().create(flow, terms))
+        self.run(self.engine().intake.create(flow, terms))
     }
 
     /// A transfer that must be opened.
@@ -214,7 +214,7 @@ impl Home {
     /// The books add up, twice, and nothing is stopped.
     pub(crate) fn adds_up(&self) {
         for _ in 0..2 {
-            let report = self.run(self.engine().check_now()).expect("a proof");
+            let report = self.run(self.engine().reconciler.check_now()).expect("a proof");
             assert!(report.ok, "{:?}", report.breaks);
         }
         assert_eq!(self.engine().halted(), None);

@@ -193,7 +193,7 @@ fn an_operation_that_no_transfer_asked_for_halts() {
         amount: Amount(10),
     };
     fixture.outside.block_on(fixture.spot().execute(fixture.spot().known(), [stranger].into()));
-    let report = fixture.home.run(fixture.home.engine().check_now()).expect("a report");
+    let report = fixture.home.run(fixture.home.engine().reconciler.check_now()).expect("a report");
     assert!(!report.ok, "an operation that no transfer asked for");
     assert!(fixture.home.halted().contains("there is no such transfer"));
 }

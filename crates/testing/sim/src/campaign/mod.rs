@@ -98,7 +98,7 @@ pub trait Build: Send + Sync {
         _beside: Arc<SimFunding>,
         movement: External,
     ) -> Fut<'static, Result<Moved, Cause>> {
-        Box::pin(async move { engine.book(movement).await })
+        Box::pin(async move { engine.operators.book(movement).await })
     }
 
     /// What a client's request comes to, as the server answers it.
@@ -109,7 +109,7 @@ pub trait Build: Send + Sync {
         terms: Terms,
     ) -> Fut<'static, Result<Accepted, Refused>> {
         Box::pin(async move {
-            match engine.create(flow, terms.clone()).await {
+            match engine.intake.create(flow, terms.clone()).await {
                 Err(Refused::Code(code)) => replayed(&engine, flow, &terms, code).await,
                 came => came,
             }
@@ -125,7 +125,7 @@ async fn replayed(
     code: Code,
 ) -> Result<Accepted, Refused> {
     let Some(binding) = &terms.binding else { return Err(Refused::Code(code)) };
-    let found = engine.replay(flow, binding.scope.clone(), binding.key.clone()).await;
+    let found = engine.intake.replay(flow, binding.scope.clone(), binding.key.clone()).await;
     match found.map_err(Refused::Unknown)? {
         Some(Accepted { record, .. }) if record.terms.fingerprint() != terms.fingerprint() => {
             Err(Refused::Mismatch(Box::new(record)))

@@ -68,7 +68,8 @@ impl OneOperator {
     async fn act(&self, process: &Process, actor: Actor, action: AdminAction) -> Option<Came> {
         let engine = process.engine.clone();
         let told = (action == AdminAction::Halt).then(|| actor.clone());
-        let came = over(process, async move { engine.execute(actor, action).await }).await;
+        let came =
+            over(process, async move { engine.operators.execute(actor, action).await }).await;
         if let Some(Ok(PerformedAction {
             outcome: ActionResult::Halted { quiet: true, .. }, ..
         })) = &came

@@ -321,8 +321,8 @@ impl Run<'_> {
     fn proven(&self, engine: Arc<Engine>) -> Ended {
         let asked = engine.clone();
         let proof = async move {
-            let first = asked.check_now().await?;
-            let second = asked.check_now().await?;
+            let first = asked.reconciler.check_now().await?;
+            let second = asked.reconciler.check_now().await?;
             Ok::<_, kernel::answer::Cause>([first.breaks.clone(), second.breaks.clone()].concat())
         };
         let breaks = self.env.sim.block_on(proof).map_err(|stop| format!("{stop:?}"))?;

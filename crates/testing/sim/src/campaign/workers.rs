@@ -514,8 +514,8 @@ impl Fleet {
         for engine in engines {
             let asked = engine.clone();
             let proof = async move {
-                asked.check_now().await?;
-                asked.check_now().await
+                asked.reconciler.check_now().await?;
+                asked.reconciler.check_now().await
             };
             let report = self.env.sim.block_on(proof).map_err(|stop| format!("{stop:?}"))?;
             let report = report.map_err(|cause| cause.to_string())?;

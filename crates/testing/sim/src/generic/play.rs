@@ -137,7 +137,7 @@ impl Run<'_> {
                 key: "the case".into(),
             };
             let engine = process.engine.clone();
-            let set = sim.block_on(async move { engine.set_status(ledger, change).await });
+            let set = sim.block_on(async move { engine.ledgers.set_status(ledger, change).await });
             let set = self.well("a status", set.map_err(|stop| format!("{stop:?}")));
             assert_eq!(set, Ok(true), "{}: a status", self.line);
         }

@@ -173,7 +173,7 @@ async fn ask(at: ChainClient, terms: Terms) -> Result<Record, String> {
     let Some(flow) = at.engine.flows().named("relay") else { return Err("no relay".into()) };
     let mut last = String::new();
     for _ in 0..TRIES {
-        match at.engine.create(flow, terms.clone()).await {
+        match at.engine.intake.create(flow, terms.clone()).await {
             Ok(Accepted { record, .. }) => {
                 let table = at.engine.flows().table(flow);
                 if table.ends(record.head.state) {

@@ -18,7 +18,7 @@ const MOST_TRIES: u32 = 1_000;
 pub async fn ask_until_ended(process: Process, clock: Sim, flow: FlowId, terms: Terms) -> Ended {
     let mut last = String::new();
     for _ in 0..MOST_TRIES {
-        match process.engine.create(flow, terms.clone()).await {
+        match process.engine.intake.create(flow, terms.clone()).await {
             Ok(Accepted { record, .. }) => {
                 if process.engine.flows().table(flow).ends(record.head.state) {
                     return Ok(record);

@@ -65,7 +65,8 @@ impl Truth {
             halted: None,
         };
         for _ in 0..2 {
-            let report = process.engine.check_now().await.map_err(|cause| cause.to_string())?;
+            let report =
+                process.engine.reconciler.check_now().await.map_err(|cause| cause.to_string())?;
             truth.breaks.extend(report.breaks.iter().map(|b| format!("{b:?}")));
         }
         for ledger in &process.ledgers {

@@ -137,7 +137,7 @@ impl ChainEnv {
         let opened = self.service.sim.block_on(async move {
             let mut ids = Vec::new();
             for terms in terms {
-                let created = engine.create(flow, terms).await;
+                let created = engine.intake.create(flow, terms).await;
                 ids.push(created.map(|accepted| accepted.record.id));
             }
             ids
@@ -151,7 +151,7 @@ impl ChainEnv {
     pub(crate) fn creates(&self, terms: Terms) -> Result<Accepted, Refused> {
         let engine = self.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
-        self.block_on(async move { engine.create(flow, terms).await })
+        self.block_on(async move { engine.intake.create(flow, terms).await })
     }
 
     pub(crate) fn executes(
@@ -182,7 +182,8 @@ impl ChainEnv {
     ) -> Result<PerformedAction, Objection> {
         let engine: Arc<Engine> = self.process.engine.clone();
         let actor = Actor { caller: caller.into(), key: key.into(), reason: "a test".into() };
-        let done = self.service.sim.block_on(async move { engine.execute(actor, action).await });
+        let done =
+            self.service.sim.block_on(async move { engine.operators.execute(actor, action).await });
         done.unwrap_or_else(|stop| panic!("{stop:?}"))
     }
 

@@ -74,7 +74,7 @@ impl Cluster {
             let mut ids = Vec::new();
             for (n, to) in (0_u128..).zip(receivers) {
                 let terms = relay_terms(chain, to, 100 + n, &format!("{key} {to}-{n}"));
-                let created = engine.create(flow, terms).await;
+                let created = engine.intake.create(flow, terms).await;
                 ids.push(created.map(|accepted| accepted.record.id));
             }
             ids
@@ -96,7 +96,8 @@ impl Cluster {
     /// The chain that the journal is bound to, as a worker shows it.
     pub(super) fn bound(&self, worker: &ChainWorker) -> Option<ChainIdentity> {
         let (engine, chain) = (worker.process.engine.clone(), self.service.chain_id());
-        let report = worker.sim.block_on(async move { engine.chain_report(chain, &[]).await });
+        let report =
+            worker.sim.block_on(async move { engine.chains.chain_report(chain, &[]).await });
         let Ok(Ok(report)) = report else { panic!("{report:?}") };
         report.identity
     }

@@ -71,7 +71,9 @@ fn two(seed: u64) -> (Cluster, [Member; 2], CallControl) {
 fn halts(cluster: &Cluster, member: &Member) -> bool {
     let engine = member.engine.clone();
     let (caller, key, reason) = ("ops|ann".into(), "halt".into(), "a test".into());
-    let act = async move { engine.execute(Actor { caller, key, reason }, AdminAction::Halt).await };
+    let act = async move {
+        engine.operators.execute(Actor { caller, key, reason }, AdminAction::Halt).await
+    };
     let done = cluster.sim.block_on(act).expect("it lives").expect("it is done");
     let ActionResult::Halted { quiet, .. } = done.outcome else { panic!("{:?}", done.outcome) };
     quiet

@@ -124,7 +124,7 @@ impl Cluster {
             let (engine, asked) = (member.engine.clone(), asked.clone());
             let flow = self.flows.named("internal").expect("the flow");
             self.sim.start(async move {
-                let came = engine.create(flow, terms(key)).await;
+                let came = engine.intake.create(flow, terms(key)).await;
                 asked.lock().expect("no panic").push(came);
             });
         }
@@ -144,8 +144,8 @@ impl Cluster {
     pub(crate) fn faults(&self, member: &Member) -> Vec<String> {
         let engine = member.engine.clone();
         let proof = async move {
-            engine.check_now().await?;
-            engine.check_now().await
+            engine.reconciler.check_now().await?;
+            engine.reconciler.check_now().await
         };
         let report = self.sim.block_on(proof).expect("it lives").expect("it answers");
         let breaks = report.breaks.iter().map(|b| format!("conservation: {b:?}"));

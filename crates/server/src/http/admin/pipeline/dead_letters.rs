@@ -70,10 +70,11 @@ async fn list(
     QueryParams(query): QueryParams<DeadLettersQuery>,
 ) -> Result<Json<DeadLetters>, Refusal> {
     let limit = limit(query.limit)?;
-    if !app.engine.dead_letter_topics().iter().any(|known| **known == *topic) {
+    if !app.engine.messaging.dead_letter_topics().iter().any(|known| **known == *topic) {
         return Err(Refusal::because(Code::NotFound, "There is no such topic"));
     }
-    let found = app.engine.dead_letters(&topic, limit).await.map_err(silent("dead letters"))?;
+    let found =
+        app.engine.messaging.dead_letters(&topic, limit).await.map_err(silent("dead letters"))?;
     let messages = found.letters.into_iter().map(row).collect();
     Ok(Json(DeadLetters { topic, waiting: found.waiting, messages }))
 }
@@ -131,7 +132,8 @@ async fn redrive(
         replays: form.max_replays.unwrap_or(REPLAYS),
     };
     if query.dry_run {
-        let reasons = app.engine.redrive_preview(&asked).await.map_err(admin_response::refusal)?;
+        let reasons =
+            app.engine.operators.redrive_preview(&asked).await.map_err(admin_response::refusal)?;
         let reasons: Vec<ReasonCount> = reasons
             .into_iter()
             .map(|(reason, messages, passed_over)| ReasonCount { reason, messages, passed_over })

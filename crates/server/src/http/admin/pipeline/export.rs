@@ -92,7 +92,7 @@ async fn export(
         Some("csv") => true,
         Some(_) => return Err(Refusal::bad("`format`: `jsonl` or `csv`")),
     };
-    let flow = app.engine.audited_flow().ok_or_else(none_offered)?;
+    let flow = app.engine.messaging.audited_flow().ok_or_else(none_offered)?;
     let search = Search {
         flow: Some(flow),
         since: Some(time("from", &query.from)?),
@@ -103,7 +103,7 @@ async fn export(
     };
     let records = app.admin_queries.transfers(search).await.map_err(silent("export"))?;
     let last = records.last().filter(|_| records.len() == PAGE).and_then(|last| last.serial);
-    let rows = app.engine.audit_rows(&records).await.map_err(silent("export"))?;
+    let rows = app.engine.messaging.audit_rows(&records).await.map_err(silent("export"))?;
     let mut text = String::new();
     if csv && query.cursor.is_none() {
         text.push_str(COLUMNS);

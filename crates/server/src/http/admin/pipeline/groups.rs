@@ -50,7 +50,7 @@ async fn seek(
     let form: SeekGroup = body.read()?;
     let to = time("to", &form.to)?;
     if query.dry_run {
-        let all = app.engine.seek_preview(&form.group, to).await;
+        let all = app.engine.operators.seek_preview(&form.group, to).await;
         let all = all.map_err(admin_response::refusal)?;
         let moves = all.iter().filter(|seek| seek.from != seek.to);
         let partitions: Vec<SeekRow> = moves

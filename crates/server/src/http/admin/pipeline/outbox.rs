@@ -50,7 +50,8 @@ async fn reemit(
     let form: Reemit = body.read()?;
     let range = Reemission { from: time("from", &form.from)?, to: time("to", &form.to)? };
     if query.dry_run {
-        let messages = app.engine.reemit_preview(range).await.map_err(admin_response::refusal)?;
+        let messages =
+            app.engine.operators.reemit_preview(range).await.map_err(admin_response::refusal)?;
         return Ok(previewed(MessagesPreview { messages, ..Default::default() }));
     }
     let action = AdminAction::Reemit(range);

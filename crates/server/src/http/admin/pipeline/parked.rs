@@ -56,7 +56,8 @@ async fn list(
 ) -> Result<Json<ParkedKeys>, Refusal> {
     let limit = limit(query.limit)?;
     let group = query.group.map(Into::into);
-    let found = app.engine.parked_keys(group, limit).await.map_err(silent("parked keys"))?;
+    let found =
+        app.engine.messaging.parked_keys(group, limit).await.map_err(silent("parked keys"))?;
     let found = found.ok_or_else(none_offered)?;
     Ok(Json(ParkedKeys { keys: found.iter().map(row).collect() }))
 }

@@ -34,7 +34,7 @@ async fn status(
     State(app): State<Arc<App>>,
     RequireOpsRead(_): RequireOpsRead,
 ) -> Result<Json<Pipeline>, Refusal> {
-    let status = app.engine.pipeline_status().await.map_err(silent("pipeline"))?;
+    let status = app.engine.messaging.pipeline_status().await.map_err(silent("pipeline"))?;
     Ok(Json(shown(&status.ok_or_else(none_offered)?)))
 }
 

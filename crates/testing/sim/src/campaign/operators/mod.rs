@@ -88,7 +88,8 @@ impl Operator {
     async fn act(&self, process: &Process, actor: Actor, action: AdminAction) -> Answered {
         let engine = process.engine.clone();
         let told = (action == AdminAction::Halt).then(|| actor.clone());
-        let came = over(process, async move { engine.execute(actor, action).await }).await;
+        let came =
+            over(process, async move { engine.operators.execute(actor, action).await }).await;
         if let Some(Ok(PerformedAction {
             outcome: ActionResult::Halted { quiet: true, .. }, ..
         })) = &came

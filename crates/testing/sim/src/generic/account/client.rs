@@ -118,7 +118,7 @@ pub(super) struct AccountClient {
 impl AccountClient {
     /// Creates a transfer with its key, or finds it; `None` where nothing is known yet.
     async fn create(&self, terms: &Terms) -> Result<Option<Record>, String> {
-        match self.process.engine.create(self.flow, terms.clone()).await {
+        match self.process.engine.intake.create(self.flow, terms.clone()).await {
             Ok(Accepted { record, .. }) => Ok(Some(record)),
             Err(Refused::Code(Code::Overloaded) | Refused::Unknown(_)) => Ok(None),
             Err(Refused::Code(code)) => Err(format!("refused with {code}")),

@@ -66,7 +66,7 @@ impl AccountTruth {
         let (journal, inbox) = (&process.opened.journal, &process.opened.inbox);
         let mut faults = Vec::new();
         for _ in 0..2 {
-            let report = process.engine.count_now().await?;
+            let report = process.engine.reconciler.count_now().await?;
             faults.extend(report.breaks.iter().map(|found| format!("a break: {found:?}")));
         }
         faults.extend(process.engine.halted().map(|why| format!("halted: {why}")));

@@ -58,7 +58,7 @@ impl Watcher {
         let cursor = Cursor { name, version, value };
         let (chain, flow) = (self.chain, self.flow);
         let observation = Observation { chain, flow, cursor, deposits: next };
-        self.at.engine.store_observation(observation).await.map(|_| false)
+        self.at.engine.observed_deposits.store_observation(observation).await.map(|_| false)
     }
 
     /// The swap of each deposit, once it ended.

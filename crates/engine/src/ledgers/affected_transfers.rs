@@ -1,6 +1,6 @@
 //! Whom it concerns that a ledger is not the one that we know: the transfers that the reason names.
 
-use crate::Engine;
+use crate::ledgers::identity::Ledgers;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Serial};
 use kernel::ports::journal::Snapshot;
@@ -46,7 +46,7 @@ impl fmt::Display for Named {
     }
 }
 
-impl Engine {
+impl Ledgers {
     /// The sentence about a ledger, with the transfers that wait for its answer and, where it
     /// forgot operations above a number, those that have receipts of them.
     pub(crate) async fn concerning(
@@ -73,13 +73,13 @@ impl Engine {
 
     /// The open transfers that call this ledger, the oldest first.
     async fn waiting_at(&self, ledger: LedgerId) -> Result<Named, Cause> {
-        let mut open = self.parts.journal.open_below(Id(u128::MAX)).await?;
+        let mut open = self.shared.parts.journal.open_below(Id(u128::MAX)).await?;
         open.truncate(SEARCHED);
         let mut named = Named::default();
         for ids in open.chunks(PAGE) {
-            let records = self.parts.journal.get(ids.to_vec()).await?;
+            let records = self.shared.parts.journal.get(ids.to_vec()).await?;
             let waits = |id: &&Id| {
-                records.iter().any(|r| r.id == **id && self.plan.calls(r) == Some(ledger))
+                records.iter().any(|r| r.id == **id && self.shared.plan.calls(r) == Some(ledger))
             };
             ids.iter().filter(waits).for_each(|id| named.add(id));
         }
@@ -88,7 +88,7 @@ impl Engine {
 
     /// The newest transfers with a receipt of this ledger above that number.
     async fn received(&self, ledger: LedgerId, above: u64) -> Result<Named, Cause> {
-        let mut snapshot = self.parts.journal.snapshot().await?;
+        let mut snapshot = self.shared.parts.journal.snapshot().await?;
         let last = last(&mut *snapshot).await?;
         let mut after = last.saturating_sub(u64::try_from(SEARCHED).unwrap_or(u64::MAX));
         let mut named = Named::default();

@@ -1,7 +1,7 @@
 //! Answers that come when their transfer has gone on without them: each is held against the one that
 //! is stored in its place (`design.md` §1).
 
-use crate::Engine;
+use crate::alerts::cases::Cases;
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
 use kernel::operation::Operation;
@@ -17,7 +17,7 @@ pub(crate) struct Late {
     pub operation: Operation,
 }
 
-impl Engine {
+impl Cases {
     /// Stops the flow of every answer that contradicts the stored one, before anything goes on.
     pub(crate) async fn too_late(self: &Arc<Self>, late: Vec<Late>) {
         if late.is_empty() {
@@ -28,7 +28,7 @@ impl Engine {
                 Ok(stored) => break stored,
                 Err(cause) => tracing::error!(%cause, "the journal does not answer"),
             }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         };
         for Late { record, ledger, operation } in late {
             let mine = |(at, kept): &&(LedgerId, Operation)| {
@@ -48,7 +48,7 @@ impl Engine {
     /// Every receipt of the transfers.
     async fn receipts(&self, late: &[Late]) -> Result<Vec<(LedgerId, Operation)>, Cause> {
         let keys = late.iter().map(|late| late.operation.op.key).collect();
-        let mut snapshot = self.parts.journal.snapshot().await?;
+        let mut snapshot = self.shared.parts.journal.snapshot().await?;
         let lines = snapshot.lines_of(keys).await?;
         Ok(lines.into_iter().flat_map(|line| line.operations).collect())
     }

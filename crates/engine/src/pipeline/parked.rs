@@ -1,7 +1,7 @@
 //! Transfers that stand for themselves, their asset or their account while others of their station
 //! go on: parked without a count, and brought back when nothing bars them any more.
 
-use crate::Engine;
+use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
 use kernel::answer::Cause;
 use kernel::ids::Id;
@@ -10,7 +10,7 @@ use kernel::unit::Hold;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-impl Engine {
+impl Pipeline {
     fn parked(&self) -> MutexGuard<'_, BTreeMap<Id, Record>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -18,17 +18,17 @@ impl Engine {
     /// Those of a batch that nothing bars; the others are parked.
     pub(crate) async fn unbarred(self: &Arc<Self>, records: Vec<Record>) -> Vec<Record> {
         let (barred, mut free): (Vec<Record>, Vec<Record>) =
-            records.into_iter().partition(|record| self.controls.bars(record));
+            records.into_iter().partition(|record| self.shared.controls.bars(record));
         let mut jobs = Vec::new();
         for record in barred {
-            if self.parked().len() >= self.parts.settings.ring {
+            if self.parked().len() >= self.shared.parts.settings.ring {
                 jobs.push(self.stands_by(record));
                 continue;
             }
             let id = record.id;
             let unpaused = {
                 let mut parked = self.parked();
-                let unpaused = !self.controls.bars(&record);
+                let unpaused = !self.shared.controls.bars(&record);
                 parked.insert(id, record);
                 // an unpause changes the controls first and then looks here
                 if unpaused { parked.remove(&id) } else { None }
@@ -41,8 +41,9 @@ impl Engine {
 
     /// No room to park it: the journal keeps it, and the scanner brings it again.
     fn stands_by(&self, record: Record) -> Job {
-        let due = self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
-        let planned = self.plan.later(&record, &Cause::of("PAUSED"), due, Hold::Free);
+        let due =
+            self.shared.parts.journal.now().saturating_add(self.shared.parts.settings.backoff.cap);
+        let planned = self.shared.plan.later(&record, &Cause::of("PAUSED"), due, Hold::Free);
         Job::new(record, planned, CommitReason::Freed)
     }
 
@@ -58,7 +59,7 @@ impl Engine {
             let mut parked = self.parked();
             let ids: Vec<Id> = parked
                 .values()
-                .filter(|r| !self.controls.bars(r))
+                .filter(|r| !self.shared.controls.bars(r))
                 .map(|record| record.id)
                 .collect();
             ids.iter().filter_map(|id| parked.remove(id)).collect()

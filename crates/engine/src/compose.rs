@@ -1,0 +1,202 @@
+//! Composes the engine of its components, from the bottom up: each is given those below it that it calls.
+
+use crate::Engine;
+use crate::alerts::cases::Cases;
+use crate::alerts::monitor::Monitor;
+use crate::attempts::Chains;
+use crate::attempts::lane_watch::LaneWatch;
+use crate::attempts::prove::Prover;
+use crate::controls::halt::KillSwitch;
+use crate::controls::limits::CreateLimits;
+use crate::controls::status_sync::StatusSync;
+use crate::ledgers::earlier_sends::EarlierSendsLog;
+use crate::ledgers::health_probe::HealthProbes;
+use crate::ledgers::identity::Ledgers;
+use crate::messaging::Messaging;
+use crate::operators::{Operators, Turns};
+use crate::pipeline::Pipeline;
+use crate::pipeline::create_checks::CreateChecks;
+use crate::pipeline::create_request::CreateRequest;
+use crate::pipeline::in_flight::InFlight;
+use crate::pipeline::intake::Intake;
+use crate::pipeline::observed_deposits::ObservedDeposits;
+use crate::reconciliation::{Proven, Reconciler};
+use crate::recovery::Recovery;
+use crate::recovery::lease::LeaseKeeper;
+use crate::shared::SharedState;
+use kernel::operators::OpenCase;
+use kernel::record::Record;
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc::Sender;
+
+/// The components below the pipeline: none of them carries a transfer on.
+pub(crate) struct Lower {
+    cases: Arc<Cases>,
+    in_flight: Arc<InFlight>,
+    probes: Arc<HealthProbes>,
+    ledgers: Arc<Ledgers>,
+    sends: Arc<EarlierSendsLog>,
+    messaging: Arc<Messaging>,
+    chains: Arc<Chains>,
+    limits: Arc<CreateLimits>,
+    checks: Arc<CreateChecks>,
+    reconciler: Arc<Reconciler>,
+}
+
+impl Lower {
+    /// With what the journal said at start: the open cases, how many transfers are open, and what is proven.
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        open_cases: &[OpenCase],
+        open: u64,
+        proven: Proven,
+    ) -> Self {
+        let cases = Cases::new(shared, open_cases);
+        let in_flight = InFlight::new(shared, open);
+        let kill_switch = KillSwitch::new(shared, &cases);
+        let ledgers = Ledgers::new(shared, &kill_switch);
+        let chains = Chains::new(shared, &cases, &in_flight);
+        let limits = CreateLimits::new(shared);
+        Self {
+            probes: HealthProbes::new(shared),
+            sends: EarlierSendsLog::new(shared),
+            messaging: Messaging::new(shared, &cases, &ledgers, &in_flight),
+            checks: CreateChecks::new(shared, &in_flight, &chains, &limits),
+            reconciler: Reconciler::new(shared, &cases, &kill_switch, &ledgers, proven),
+            cases,
+            in_flight,
+            ledgers,
+            chains,
+            limits,
+        }
+    }
+
+    fn pipeline(&self, shared: &Arc<SharedState>) -> Arc<Pipeline> {
+        Arc::new(Pipeline {
+            shared: shared.clone(),
+            cases: self.cases.clone(),
+            in_flight: self.in_flight.clone(),
+            ledgers: self.ledgers.clone(),
+            sends: self.sends.clone(),
+            messaging: self.messaging.clone(),
+            chains: self.chains.clone(),
+            limits: self.limits.clone(),
+            stations: Mutex::default(),
+            parked: Mutex::default(),
+        })
+    }
+
+    fn prover(&self, shared: &Arc<SharedState>, pipeline: &Arc<Pipeline>) -> Arc<Prover> {
+        Arc::new(Prover {
+            shared: shared.clone(),
+            ledgers: self.ledgers.clone(),
+            sends: self.sends.clone(),
+            messaging: self.messaging.clone(),
+            chains: self.chains.clone(),
+            pipeline: pipeline.clone(),
+        })
+    }
+
+    fn monitor(&self, shared: &Arc<SharedState>) -> Arc<Monitor> {
+        Arc::new(Monitor {
+            shared: shared.clone(),
+            cases: self.cases.clone(),
+            probes: self.probes.clone(),
+            messaging: self.messaging.clone(),
+            chains: self.chains.clone(),
+            limits: self.limits.clone(),
+            reconciler: self.reconciler.clone(),
+            key_set: Mutex::default(),
+        })
+    }
+
+    fn recovery(
+        &self,
+        shared: &Arc<SharedState>,
+        pipeline: &Arc<Pipeline>,
+        status: &Arc<StatusSync>,
+    ) -> Arc<Recovery> {
+        Arc::new(Recovery {
+            shared: shared.clone(),
+            cases: self.cases.clone(),
+            in_flight: self.in_flight.clone(),
+            probes: self.probes.clone(),
+            messaging: self.messaging.clone(),
+            chains: self.chains.clone(),
+            pipeline: pipeline.clone(),
+            status: status.clone(),
+        })
+    }
+
+    fn operators(
+        &self,
+        shared: &Arc<SharedState>,
+        pipeline: &Arc<Pipeline>,
+        status: &Arc<StatusSync>,
+        lease_keeper: &Arc<LeaseKeeper>,
+    ) -> Arc<Operators> {
+        Arc::new(Operators {
+            shared: shared.clone(),
+            cases: self.cases.clone(),
+            ledgers: self.ledgers.clone(),
+            sends: self.sends.clone(),
+            messaging: self.messaging.clone(),
+            chains: self.chains.clone(),
+            pipeline: pipeline.clone(),
+            status: status.clone(),
+            reconciler: self.reconciler.clone(),
+            lease_keeper: lease_keeper.clone(),
+            turns: Turns::default(),
+        })
+    }
+}
+
+/// The pipeline and what stands above it. `orders` brings to the intake's task what is to be opened.
+pub(crate) fn compose(
+    shared: Arc<SharedState>,
+    lower: Lower,
+    orders: Sender<(Record, CreateRequest)>,
+) -> Arc<Engine> {
+    let pipeline = lower.pipeline(&shared);
+    let status =
+        StatusSync::new(&shared, &lower.ledgers, &lower.chains, &lower.reconciler, &pipeline);
+    let lease_keeper = LeaseKeeper::new(&shared, &lower.chains, &status);
+    let prover = lower.prover(&shared, &pipeline);
+    let monitor = lower.monitor(&shared);
+    let recovery = lower.recovery(&shared, &pipeline, &status);
+    let operators = lower.operators(&shared, &pipeline, &status, &lease_keeper);
+    let Lower {
+        cases,
+        in_flight,
+        probes,
+        ledgers,
+        messaging,
+        chains,
+        limits,
+        checks,
+        reconciler,
+        ..
+    } = lower;
+    Arc::new(Engine {
+        lane_watch: LaneWatch::new(&shared, &cases, &chains, &status),
+        intake: Intake::new(&shared, &limits, &checks, &pipeline, orders),
+        observed_deposits: ObservedDeposits::new(
+            &shared, &cases, &in_flight, &messaging, &pipeline,
+        ),
+        shared,
+        cases,
+        in_flight,
+        probes,
+        ledgers,
+        messaging,
+        chains,
+        checks,
+        reconciler,
+        status,
+        prover,
+        lease_keeper,
+        recovery,
+        monitor,
+        operators,
+    })
+}

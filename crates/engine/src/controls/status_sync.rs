@@ -1,0 +1,101 @@
+//! Follows the flags and assets that the journal holds, other workers' changes among them.
+
+use crate::attempts::Chains;
+use crate::ledgers::identity::Ledgers;
+use crate::pipeline::Pipeline;
+use crate::reconciliation::Reconciler;
+use crate::shared::SharedState;
+use kernel::answer::Cause;
+use kernel::ports::journal::ServiceStatus;
+use kernel::ports::meter::Seen;
+use std::sync::Arc;
+
+/// Takes over what the journal says, and goes on with what it allows again.
+pub(crate) struct StatusSync {
+    shared: Arc<SharedState>,
+    ledgers: Arc<Ledgers>,
+    chains: Arc<Chains>,
+    reconciler: Arc<Reconciler>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl StatusSync {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        ledgers: &Arc<Ledgers>,
+        chains: &Arc<Chains>,
+        reconciler: &Arc<Reconciler>,
+        pipeline: &Arc<Pipeline>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            ledgers: ledgers.clone(),
+            chains: chains.clone(),
+            reconciler: reconciler.clone(),
+            pipeline: pipeline.clone(),
+        })
+    }
+
+    /// Takes over what the journal says of flags and assets, other workers' changes among it.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn refresh(&self) -> Result<ServiceStatus, Cause> {
+        loop {
+            let epoch = self.shared.controls.epoch();
+            let status = self.shared.parts.journal.service_status().await?;
+            self.chains.close_lane_checks(&status);
+            let Some(followed) = self.shared.controls.follow(epoch, &status) else {
+                // something began here meanwhile: what was read may be older
+                self.shared.parts.clock.sleep(1).await;
+                continue;
+            };
+            self.shared.lease.hear(&status);
+            self.know(&status);
+            self.compare(&status);
+            if followed.resumed {
+                self.resumed();
+            }
+            if followed.resumed || followed.unpaused {
+                self.pipeline.go_on().await;
+            }
+            return Ok(status);
+        }
+    }
+
+    /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
+    /// core in a process its owner's epoch tells: a former owner raises no HALT.
+    fn compare(&self, status: &ServiceStatus) {
+        for (ledger, stored) in &status.ledgers {
+            let ours = self
+                .shared
+                .controls
+                .known(*ledger)
+                .filter(|ours| ours.incarnation != stored.incarnation);
+            let served = self.shared.plan.owner(*ledger).is_none();
+            if served {
+                self.ledgers.overtook(*ledger, ours);
+            }
+        }
+    }
+
+    /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
+    pub(crate) fn know(&self, status: &ServiceStatus) {
+        self.shared.assets.read(status.assets_version, &status.assets, || {
+            self.shared.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
+        });
+        self.reconciler.accept(&status.accepted);
+    }
+
+    /// Money may move again: ledgers that were not adopted are looked at again.
+    fn resumed(&self) {
+        tracing::warn!("resumed from HALT: money moves again");
+        self.reconciler.forget_halts();
+        self.shared.parts.meter.see(Seen::Halted(false));
+        for ledger in self.shared.parts.ledgers.iter().map(|ledger| ledger.id()) {
+            if !self.shared.controls.adopted(ledger) {
+                self.ledgers.find_out(ledger);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The checks of a create request once more, for callers that bypass the API, and what a create would be told.
+
+use crate::attempts::Chains;
+use crate::controls::limits::CreateLimits;
+use crate::pipeline::in_flight::InFlight;
+use crate::shared::SharedState;
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{FlowId, LedgerId};
+use kernel::money::Amount;
+use kernel::operators::Scope;
+use kernel::ports::ledger::{Form, Holding, Reply, Whose};
+use kernel::record::{Account, Party, System, Terms};
+use std::sync::Arc;
+
+/// What keeps a transfer from being opened here.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct CreateChecks {
+    shared: Arc<SharedState>,
+    in_flight: Arc<InFlight>,
+    chains: Arc<Chains>,
+    limits: Arc<CreateLimits>,
+}
+
+impl CreateChecks {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        in_flight: &Arc<InFlight>,
+        chains: &Arc<Chains>,
+        limits: &Arc<CreateLimits>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            in_flight: in_flight.clone(),
+            chains: chains.clone(),
+            limits: limits.clone(),
+        })
+    }
+
+    /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
+    /// `Ok` names the ledgers that show no accounts: what they would refuse is not known.
+    ///
+    /// # Errors
+    /// The code that it would be refused with, or fail with; `SYSTEM_ERROR` where the journal or a
+    /// ledger does not answer, so that it is not known.
+    pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<Vec<LedgerId>, Code> {
+        match self.foreseen(flow, terms).await {
+            Ok(None) => {
+                let both = [&terms.source.system, &terms.target.system];
+                Ok(both.into_iter().filter_map(|system| self.shows_none(system)).collect())
+            }
+            Ok(Some(code)) => Err(code),
+            Err(cause) => {
+                tracing::warn!(%cause, "what would become of a transfer cannot be said");
+                Err(Code::SystemError)
+            }
+        }
+    }
+
+    async fn foreseen(&self, flow: FlowId, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if let Some(code) = self.objection(flow, terms) {
+            return Ok(Some(code));
+        }
+        if let Some(code) = self.limits.used_up(flow, terms).await? {
+            return Ok(Some(code));
+        }
+        match self.pays(terms).await? {
+            Some(code) => Ok(Some(code)),
+            None => self.receives(terms).await,
+        }
+    }
+
+    /// What the source would refuse, by what it says of the account now (`ledgers.md` §1).
+    async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if self.shows_none(&terms.source.system).is_some() {
+            return Ok(None);
+        }
+        let holdings = self.holdings(&terms.source).await?;
+        let Some(first) = holdings.first() else { return Ok(Some(Code::SourceAccountNotFound)) };
+        let has = holdings.iter().find(|holding| holding.asset == terms.source.asset);
+        let available = has.map_or(Amount::ZERO, |holding| holding.available);
+        let short = (available < terms.source.amount).then_some(Code::InsufficientBalance);
+        Ok(first.status.bars_withdraw().or(short))
+    }
+
+    /// What the target would refuse. Only a ledger in the journal's database lacks accounts: others
+    /// are created on demand.
+    async fn receives(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if self.shows_none(&terms.target.system).is_some() {
+            return Ok(None);
+        }
+        let holdings = self.holdings(&terms.target).await?;
+        let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
+        match holdings.first() {
+            Some(first) => Ok(first.status.bars_deposit()),
+            None => Ok(self.shared.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
+        }
+    }
+
+    /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
+    fn shows_none(&self, system: &System) -> Option<LedgerId> {
+        let System::Ledger(id) = system else { return None };
+        self.shared.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
+    }
+
+    async fn holdings(&self, party: &Party) -> Result<Vec<Holding>, Cause> {
+        let (System::Ledger(ledger), Account::User(user)) = (party.system, &party.account) else {
+            return Err(Cause::of("NO_LEDGER"));
+        };
+        let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        match port.accounts(Whose::User(*user)).await {
+            Reply::Answered(_, holdings) => Ok(holdings),
+            Reply::OtherLedger(_) => Err(Cause::of("WRONG_LEDGER")),
+            Reply::NoAnswer(cause) => Err(cause),
+        }
+    }
+
+    /// Why nothing is taken in at the moment, where nothing is: `HALTED` or `OVERLOADED`.
+    pub fn shut(&self, flow: FlowId) -> Option<Code> {
+        if self.shared.controls.halted().is_some() {
+            return Some(Code::Halted);
+        }
+        let over = self.shared.controls.draining()
+            || !self.shared.controls.takes(flow)
+            || self.in_flight.crowded();
+        over.then_some(Code::Overloaded)
+    }
+
+    /// What a person has to lift before a transfer of this flow and these terms is taken in;
+    /// without terms, before any of the flow is.
+    pub fn paused_for(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
+        self.shared.controls.paused(flow, terms)
+    }
+
+    /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
+    /// status and balance are the ledgers' alone.
+    pub(crate) fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+        if !self.shared.offers(flow) {
+            return Some(Code::UnsupportedAccountType);
+        }
+        if let Some(code) = self.shut(flow) {
+            return Some(code);
+        }
+        if self.paused_for(flow, Some(terms)).is_some() {
+            return Some(Code::Overloaded);
+        }
+        if let Some(code) = self.party_objection(flow, terms) {
+            return Some(code);
+        }
+        let (source, target) = (&terms.source, &terms.target);
+        let assets = self.shared.assets();
+        let found = assets.iter().find(|asset| asset.id == source.asset);
+        let Some(asset) = found.filter(|_| target.asset == source.asset) else {
+            return Some(Code::InvalidAsset);
+        };
+        if source.amount.minus(terms.fee) != Some(target.amount) {
+            return Some(Code::InvalidAmount);
+        }
+        let limits = asset.usable().and_then(|()| asset.limits(source.amount));
+        limits.err().or_else(|| self.limits.above_most(flow, terms).then_some(Code::AmountTooLarge))
+    }
+
+    /// What keeps the two accounts from being the ends of a transfer of this flow.
+    fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+        let (table, [source, target]) = (self.shared.plan.table(flow), terms.parties());
+        let inside = table.moves_inside();
+        let one_system = source.system == target.system;
+        if source.account == target.account && one_system || one_system != inside {
+            return Some(Code::SameAccount);
+        }
+        let user = terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
+        let sends = table.all().any(|state| table.sends(state));
+        let accepts = table.all().any(|state| table.accepts(state));
+        for (party, named_later) in [(source, false), (target, accepts)] {
+            let ledger = match party.system {
+                System::Ledger(ledger) => ledger,
+                System::Chain(chain) if sends && self.chains.pool(chain).is_some() => {
+                    match &party.account {
+                        Account::Named(name) if !name.is_empty() => continue,
+                        Account::Unnamed if named_later => continue,
+                        Account::Named(_) | Account::User(_) | Account::Unnamed => {
+                            return Some(Code::Forbidden);
+                        }
+                    }
+                }
+                System::Chain(_) => return Some(Code::InvalidAccountType),
+            };
+            if self.shared.ledger(ledger).is_none() || inside && !self.shared.plan.enlisted(ledger)
+            {
+                return Some(Code::UnsupportedAccountType);
+            }
+            // whose an account with a number is, its ledger says
+            let allowed = match &party.account {
+                Account::User(account) => !inside && user == Some(*account),
+                Account::Named(_) => inside && user.is_some(),
+                Account::Unnamed => named_later,
+            };
+            if !allowed {
+                return Some(Code::Forbidden);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,152 @@
+//! What all components of the engine share: the ports, the plan, the controls, and the few things that each of
+//! them asks for.
+
+use crate::Parts;
+use crate::assets::Assets;
+use crate::controls::admission::Controls;
+use crate::ledgers::outstanding_calls::OutstandingCalls;
+use crate::pipeline::plan::{FuseMode, Plan};
+use crate::pipeline::waiters::{Waiter, Waiters};
+use crate::recovery::lease::Lease;
+use kernel::answer::Answer;
+use kernel::ids::{FlowId, Id, LedgerId, Millis};
+use kernel::money::Asset;
+use kernel::ports::ledger::Ledger;
+use kernel::ports::meter::Seen;
+use kernel::record::Record;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The bottom of the engine: every component holds it, and it holds none of them.
+pub(crate) struct SharedState {
+    pub parts: Parts,
+    pub plan: Plan,
+    pub controls: Controls,
+    pub lease: Lease,
+    /// The calls and writes that have begun here and have not ended.
+    pub calls: Arc<OutstandingCalls>,
+    /// Callers who wait for the end of a transfer.
+    pub waiters: Waiters,
+    pub assets: Assets,
+    /// The last id that was minted.
+    last: Mutex<Id>,
+    /// The last write found no room.
+    full: AtomicBool,
+}
+
+impl SharedState {
+    pub(crate) fn new(parts: Parts, plan: Plan, lease: Lease) -> Self {
+        Self {
+            controls: Controls::new(parts.clock.clone()),
+            plan,
+            lease,
+            calls: Arc::default(),
+            waiters: Waiters::default(),
+            assets: Assets::default(),
+            last: Mutex::default(),
+            full: AtomicBool::new(false),
+            parts,
+        }
+    }
+
+    /// The ledgers outside the journal's database.
+    pub(crate) fn outside(&self) -> Vec<LedgerId> {
+        let outside = self.parts.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
+        outside.map(|ledger| ledger.id()).collect()
+    }
+
+    pub(crate) fn assets(&self) -> Arc<[Asset]> {
+        self.assets.all()
+    }
+
+    /// The asset of that symbol.
+    pub(crate) fn asset(&self, symbol: &str) -> Option<Asset> {
+        self.assets().iter().find(|asset| asset.symbol == symbol).cloned()
+    }
+
+    /// A configured ledger: a supported account type.
+    pub(crate) fn ledger(&self, id: LedgerId) -> Option<Arc<dyn Ledger>> {
+        self.parts.ledgers.iter().find(|ledger| ledger.id() == id).cloned()
+    }
+
+    /// Why no money moves, where it does not.
+    pub(crate) fn halted(&self) -> Option<Arc<str>> {
+        self.controls.halted()
+    }
+
+    /// True while the store has no room: nothing is taken in.
+    pub(crate) fn full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the last write found room.
+    pub(crate) fn room(&self, found: bool) {
+        if self.full.swap(!found, Ordering::Relaxed) == found {
+            if found {
+                tracing::info!("the store has room again");
+            } else {
+                tracing::error!("the disk is full: nothing is taken in until there is room");
+            }
+        }
+    }
+
+    /// How far a unit of this record may go in one write.
+    pub(crate) fn fuse_mode(&self, record: &Record) -> FuseMode {
+        match self.controls.fuse_mode(record) {
+            Some(fuse_mode) => fuse_mode,
+            None => self.parts.settings.fuse_mode(),
+        }
+    }
+
+    /// One more waits for the end of a transfer.
+    pub(crate) fn wait_for(&self, id: Id, waiter: Waiter) {
+        self.waiters.add(id, waiter, self.parts.clock.ticks());
+    }
+
+    /// When to try again after so many unknown answers.
+    pub(crate) fn due(&self, retries: u32) -> Millis {
+        let wait = self.parts.settings.backoff.wait(retries, self.parts.rng.next());
+        self.parts.journal.now().saturating_add(wait)
+    }
+
+    /// True for a flow that is offered here, and whose transfers no station carries.
+    pub(crate) fn follows_events(&self, flow: FlowId) -> bool {
+        self.plan.table(flow).follows_events() && self.offers(flow)
+    }
+
+    /// What the journal holds of these. A journal that does not answer has said nothing, least of
+    /// all that there is nothing: it is asked until it answers.
+    pub(crate) async fn read(&self, ids: Vec<Id>) -> Vec<Record> {
+        loop {
+            match self.parts.journal.get(ids.clone()).await {
+                Ok(stored) => return stored,
+                Err(cause) => tracing::error!(%cause, "the journal does not answer"),
+            }
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        }
+    }
+
+    /// True for a flow that is taken in and carried here.
+    pub(crate) fn offers(&self, flow: FlowId) -> bool {
+        self.parts.offered.contains(&flow)
+    }
+
+    /// A new id: of the journal's time, and above every one that this process minted before, so
+    /// that rows are appended.
+    pub(crate) fn mint(&self) -> Id {
+        let random = u128::from(self.parts.rng.next());
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = Id::new(self.parts.journal.now(), random << 16);
+        *last =
+            if fresh > *last { fresh } else { Id(last.0.saturating_add(1 + (random & 0xffff))) };
+        *last
+    }
+
+    /// Measures what a step was answered, and how long that took.
+    pub(crate) fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
+        let table = self.plan.table(record.flow);
+        let Some(act) = table.makes(record.head.state) else { return };
+        let (flow, act, answer) = (table.flow, table.act(act).name, answer.word());
+        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+    }
+}
