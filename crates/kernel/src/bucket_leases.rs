@@ -22,7 +22,8 @@ impl BucketLeases {
     pub fn lease(
         &mut self,
         worker: WorkerId,
-        (now, length): (Millis, Millis),
+        now: Millis,
+        length: Millis,
         most: u16,
     ) -> Vec<BucketLease> {
         let until = now.saturating_add(length);

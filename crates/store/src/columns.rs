@@ -117,10 +117,12 @@ pub(crate) type Holding = (AssetId, Amount);
 pub(crate) fn read_holdings(
     source: Holding,
     fee: Amount,
-    (asset, amount): (Option<u32>, Option<Amount>),
+    target_asset: Option<u32>,
+    target_amount: Option<Amount>,
 ) -> [Holding; 2] {
     let rest = || source.1.minus(fee).unwrap_or(Amount::ZERO);
-    [source, (asset.map_or(source.0, AssetId), amount.unwrap_or_else(rest))]
+    let asset = target_asset.map_or(source.0, AssetId);
+    [source, (asset, target_amount.unwrap_or_else(rest))]
 }
 
 pub(crate) fn origin(chain: Option<u8>, key: Option<String>) -> Option<Origin> {

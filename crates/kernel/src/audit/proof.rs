@@ -366,12 +366,12 @@ impl Proof {
             self.wrong(Fault::AgreedAgain { id: chain.id, seq });
         }
         self.agreed = self.agreed.or(entry.agreed);
-        self.member(chain.id, (*lane, *unit), *hash);
+        self.member(chain.id, *lane, *unit, *hash);
     }
 
     /// An entry as a member of its unit.
-    fn member(&mut self, id: Id, at: (u64, u64), hash: Hash) {
-        let (lane, n) = at;
+    fn member(&mut self, id: Id, lane: u64, n: u64, hash: Hash) {
+        let at = (lane, n);
         let Some(open) = self.open.get_mut(&at) else {
             if self.complete.has(lane, n) {
                 self.wrong(Fault::Unit { lane, n, what: UnitFault::TooMany(id) });

@@ -32,7 +32,7 @@ impl NearLink {
         let mut forms = Vec::with_capacity(attempt.forms.len());
         for form in &attempt.forms {
             let found = if form.bytes.is_empty() {
-                stored_transaction(form, &self.settings.account, (key, nonce))?
+                stored_transaction(form, &self.settings.account, key, nonce)?
             } else {
                 tx::read(&form.bytes)?
             };

@@ -102,8 +102,8 @@ pub(crate) fn parties(row: &Row, at: PartyColumns) -> Result<[Party; 2], StoreEr
     let source = (AssetId(count(row.try_get(amounts)?)), amount(1)?);
     let asset = row.try_get::<_, Option<i32>>(target)?.map(count);
     let net = row.try_get::<_, Option<&str>>(target.saturating_add(1))?;
-    let other = (asset, net.map(columns::read_amount).transpose()?);
-    let [gives, gets] = shared::read_holdings(source, amount(2)?, other);
+    let net = net.map(columns::read_amount).transpose()?;
+    let [gives, gets] = shared::read_holdings(source, amount(2)?, asset, net);
     Ok([party(row, parties, gives)?, party(row, parties.saturating_add(2), gets)?])
 }
 

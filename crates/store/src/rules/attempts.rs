@@ -106,7 +106,8 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
     /// An open attempt stands elsewhere, with its next version.
     pub(super) fn move_attempt(
         &mut self,
-        (id, version): (AttemptId, u32),
+        id: AttemptId,
+        version: u32,
         head: AttemptHead,
     ) -> Result<(), Stopped<Wrote, S::Error>> {
         let change = self.attempt(id)?;

@@ -57,7 +57,7 @@ fn allowed<S: StateReader>(
             let (now, stored) = (state.at(), state.approval_status(approved.proposal)?);
             let stands = stored.map(|(stand, expires_at)| stand.at(now, expires_at));
             let (caller, key) = (&approved.action.caller, &approved.action.key);
-            if state.past_action((caller, key))? {
+            if state.past_action(caller, key)? {
                 return Err(Stopped::Answer(Code::DuplicateRequest));
             }
             match stands {
@@ -113,7 +113,7 @@ impl Posting {
         movement: &External,
     ) -> Result<Amount, Stopped<Code, S::Error>> {
         let External { user, asset, amount, .. } = *movement;
-        let balance = match (state.balance((user, asset))?, movement.direction) {
+        let balance = match (state.balance(user, asset)?, movement.direction) {
             (Some(balance), _) => balance,
             // an account begins with its first deposit
             (None, Direction::In) => StoredBalance::empty(AccountStatus::Active),
@@ -124,7 +124,7 @@ impl Posting {
             Direction::Out => balance.status.bars_withdraw(),
         };
         let available = moved(movement.direction, balance.available, amount, barred)?;
-        self.put((user, asset), StoredBalance { available, ..balance });
+        self.put(user, asset, StoredBalance { available, ..balance });
         Ok(available)
     }
 

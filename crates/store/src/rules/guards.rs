@@ -19,7 +19,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 !below && self.transfer(*id)?.is_none()
             }
             Guard::Unbound { flow, scope, key } => {
-                !self.state.find_by_idempotency_key((*flow, scope, key))?
+                !self.state.find_by_idempotency_key(*flow, scope, key)?
             }
             Guard::Transfer { id, state, version } => self.transfer(*id)?.is_some_and(|row| {
                 let code = self.flows.table(row.flow).state(*state).code;
@@ -31,10 +31,10 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             }
             Guard::Resource { name, version } => self.state.resource(name)? == u64::from(*version),
             Guard::Inbox { consumer, event } => {
-                let event = (*consumer, *event);
-                let twice = self.plan.inbox.contains(&event);
-                self.plan.inbox.push(event);
-                !twice && !self.state.seen(event)?
+                let seen = (*consumer, *event);
+                let twice = self.plan.inbox.contains(&seen);
+                self.plan.inbox.push(seen);
+                !twice && !self.state.seen(consumer, *event)?
             }
             Guard::Incarnation { ledger, known } => {
                 let who = |known: &Known| (known.identity, known.incarnation);
@@ -58,7 +58,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 let spent = self.state.daily_usage((count.day, count.user, count.asset))?;
                 spent.amount.plus(count.amount).is_some_and(|amount| amount <= *most)
             }
-            Guard::NoPastAction { caller, key } => !self.state.past_action((caller, key))?,
+            Guard::NoPastAction { caller, key } => !self.state.past_action(caller, key)?,
             Guard::Pending(id) => self.pending(*id)?,
         })
     }

@@ -180,8 +180,7 @@ impl Posting {
         op: &Op,
         user: UserId,
     ) -> Result<(), Stopped<Answer, S::Error>> {
-        let key = (user, op.asset);
-        let Some(balance) = self.balance(state, key)? else {
+        let Some(balance) = self.balance(state, user, op.asset)? else {
             return Err(refused(Evidence::code(Code::SourceAccountNotFound)));
         };
         if let Some(code) = balance.status.bars_withdraw() {
@@ -193,7 +192,7 @@ impl Posting {
         let Some(frozen) = balance.frozen.plus(op.amount) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(key, StoredBalance { available, frozen, ..balance });
+        self.put(user, op.asset, StoredBalance { available, frozen, ..balance });
         Ok(())
     }
 
@@ -203,8 +202,7 @@ impl Posting {
         op: &Op,
         user: UserId,
     ) -> Result<(), Stopped<Answer, S::Error>> {
-        let key = (user, op.asset);
-        let Some(balance) = self.balance(state, key)? else {
+        let Some(balance) = self.balance(state, user, op.asset)? else {
             return Err(refused(Evidence::code(Code::TargetAccountNotFound)));
         };
         if let Some(code) = balance.status.bars_deposit() {
@@ -214,7 +212,7 @@ impl Posting {
         let Some((available, delta)) = sums else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(key, StoredBalance { available, ..balance });
+        self.put(user, op.asset, StoredBalance { available, ..balance });
         self.books.push((clearing(op.asset), delta.saturating_neg()));
         Ok(())
     }
@@ -238,8 +236,7 @@ impl Posting {
         if !held || done(other).is_some() {
             return Err(unknown("CONTRADICTION", "no hold that this could close"));
         }
-        let key = (user, op.asset);
-        let Some(balance) = self.balance(state, key)? else {
+        let Some(balance) = self.balance(state, user, op.asset)? else {
             return Err(unknown("CONTRADICTION", "the held account is gone"));
         };
         let Some(frozen) = balance.frozen.minus(op.amount) else {
@@ -249,7 +246,7 @@ impl Posting {
         let Some((available, delta)) = balance.available.plus(back).zip(op.amount.signed()) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(key, StoredBalance { available, frozen, ..balance });
+        self.put(user, op.asset, StoredBalance { available, frozen, ..balance });
         if !refunds {
             self.books.push((clearing(op.asset), delta));
         }
@@ -260,15 +257,17 @@ impl Posting {
     pub(super) fn balance<S: StateReader>(
         &self,
         state: &mut S,
-        key: (UserId, AssetId),
+        user: UserId,
+        asset: AssetId,
     ) -> Result<Option<StoredBalance>, S::Error> {
-        match self.balances.iter().find(|(of, _)| *of == key) {
+        match self.balances.iter().find(|(of, _)| *of == (user, asset)) {
             Some((_, balance)) => Ok(Some(*balance)),
-            None => state.balance(key),
+            None => state.balance(user, asset),
         }
     }
 
-    pub(super) fn put(&mut self, key: (UserId, AssetId), balance: StoredBalance) {
+    pub(super) fn put(&mut self, user: UserId, asset: AssetId, balance: StoredBalance) {
+        let key = (user, asset);
         let balance = StoredBalance { changed: true, ..balance };
         match self.balances.iter_mut().find(|(of, _)| *of == key) {
             Some((_, now)) => *now = balance,

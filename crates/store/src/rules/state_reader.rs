@@ -102,7 +102,9 @@ pub(crate) trait StateReader {
     /// True where a client's key is bound.
     fn find_by_idempotency_key(
         &mut self,
-        key: (FlowId, &Arc<str>, &Arc<str>),
+        flow: FlowId,
+        scope: &Arc<str>,
+        key: &Arc<str>,
     ) -> Result<bool, Self::Error>;
     /// The incarnation of a ledger that is current.
     fn current(&mut self, ledger: LedgerId) -> Result<Option<Known>, Self::Error>;
@@ -114,7 +116,11 @@ pub(crate) trait StateReader {
     fn knows(&mut self, asset: AssetId) -> Result<bool, Self::Error>;
     /// What an account holds; `None`: there is no such account. An asset that it does not hold yet
     /// takes the account's status.
-    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<StoredBalance>, Self::Error>;
+    fn balance(
+        &mut self,
+        user: UserId,
+        asset: AssetId,
+    ) -> Result<Option<StoredBalance>, Self::Error>;
     /// A numbered account; `None`: there is none.
     fn numbered_account(
         &mut self,
@@ -136,9 +142,9 @@ pub(crate) trait StateReader {
     /// A counter; 0 where it was never raised.
     fn counter(&mut self, name: &Arc<str>) -> Result<u128, Self::Error>;
     /// True for an event that its consumer had.
-    fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Self::Error>;
-    /// True where (principal, key) did something.
-    fn past_action(&mut self, key: (&Arc<str>, &Arc<str>)) -> Result<bool, Self::Error>;
+    fn seen(&mut self, consumer: &'static str, event: u128) -> Result<bool, Self::Error>;
+    /// True where the caller did something under the key.
+    fn past_action(&mut self, caller: &Arc<str>, key: &Arc<str>) -> Result<bool, Self::Error>;
     /// How an approval is stored, and until when it may be decided; `None`: there is none.
     fn approval_status(&mut self, id: Id) -> Result<Option<(ApprovalStatus, Millis)>, Self::Error>;
     /// True where another incarnation followed this one.

@@ -70,11 +70,17 @@ impl TransferChanges {
     }
 
     /// False: there is no such transfer.
-    pub(super) fn head(&mut self, id: Id, head: (Head, Hold), error: Option<&Evidence>) -> bool {
+    pub(super) fn head(
+        &mut self,
+        id: Id,
+        head: Head,
+        hold: Hold,
+        error: Option<&Evidence>,
+    ) -> bool {
         let there =
             |change: &&mut TransferChange| change.stored.is_some() || change.opened.is_some();
         let Some(change) = self.at(id).filter(there) else { return false };
-        change.head = Some(head);
+        change.head = Some((head, hold));
         change.error = error.cloned().or_else(|| change.error.take());
         true
     }
@@ -176,6 +182,17 @@ pub(crate) enum Row {
     Changed(Changed),
 }
 
+/// The history that a write adds to, as it is stored.
+#[derive(Debug, Clone, Copy)]
+struct StoredHistory {
+    /// The number of its transfer.
+    transfer: i64,
+    /// How many events it has.
+    events: u32,
+    /// The hash of the last of them; before the first one, the birth of the transfer.
+    chain: Hash,
+}
+
 /// When and where a write adds to histories.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
@@ -213,19 +230,22 @@ impl TransferChange {
             record.agreed = agreed;
             let table = flows.table(record.flow);
             let birth = audit::birth(record.id, table.flow, &record.terms);
-            let added = stamp.added((next, table), events, (0, birth), entries)?;
+            let before = StoredHistory { transfer: next, events: 0, chain: birth };
+            let added = stamp.added(table, events, before, entries)?;
             let new = NewEvents { entries: entries.get(first..).unwrap_or_default(), details };
-            completed.extend(new.complete(messages, (0, birth), stamp.at));
+            completed.extend(new.complete(messages, before, stamp.at));
             return Ok(Some(Row::Opened(Opened { record, hold, transfer: next, added })));
         }
         let Some(was) = stored else { return Ok(None) };
-        let (table, before) = (flows.table(was.flow), (was.events, was.chain));
+        let StoredTransfer { transfer, events: stored_events, chain, .. } = was;
+        let before = StoredHistory { transfer, events: stored_events, chain };
+        let table = flows.table(was.flow);
         if head.is_none() && events.is_empty() {
             let new = NewEvents { entries: &[], details };
             completed.extend(new.complete(messages, before, stamp.at));
             return Ok(None);
         }
-        let added = stamp.added((was.transfer, table), events, before, entries)?;
+        let added = stamp.added(table, events, before, entries)?;
         let new = NewEvents { entries: entries.get(first..).unwrap_or_default(), details };
         completed.extend(new.complete(messages, before, stamp.at));
         let over = table.coded(was.code).is_some_and(|state| table.ends(state));
@@ -241,11 +261,11 @@ struct NewEvents<'e> {
 }
 
 impl NewEvents<'_> {
-    /// The messages, each with its event. `before`: how many events are stored, and the last one's hash.
+    /// The messages, each with its event.
     fn complete(
         &self,
         messages: Vec<PlacedMessage>,
-        before: (u32, Hash),
+        before: StoredHistory,
         at: Millis,
     ) -> Vec<Emitted> {
         let place = |event: Option<usize>| {
@@ -255,8 +275,8 @@ impl NewEvents<'_> {
                     EventPlace { sequence: *sequence, hash, detail: detail.as_deref() }
                 }
                 None => EventPlace {
-                    sequence: before.0.saturating_sub(1),
-                    hash: &before.1,
+                    sequence: before.events.saturating_sub(1),
+                    hash: &before.chain,
                     detail: None,
                 },
             }
@@ -286,19 +306,20 @@ impl Stamp {
     /// Links a transfer's new entries to its chain.
     fn added(
         self,
-        (transfer, table): (i64, &Table),
+        table: &Table,
         events: Vec<(Option<S>, S, Entry)>,
-        (before, chain): (u32, Hash),
+        before: StoredHistory,
         entries: &mut Vec<(i64, u32, Hash)>,
     ) -> serde_json::Result<AddedHistory> {
-        let mut added = AddedHistory { text: String::new(), events: before, chain };
+        let mut added =
+            AddedHistory { text: String::new(), events: before.events, chain: before.chain };
         for (from, to, entry) in events {
             let from = from.map(|s| table.state(s).code);
             let to = table.state(to).code;
             let entry = Entry { seq: added.events, at: self.at, from, to, ..entry };
             added.chain = audit::link(added.chain, &entry);
             added.events = added.events.saturating_add(1);
-            entries.push((transfer, entry.seq, added.chain));
+            entries.push((before.transfer, entry.seq, added.chain));
             if !added.text.is_empty() {
                 added.text.push(',');
             }

@@ -233,7 +233,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             Put::Head { id, head, error, hold } => {
                 self.transfer(*id)?;
                 let error = error.as_ref().or(refusal);
-                if !self.plan.changes.head(*id, (*head, *hold), error) {
+                if !self.plan.changes.head(*id, *head, *hold, error) {
                     return no(Wrote::Unknown(Cause::of("NO_SUCH_TRANSFER")));
                 }
             }
@@ -276,7 +276,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             Put::AttemptHead { id, version, sent, due_at, closed, hold } => {
                 let (sent, due_at, closed) = (*sent, *due_at, *closed);
                 let head = AttemptHead { sent, due_at, closed, hold: *hold };
-                self.move_attempt((*id, *version), head)?;
+                self.move_attempt(*id, *version, head)?;
             }
             Put::Raise { name, to } if self.counter(name)? < *to => {
                 self.plan.counters.push((name, *to));
@@ -321,7 +321,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                     if (f, s, k) == (&flow, scope, key))
             };
             if !self.plan.unit.guards.iter().any(looked)
-                && self.state.find_by_idempotency_key((flow, scope, key))?
+                && self.state.find_by_idempotency_key(flow, scope, key)?
             {
                 let (scope, key) = (scope.clone(), key.clone());
                 return Err(Stopped::Answer(Wrote::Lost(Guard::Unbound { flow, scope, key })));
@@ -340,7 +340,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         who: &'u Arc<str>,
         key: &'u Arc<str>,
     ) -> Result<(), Stopped<Wrote, S::Error>> {
-        if !once(&mut self.own_entries.acts, (who, key)) || self.state.past_action((who, key))? {
+        if !once(&mut self.own_entries.acts, (who, key)) || self.state.past_action(who, key)? {
             let (caller, key) = (who.clone(), key.clone());
             return Err(Stopped::Answer(Wrote::Lost(Guard::NoPastAction { caller, key })));
         }

@@ -56,9 +56,7 @@ impl TransferQueries for Embedded {
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        self.ask(move |db, flows| {
-            transfers::bound(db, flows, (flows.table(flow).flow, &scope, &key))
-        })
+        self.ask(move |db, flows| transfers::bound(db, flows, flows.table(flow).flow, &scope, &key))
     }
 
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
@@ -126,7 +124,7 @@ impl AttemptQueries for Embedded {
         lane: Arc<str>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
-        self.ask(move |db, flows| attempts::of_lane(db, flows, (chain, &lane), limit))
+        self.ask(move |db, flows| attempts::of_lane(db, flows, chain, &lane, limit))
     }
 
     fn attempt_of_form(
@@ -134,7 +132,7 @@ impl AttemptQueries for Embedded {
         chain: ChainId,
         name: Arc<[u8]>,
     ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
-        self.ask(move |db, flows| attempts::of_form(db, flows, (chain, &name)))
+        self.ask(move |db, flows| attempts::of_form(db, flows, chain, &name))
     }
 }
 

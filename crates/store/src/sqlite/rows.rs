@@ -112,8 +112,8 @@ pub(crate) fn parties(row: &Row<'_>, at: PartyColumns) -> rusqlite::Result<[Part
     let source = (AssetId(row.get(amounts)?), amount(amounts + 1)?);
     let none = row.get_ref(target + 1)? == ValueRef::Null;
     let net = if none { None } else { Some(amount(target + 1)?) };
-    let other = (row.get(target)?, net);
-    let [gives, gets] = shared::read_holdings(source, amount(amounts + 2)?, other);
+    let (fee, asset) = (amount(amounts + 2)?, row.get(target)?);
+    let [gives, gets] = shared::read_holdings(source, fee, asset, net);
     Ok([party(row, parties, gives)?, party(row, parties + 2, gets)?])
 }
 

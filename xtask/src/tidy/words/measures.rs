@@ -1,8 +1,9 @@
 //! What is counted beside words: crowded folders, type names that stand often, documentation that says
-//! nothing.
+//! nothing, parameters that are tuples.
 
 use super::counts::Counts;
 use super::names::titles;
+use super::signatures::tuple_parameters;
 use crate::tree::Page;
 use std::collections::BTreeMap;
 
@@ -52,11 +53,27 @@ pub(super) fn short_docs(sources: &[Page], counts: &mut Counts) {
     counts.set("documentation", "short lines", sources.iter().map(short).sum());
 }
 
+/// Parameters that are tuples, by product crate: fields of a struct have names where it is passed too.
+pub(super) fn tuples(sources: &[Page], counts: &mut Counts) {
+    let mut crates: BTreeMap<&str, usize> = BTreeMap::new();
+    for page in sources {
+        if let Some(name) = product(&page.path) {
+            *crates.entry(name).or_default() += tuple_parameters(&page.text);
+        }
+    }
+    for (name, count) in crates {
+        counts.set("tuples", name, count);
+    }
+}
+
 fn is_product(path: &str) -> bool {
-    let mut parts = path.split('/');
-    parts.next() == Some("crates")
-        && parts.next().is_some_and(|name| PRODUCT.contains(&name))
-        && parts.next() == Some("src")
+    product(path).is_some()
+}
+
+/// The product's crate whose source a file is.
+fn product(path: &str) -> Option<&str> {
+    let (name, file) = path.strip_prefix("crates/")?.split_once('/')?;
+    (PRODUCT.contains(&name) && file.starts_with("src/")).then_some(name)
 }
 
 fn tally<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
@@ -100,6 +117,16 @@ mod tests {
         let docs =
             "//! A page.\n\n/// Why it is.\nx\n/// Why it is so.\ny\n/// More.\n/// And more.\nz\n";
         assert!(text(short_docs, &[("a.rs", docs)]).contains("\"short lines\" = 1"));
+    }
+
+    #[test]
+    fn tuple_parameters_count_by_crate_in_the_product_alone() {
+        let text_of = "fn a((b, c): (u8, u8)) {}\nfn d(e: &(u8, u8)) {}\n";
+        let product = ("crates/store/src/a.rs", text_of);
+        let others =
+            [("crates/testing/sim/src/a.rs", text_of), ("crates/store/tests/a.rs", text_of)];
+        let found = text(tuples, &[product, others[0], others[1], ("crates/links/src/a.rs", "")]);
+        assert!(found.ends_with("[tuples]\n\"store\" = 2\n"), "{found}");
     }
 
     #[test]

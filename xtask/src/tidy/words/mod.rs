@@ -1,10 +1,11 @@
-//! The vocabulary's ratchet: private words, crowded folders, type names that stand often and empty
-//! documentation may only become fewer, until none is left.
+//! The vocabulary's ratchet: private words, crowded folders, type names that stand often, empty
+//! documentation and tuple parameters may only become fewer, until none is left.
 
 mod counts;
 mod dictionary;
 mod measures;
 mod names;
+mod signatures;
 
 use super::Fault;
 use crate::tree::Page;
@@ -62,6 +63,7 @@ fn measure(words: &Dictionary, sources: &[Page]) -> Counts {
     measures::folders(sources, &mut counts);
     measures::types(sources, &mut counts);
     measures::short_docs(sources, &mut counts);
+    measures::tuples(sources, &mut counts);
     counts
 }
 
@@ -75,6 +77,9 @@ fn hint(words: &Dictionary, section: &str, name: &str) -> String {
         }
         "folders" => format!("at most {} files in a folder: split it", measures::FILES),
         "types" => "name each type by what it is".to_owned(),
+        "tuples" => {
+            "a parameter is no tuple: pass its parts, or a struct that names them".to_owned()
+        }
         _ => "say what it does, or delete the line".to_owned(),
     }
 }

@@ -146,7 +146,7 @@ fn done(value: &Value, status: u16, highest: u64) -> bool {
 }
 
 /// The object says that this is refused for ever, under a number, and nothing else.
-fn refused(value: &Value, (status, leg, code): (u16, Leg, &str), highest: u64) -> bool {
+fn refused(value: &Value, status: u16, leg: Leg, code: &str, highest: u64) -> bool {
     let free = value.get("success").is_none() && text(value, "unknown").is_none();
     matches!(status, 200 | 400)
         && text(value, "error") == Some(code)
@@ -213,8 +213,8 @@ fn results(reply: HttpReply<'_>, value: Option<&Value>) -> u64 {
                     "done"
                 }
                 Answer::Rejected(why, _) => {
-                    let asked = (reply.status, op.key.leg, &*why.code);
-                    let well = of.any(|item| refused(item, asked, known.highest));
+                    let (leg, code, highest) = (op.key.leg, &*why.code, known.highest);
+                    let well = of.any(|item| refused(item, reply.status, leg, code, highest));
                     assert!(well, "not refused: {value}");
                     "rejected"
                 }
@@ -227,7 +227,7 @@ fn results(reply: HttpReply<'_>, value: Option<&Value>) -> u64 {
 }
 
 /// What is found under a key is there.
-fn found(value: &Value, (status, highest): (u16, u64), operation: &Operation) -> &'static str {
+fn found(value: &Value, status: u16, highest: u64, operation: &Operation) -> &'static str {
     let key = operation.op.key;
     assert!(is_of(value, key), "another key: {value}");
     let fenced = value.get("fenced") == Some(&Value::Bool(true)) && status == 200;
@@ -237,11 +237,11 @@ fn found(value: &Value, (status, highest): (u16, u64), operation: &Operation) ->
             "done"
         }
         StoredOutcome::Rejected(why) => {
-            assert!(refused(value, (status, key.leg, &why.code), highest), "not refused: {value}");
+            assert!(refused(value, status, key.leg, &why.code, highest), "not refused: {value}");
             "rejected"
         }
         StoredOutcome::Fenced => {
-            let said = refused(value, (status, key.leg, "FENCED"), highest);
+            let said = refused(value, status, key.leg, "FENCED", highest);
             assert!(said || (fenced && numbered(value, highest)), "not fenced: {value}");
             "fenced"
         }
@@ -251,7 +251,7 @@ fn found(value: &Value, (status, highest): (u16, u64), operation: &Operation) ->
 fn stored(value: &Value, reply: HttpReply<'_>, known: Known, stored: &Stored) -> &'static str {
     assert!(ours(value, known), "not the ledger: {value}");
     match stored {
-        Stored::Found(operation) => found(value, (reply.status, known.highest), operation),
+        Stored::Found(operation) => found(value, reply.status, known.highest, operation),
         Stored::Nothing => {
             assert_eq!((reply.status, text(value, "error")), (404, Some("NOT_FOUND")));
             "nothing"
@@ -283,8 +283,7 @@ fn listed(reply: HttpReply<'_>, value: Option<&Value>) -> u64 {
         assert!(operations.is_sorted_by(|a, b| a.seq < b.seq), "{value}");
         assert!(operations.iter().all(|operation| operation.seq > 5), "{value}");
         let each = list.iter().zip(&operations);
-        each.map(|(item, operation)| found(item, (200, known.highest), operation))
-            .collect::<Vec<_>>()
+        each.map(|(item, operation)| found(item, 200, known.highest, operation)).collect::<Vec<_>>()
     }))
 }
 

@@ -171,6 +171,6 @@ impl NearLink {
         };
         let acts = found.result == ExecutionResult::Success;
         let token = self.tokens.of_contract(&one.receiver).map(|token| token.token.asset);
-        Ok(transaction::foreign_use(&self.settings.account, &one, (block, acts, token)))
+        Ok(transaction::foreign_use(&self.settings.account, &one, block, acts, token))
     }
 }

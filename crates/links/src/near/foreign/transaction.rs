@@ -24,7 +24,9 @@ const LONG: usize = 65_536;
 pub(super) fn foreign_use(
     account: &Arc<str>,
     one: &ChunkTransaction,
-    (block, acts, token): (u64, bool, Option<AssetId>),
+    block: u64,
+    acts: bool,
+    token: Option<AssetId>,
 ) -> ForeignUse {
     let pays = token.filter(|_| acts).and_then(|asset| payments(&one.actions, asset));
     let count = one.actions.as_array().map_or(0, Vec::len);
@@ -67,7 +69,8 @@ pub(super) fn foreign_use(
 pub(in crate::near) fn stored_transaction(
     form: &Form,
     account: &str,
-    (key, nonce): ([u8; 32], u64),
+    key: [u8; 32],
+    nonce: u64,
 ) -> Result<ReadTransaction, Cause> {
     let foreign = || Cause::because(FOREIGN_FORM, "a form has neither bytes nor a transaction");
     let text = form.reference.as_deref().filter(|_| !form.repeatable).ok_or_else(foreign)?;
@@ -162,7 +165,7 @@ mod tests {
             receiver: "usdc.near".to_owned(),
             actions,
         };
-        foreign_use(&"relay.near".into(), &one, (50, acts, Some(AssetId(3))))
+        foreign_use(&"relay.near".into(), &one, 50, acts, Some(AssetId(3)))
     }
 
     /// Turns red where a memo is passed over because its transaction is not one that this product writes: the
@@ -189,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_stored_is_read_back() {
         let paid = used(json!([pay(MEMO), pay(MEMO)]), true);
-        let read = stored_transaction(&paid.form, "relay.near", ([1; 32], 9)).unwrap();
+        let read = stored_transaction(&paid.form, "relay.near", [1; 32], 9).unwrap();
         assert_eq!((read.hash, read.receiver.as_str()), ([3; 32], "usdc.near"));
         assert_eq!(read.actions.len(), 2);
         assert!(
@@ -199,7 +202,7 @@ mod tests {
         let bare = Form { reference: None, ..paid.form };
         let opaque = used(json!(["CreateAccount"]), true).form;
         for form in [sendable, bare, opaque] {
-            assert!(stored_transaction(&form, "relay.near", ([1; 32], 9)).is_err());
+            assert!(stored_transaction(&form, "relay.near", [1; 32], 9).is_err());
         }
     }
 }

@@ -24,6 +24,14 @@ struct Circumstances {
     funded: Option<bool>,
 }
 
+/// Why an action failed, and what that means for its member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FailureVerdict {
+    code: &'static str,
+    /// The member is refused where it was alone.
+    condemned: bool,
+}
+
 /// The contract says that it is paused. Names of receivers are cut out of its text first: a receiver must not
 /// be able to stop the token by what it is called.
 pub(super) fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
@@ -84,12 +92,8 @@ impl NearLink {
             BatchAction::Register { .. } => {
                 // the price may have risen
                 token.deposit_is(None);
-                return Ok(judged(
-                    attempt,
-                    culprit,
-                    ("REGISTRATION_REFUSED", true),
-                    (landed.height, doc),
-                ));
+                let verdict = FailureVerdict { code: "REGISTRATION_REFUSED", condemned: true };
+                return Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)));
             }
             BatchAction::Pay { receiver, .. } => receiver.clone(),
             BatchAction::Nothing => return Err(Cause::of("BAD_INDEX")),
@@ -110,10 +114,11 @@ impl NearLink {
         // whatever it was: it is asked after again
         self.receivers.forget(&token.token.contract, &receiver);
         if attempt.members.len() > 1 {
-            return Ok(judged(attempt, culprit, ("SPOILED", false), (landed.height, doc)));
+            let verdict = FailureVerdict { code: "SPOILED", condemned: false };
+            return Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)));
         }
         let verdict = self.alone(token, landed, &receiver, now).await;
-        Ok(judged(attempt, culprit, verdict, (landed.height, doc)))
+        Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)))
     }
 
     /// What is said of a payment that failed alone, and whether it is refused: only where its receiver was
@@ -124,7 +129,7 @@ impl NearLink {
         landed: &Landed<'_>,
         receiver: &Arc<str>,
         now: Circumstances,
-    ) -> (&'static str, bool) {
+    ) -> FailureVerdict {
         let before = match self.rpc.block(landed.found.block).await {
             Ok(block) => self.circumstances(landed, receiver, block.before).await,
             Err(_) => Circumstances { registered: None, funded: None },
@@ -132,7 +137,7 @@ impl NearLink {
         let both = |of: fn(&Circumstances) -> Option<bool>| {
             of(&before).and_then(|was| Some(was && of(&now)?))
         };
-        match (both(|c| c.registered), both(|c| c.funded)) {
+        let (code, condemned) = match (both(|c| c.registered), both(|c| c.funded)) {
             (Some(true), Some(true)) => ("RECEIVER_REFUSED", true),
             (Some(false), _) => ("NOT_REGISTERED", false),
             (_, Some(false)) => {
@@ -140,7 +145,8 @@ impl NearLink {
                 (TREASURY_SHORT, false)
             }
             (None, _) | (_, None) => ("CIRCUMSTANCES_UNKNOWN", false),
-        }
+        };
+        FailureVerdict { code, condemned }
     }
 
     /// Nothing is signed for what failed, until one member shows that it succeeds again.
@@ -183,20 +189,19 @@ impl NearLink {
     }
 }
 
-/// The verdicts where one action failed: it is refused where it was alone and `condemned`; else all are dead,
+/// The block where a transaction landed, with the document that shows it.
+fn landed_at(landed: &Landed<'_>, doc: Arc<str>) -> Receipt {
+    Receipt { seq: landed.height, doc: Some(doc) }
+}
+
+/// The verdicts where one action failed: it is refused where it was alone and is `condemned`; else all are dead,
 /// and it goes alone.
-fn judged(
-    attempt: &Attempt,
-    culprit: usize,
-    (code, condemned): (&'static str, bool),
-    landed: (u64, Arc<str>),
-) -> Proof {
+fn judged(attempt: &Attempt, culprit: usize, failure: FailureVerdict, landed: Receipt) -> Proof {
     let alone = attempt.members.len() == 1;
-    let (seq, doc) = landed;
     let verdict = |at: usize| {
-        let evidence = Evidence { code: code.into(), doc: Some(doc.clone()) };
-        let answer = match alone && condemned {
-            true => Answer::Rejected(evidence, Receipt { seq, doc: Some(doc.clone()) }),
+        let evidence = Evidence { code: failure.code.into(), doc: landed.doc.clone() };
+        let answer = match alone && failure.condemned {
+            true => Answer::Rejected(evidence, landed.clone()),
             false => Answer::Dead(evidence),
         };
         Verdict { answer, alone: at == culprit }

@@ -37,7 +37,8 @@ impl NearLink {
     pub(super) async fn spender(
         &self,
         attempt: &Attempt,
-        (key, lock): (&[u8; 32], u64),
+        key: &[u8; 32],
+        lock: u64,
         views: &[KeyView],
     ) -> Arc<str> {
         if let Some(known) = self.explained.of(attempt.id) {
@@ -47,7 +48,7 @@ impl NearLink {
         let last = views.iter().filter(|view| view.nonce.is_some_and(|nonce| nonce >= lock));
         let range = first.zip(last.map(|view| view.height).min());
         let Some((first, last)) = range else { return "what spent it is not known".into() };
-        match self.search((key, lock), first..last).await {
+        match self.search(key, lock, first..last).await {
             Ok(text) => {
                 self.explained.keep(attempt.id, &text);
                 text
@@ -59,7 +60,8 @@ impl NearLink {
     /// The transactions of the first block in which the nonce is spent, in words.
     async fn search(
         &self,
-        (key, lock): (&[u8; 32], u64),
+        key: &[u8; 32],
+        lock: u64,
         blocks: Range<u64>,
     ) -> Result<Arc<str>, Cause> {
         let is_spent = |nonce: Option<u64>| nonce.is_some_and(|nonce| nonce >= lock);

@@ -108,7 +108,7 @@ impl NearLink {
                 // its own transaction spent it, some blocks before all that it did is final
                 return Err(cause);
             } else {
-                self.spender(attempt, (&key, lock), &views).await
+                self.spender(attempt, &key, lock, &views).await
             };
             let nonces = nonces(&views);
             let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");

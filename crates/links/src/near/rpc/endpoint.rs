@@ -139,7 +139,7 @@ impl RpcEndpoint {
     /// # Errors
     /// Why it does not say.
     pub(super) async fn shown(&self, fresh_for: u64) -> Result<ChainIdentity, RpcFailure> {
-        self.identity.shown((&*self.ports.clock, fresh_for), Box::pin(self.status())).await
+        self.identity.shown(&*self.ports.clock, fresh_for, Box::pin(self.status())).await
     }
 
     /// Whether it is of the right chain now: what it said before this is asked counts then.
@@ -147,7 +147,7 @@ impl RpcEndpoint {
     /// # Errors
     /// Why that is not so, or is not known.
     pub(super) async fn is_still_right(&self) -> Result<(), RpcFailure> {
-        self.identity.admitted((&*self.ports.clock, 0), Box::pin(self.status())).await
+        self.identity.admitted(&*self.ports.clock, 0, Box::pin(self.status())).await
     }
 
     async fn status(&self) -> Result<Value, RpcFailure> {
@@ -160,7 +160,7 @@ impl RpcEndpoint {
     /// # Errors
     /// What the node refused, that there was no answer, or that it is of another chain. None of it is evidence.
     pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, RpcFailure> {
-        self.identity.admitted((&*self.ports.clock, SHOWN_FOR), Box::pin(self.status())).await?;
+        self.identity.admitted(&*self.ports.clock, SHOWN_FOR, Box::pin(self.status())).await?;
         Box::pin(self.request(method, params)).await
     }
 

@@ -126,7 +126,8 @@ impl ShownIdentity {
     /// Why it does not say.
     pub(super) async fn shown(
         &self,
-        (clock, fresh_for): (&dyn Clock, u64),
+        clock: &dyn Clock,
+        fresh_for: u64,
         status: impl Future<Output = Result<Value, RpcFailure>> + Send,
     ) -> Result<ChainIdentity, RpcFailure> {
         let silences = self.silences.load(Ordering::SeqCst);
@@ -148,10 +149,11 @@ impl ShownIdentity {
     /// Why it may not, or that it does not say.
     pub(super) async fn admitted(
         &self,
-        times: (&dyn Clock, u64),
+        clock: &dyn Clock,
+        fresh_for: u64,
         status: impl Future<Output = Result<Value, RpcFailure>> + Send,
     ) -> Result<(), RpcFailure> {
-        let shown = self.shown(times, status).await?;
+        let shown = self.shown(clock, fresh_for, status).await?;
         self.expected.admits(&shown).map_err(RpcFailure::Silent)
     }
 }

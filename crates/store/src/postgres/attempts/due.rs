@@ -5,20 +5,20 @@
 use super::read::all;
 use crate::postgres::columns::ABSURD;
 use crate::postgres::error::StoreError;
-use crate::postgres::read::due::{LATE, LIVES, MOMENT};
+use crate::postgres::read::due::{LATE, LIVES, LeaseRequest, MOMENT};
 use crate::postgres::read::read_pool::written;
 use crate::postgres::session::connect::Pooled;
 use kernel::attempt::Attempt;
 use kernel::flow::table::Flows;
 use uuid::Uuid;
 
-/// Leases to the worker `own` what it may look after, of these flows.
+/// Leases to the worker what it may look after.
 pub(crate) async fn lease(
     db: &Pooled,
     flows: &Flows,
-    (now, own): (Option<i64>, i64),
-    (names, limit): (&str, i64),
+    request: LeaseRequest<'_>,
 ) -> Result<Vec<Attempt>, StoreError> {
+    let LeaseRequest { now, worker, flows: names, limit } = request;
     let sql = format!(
         "WITH {MOMENT}, mine AS (SELECT a.attempt_id FROM attempts a, moment m \
            WHERE a.closed_at IS NULL AND a.flow IN ({names}) \
@@ -29,7 +29,7 @@ pub(crate) async fn lease(
          UPDATE attempts a SET leased_by = $2, due_at = NULL FROM mine \
          WHERE a.attempt_id = mine.attempt_id RETURNING a.attempt_id"
     );
-    let found = written(db, &sql, &[&now, &own, &limit]).await?;
+    let found = written(db, &sql, &[&now, &worker, &limit]).await?;
     if found.is_empty() {
         return Ok(Vec::new());
     }

@@ -47,8 +47,8 @@ pub(crate) async fn all(
     let mut members = members(db, flows, &ids).await?;
     let whole = |row: &Row| {
         let id: Uuid = row.try_get(0)?;
-        let of = (members.remove(&id).unwrap_or_default(), forms.remove(&id).unwrap_or_default());
-        attempt(flows, row, of)
+        let (members, forms) = (members.remove(&id), forms.remove(&id));
+        attempt(flows, row, members.unwrap_or_default(), forms.unwrap_or_default())
     };
     found.iter().map(whole).collect()
 }
@@ -56,7 +56,8 @@ pub(crate) async fn all(
 fn attempt(
     flows: &Flows,
     row: &Row,
-    (members, forms): (Vec<Record>, Vec<Form>),
+    members: Vec<Record>,
+    forms: Vec<Form>,
 ) -> Result<Attempt, StoreError> {
     let uuid: Uuid = row.try_get(0)?;
     let flow = flows.named(row.try_get(3)?).ok_or(StoreError::Damaged("not a flow of ours"))?;

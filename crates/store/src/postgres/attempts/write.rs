@@ -179,7 +179,8 @@ impl Statements {
         &mut self,
         flows: &Flows,
         rows: &mut [ChangedAttempt],
-        (at, worker): (i64, i64),
+        at: i64,
+        worker: i64,
     ) {
         // transactions that wait for each other's rows wait in one order
         rows.sort_unstable_by_key(|row| row.id);
@@ -196,7 +197,7 @@ impl Statements {
             .filter_map(|row| Some((row, row.stored?)))
             .collect();
         if !made.is_empty() {
-            self.opened_attempts(flows, &made, (at, worker));
+            self.opened_attempts(flows, &made, at, worker);
         }
         if !moved.is_empty() {
             self.exactly(
@@ -222,7 +223,7 @@ impl Statements {
         self.forms(rows);
     }
 
-    fn opened_attempts(&mut self, flows: &Flows, rows: &[OpenedRow<'_>], (at, worker): (i64, i64)) {
+    fn opened_attempts(&mut self, flows: &Flows, rows: &[OpenedRow<'_>], at: i64, worker: i64) {
         let table = |attempt: &Attempt| flows.table(attempt.flow);
         self.exactly(
             rows.len(),

@@ -17,7 +17,8 @@ const BETWEEN: &str = "SET LOCAL idle_in_transaction_session_timeout = '60s'";
 pub(crate) async fn begin(
     db: &Pooled,
     cursor: u32,
-    (ledger, upto): (LedgerId, u64),
+    ledger: LedgerId,
+    upto: u64,
 ) -> Result<(), StoreError> {
     let (number, upto) = (ledger.0, int(upto));
     let sum = |leg: &str| format!("coalesce(sum(amount) FILTER (WHERE leg = '{leg}'), 0)::text");

@@ -41,7 +41,7 @@ impl Postgres {
                 month.try_get(1).map_err(StoreError::from)?,
                 month.try_get(2).map_err(StoreError::from)?,
             );
-            partition(&db, &format!("transfers_archive_{name}"), (from, to)).await?;
+            partition(&db, &format!("transfers_archive_{name}"), from, to).await?;
         }
         let sql = format!(
             "WITH old AS MATERIALIZED ({old} FOR UPDATE OF t SKIP LOCKED), \
@@ -61,7 +61,7 @@ impl Postgres {
 /// keeps no reader of the archive waiting, as `CREATE TABLE … PARTITION OF` does, which takes the
 /// archive for itself and lets all others queue behind. The constraint spares the attaching a look
 /// at all rows.
-async fn partition(db: &Pooled, name: &str, (from, to): (i64, i64)) -> Result<(), StoreError> {
+async fn partition(db: &Pooled, name: &str, from: i64, to: i64) -> Result<(), StoreError> {
     if attached(db, name).await? {
         return Ok(());
     }

@@ -67,13 +67,22 @@ fn ripe() -> String {
     )
 }
 
+/// A worker's request for what is due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeaseRequest<'r> {
+    /// The time, where the database's own does not count.
+    pub(crate) now: Option<i64>,
+    pub(crate) worker: i64,
+    /// The names of the flows that the worker carries, as a list in SQL.
+    pub(crate) flows: &'r str,
+    /// The most that is given at once.
+    pub(crate) limit: i64,
+}
+
 /// Leases what is due of these flows: the numbers, and whether their owner died holding them. Rows of
 /// other flows are not among those that are compared, so they cost neither a write nor a place.
-async fn lease(
-    db: &Pooled,
-    (now, own): (Option<i64>, i64),
-    (names, limit): (&str, i64),
-) -> Result<BTreeMap<i64, bool>, StoreError> {
+async fn lease(db: &Pooled, request: LeaseRequest<'_>) -> Result<BTreeMap<i64, bool>, StoreError> {
+    let LeaseRequest { now, worker, flows: names, limit } = request;
     let ripe = ripe();
     let sql = format!(
         "WITH {MOMENT}, seen AS MATERIALIZED (SELECT d.transfer_id FROM due d \
@@ -88,7 +97,7 @@ async fn lease(
          UPDATE due d SET leased_by = $2, due_at = NULL, orphan = false FROM mine \
          WHERE d.transfer_id = mine.transfer_id RETURNING d.transfer_id, mine.orphan"
     );
-    let found = written(db, &sql, &[&now, &own, &limit]).await?;
+    let found = written(db, &sql, &[&now, &worker, &limit]).await?;
     found.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
@@ -166,11 +175,12 @@ impl ReadPool {
             attempts::retake(&db, own).await?;
         }
         self.scan(|scan| scan.unconfirmed = true);
-        let most = (&*names, columns::most(limit));
-        let attempts = attempts::lease(&db, &self.flows, (now, own), most).await?;
+        let most = columns::most(limit);
+        let request = LeaseRequest { now, worker: own, flows: &names, limit: most };
+        let attempts = attempts::lease(&db, &self.flows, request).await?;
         let mut due: Vec<Due> = attempts.into_iter().map(Due::Attempt).collect();
-        let room = limit.saturating_sub(due.len());
-        let numbers = lease(&db, (now, own), (&names, columns::most(room))).await?;
+        let room = columns::most(limit.saturating_sub(due.len()));
+        let numbers = lease(&db, LeaseRequest { limit: room, ..request }).await?;
         due.extend(self.handed(&db, &numbers).await?);
         if !due.is_empty() {
             // a call is made for what is claimed here

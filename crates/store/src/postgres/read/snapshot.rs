@@ -92,7 +92,7 @@ impl Snapshot for SnapshotTransaction {
         Box::pin(async move {
             if self.reading != Some(ledger) {
                 self.cursors = self.cursors.saturating_add(1);
-                account_sums::begin(self.db()?, self.cursors, (ledger, upto)).await?;
+                account_sums::begin(self.db()?, self.cursors, ledger, upto).await?;
                 self.reading = Some(ledger);
             }
             // the first page takes as long as the count of all rows

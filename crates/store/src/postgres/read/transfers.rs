@@ -73,7 +73,9 @@ pub(crate) async fn by_number(
 async fn bound(
     db: &Pooled,
     flows: &Flows,
-    (flow, scope, key): (&str, &str, &str),
+    flow: &str,
+    scope: &str,
+    key: &str,
 ) -> Result<Option<Record>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM keys k JOIN every_transfer t USING (transfer_id) \
@@ -194,7 +196,9 @@ async fn open_older_than(
 /// no asset has, and the amount of one.
 async fn daily_usage(
     db: &Pooled,
-    (user, day, asset): (UserId, Day, AssetId),
+    user: UserId,
+    day: Day,
+    asset: AssetId,
 ) -> Result<DailyUsage, StoreError> {
     let sql = "SELECT coalesce(max(transfers) FILTER (WHERE asset_id = 0), 0), \
                coalesce(max(amount) FILTER (WHERE asset_id = $3), 0)::text FROM limits_tb \
@@ -220,7 +224,7 @@ impl ReadPool {
         key: &str,
     ) -> Result<Option<Record>, Cause> {
         let flow = self.flows.table(flow).flow;
-        Ok(bound(&self.question().await?, &self.flows, (flow, scope, key)).await?)
+        Ok(bound(&self.question().await?, &self.flows, flow, scope, key).await?)
     }
 
     pub(crate) async fn history(&self, id: Id) -> Result<Vec<Linked>, Cause> {
@@ -269,6 +273,6 @@ impl ReadPool {
         day: Day,
         asset: AssetId,
     ) -> Result<DailyUsage, Cause> {
-        Ok(daily_usage(&self.question().await?, (user, day, asset)).await?)
+        Ok(daily_usage(&self.question().await?, user, day, asset).await?)
     }
 }

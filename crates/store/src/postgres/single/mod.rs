@@ -86,7 +86,7 @@ impl WriterTask {
                 send_answer(sender, done.await);
             }
             SingleWrite::Status(change, sender) => {
-                match self.transaction(&none, (LockMode::Skip, plain), &change).await {
+                match self.transaction(&none, LockMode::Skip, plain, &change).await {
                     Err(error) if may_retry(&error, tries) => {
                         return Some(SingleWrite::Status(change, sender));
                     }
@@ -97,7 +97,7 @@ impl WriterTask {
                 let mut row_set = RowSet::default();
                 row_set.movement(&request.movement);
                 let locks = TransactionLocks { exclusive: false, audit_chain: true };
-                match self.transaction(&row_set, (LockMode::Skip, locks), &*request).await {
+                match self.transaction(&row_set, LockMode::Skip, locks, &*request).await {
                     Err(error) if may_retry(&error, tries) => {
                         return Some(SingleWrite::External(request, sender));
                     }
@@ -133,7 +133,7 @@ impl WriterTask {
     ) -> Result<A, StoreError> {
         let mut tries = 1;
         loop {
-            match self.transaction(row_set, (LockMode::Wait, locks), body).await {
+            match self.transaction(row_set, LockMode::Wait, locks, body).await {
                 Err(error) if may_retry(&error, tries) => {}
                 done => return done,
             }
@@ -146,22 +146,24 @@ impl WriterTask {
     async fn transaction<A: Send, F: TransactionBody<A>>(
         &mut self,
         row_set: &RowSet,
-        how: (LockMode, TransactionLocks),
+        wait: LockMode,
+        locks: TransactionLocks,
         body: &F,
     ) -> Result<A, StoreError> {
-        let said = self.try_once(row_set, how, body).await;
+        let said = self.try_once(row_set, wait, locks, body).await;
         self.note_answer(said)
     }
 
     async fn try_once<A: Send, F: TransactionBody<A>>(
         &mut self,
         row_set: &RowSet,
-        (wait, locks): (LockMode, TransactionLocks),
+        wait: LockMode,
+        locks: TransactionLocks,
         body: &F,
     ) -> Result<A, StoreError> {
         let writers = self.writers().clone();
         let connection = self.connection().await?;
-        let filled = match connection.read_rows(&writers.flows, row_set, (wait, locks)).await {
+        let filled = match connection.read_rows(&writers.flows, row_set, wait, locks).await {
             Ok(workspace) => {
                 let worker = writers.batches.worker();
                 let mut transaction =

@@ -66,6 +66,12 @@ impl Assumed {
     }
 }
 
+/// Where a batch takes its rows from: the database, or what is assumed of them.
+struct BatchReads<'r> {
+    row_set: &'r RowSet,
+    assumed: Assumed,
+}
+
 impl WriteConnection {
     /// Tries the items in one transaction. The answers count: they are durable.
     ///
@@ -82,7 +88,8 @@ impl WriteConnection {
         let transfers: Vec<Id> = assumed.transfers.iter().map(|(id, _)| *id).collect();
         let assumed_balances: Vec<BalanceKey> =
             assumed.balances.iter().map(|(owner, _)| *owner).collect();
-        let try_batch = self.try_batch(writers, items, (&row_set, assumed), mode).await;
+        let try_batch =
+            self.try_batch(writers, items, BatchReads { row_set: &row_set, assumed }, mode).await;
         if try_batch.is_err() {
             writers.transfer_cache.forget(transfers.iter().chain(&row_set.transfers));
             writers.balance_cache.invalidate(&assumed_balances);
@@ -101,11 +108,11 @@ impl WriteConnection {
         &mut self,
         WriterContext { flows, batches, transfer_cache, balance_cache, .. }: &WriterContext,
         items: &[WorkItem],
-        (row_set, Assumed { transfers, balances }): (&RowSet, Assumed),
+        BatchReads { row_set, assumed: Assumed { transfers, balances } }: BatchReads<'_>,
         mode: &BatchMode,
     ) -> Result<Vec<ItemResult>, StoreError> {
         let mut workspace =
-            self.read_rows(flows, row_set, (mode.wait, TransactionLocks::default())).await?;
+            self.read_rows(flows, row_set, mode.wait, TransactionLocks::default()).await?;
         let assumed = workspace.assume(transfers);
         let open = |(owner, was)| (owner, BalanceRow::Owned(BalanceChange::assumed(was)));
         workspace.balances.extend(balances.into_iter().map(open));

@@ -154,10 +154,11 @@ impl WriteConnection {
         &self,
         flows: &Flows,
         row_set: &RowSet,
-        (wait, turn): (LockMode, TransactionLocks),
+        wait: LockMode,
+        locks: TransactionLocks,
     ) -> Result<BatchWorkspace, StoreError> {
         // a fence looks for an operation, and becomes one
-        let looks = !row_set.legs.is_empty() || turn != TransactionLocks::default();
+        let looks = !row_set.legs.is_empty() || locks != TransactionLocks::default();
         let operates = row_set.operates || looks;
         let flags: Query =
             (FLAGS.to_owned(), vec![Box::new(row_set.opens > 0), Box::new(operates)]);
@@ -172,7 +173,7 @@ impl WriteConnection {
         queries.extend(named_values::query(row_set, wait));
         queries.extend(attempts::write::query(row_set, wait));
         queries.extend(attempts::write::lock_query(row_set));
-        let mut answers = self.all(queries, &turn.begin(row_set.opens > 0)).await?.into_iter();
+        let mut answers = self.all(queries, &locks.begin(row_set.opens > 0)).await?.into_iter();
         let mut workspace = BatchWorkspace { numbers: self.numbers(), ..BatchWorkspace::default() };
         for id in &row_set.fresh {
             workspace.transfers.insert(*id, TransferRow::Absent);

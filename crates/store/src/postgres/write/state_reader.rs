@@ -55,7 +55,9 @@ impl StateReader for BatchWorkspace {
 
     fn find_by_idempotency_key(
         &mut self,
-        (flow, scope, key): (FlowId, &Arc<str>, &Arc<str>),
+        flow: FlowId,
+        scope: &Arc<str>,
+        key: &Arc<str>,
     ) -> Result<bool, Undecided> {
         let bound = (flow, scope.clone(), key.clone());
         if self.changes.bound_keys.contains(&bound) {
@@ -82,8 +84,12 @@ impl StateReader for BatchWorkspace {
         Ok(self.flags.assets.contains(&asset))
     }
 
-    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<StoredBalance>, Undecided> {
-        match read(&self.balances, &key)? {
+    fn balance(
+        &mut self,
+        user: UserId,
+        asset: AssetId,
+    ) -> Result<Option<StoredBalance>, Undecided> {
+        match read(&self.balances, &(user, asset))? {
             BalanceRow::Owned(change) => Ok(Some(change.now)),
             BalanceRow::Absent => Ok(None),
             BalanceRow::Locked => Err(Undecided::Locked),
@@ -133,14 +139,15 @@ impl StateReader for BatchWorkspace {
         }
     }
 
-    fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Undecided> {
+    fn seen(&mut self, consumer: &'static str, event: u128) -> Result<bool, Undecided> {
+        let event = (consumer, event);
         if self.changes.inbox.contains(&event) {
             return Err(Undecided::Again);
         }
         read(&self.rare.seen, &event)
     }
 
-    fn past_action(&mut self, (caller, key): (&Arc<str>, &Arc<str>)) -> Result<bool, Undecided> {
+    fn past_action(&mut self, caller: &Arc<str>, key: &Arc<str>) -> Result<bool, Undecided> {
         read(&self.rare.actions, &(caller.clone(), key.clone()))
     }
 

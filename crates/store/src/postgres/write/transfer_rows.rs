@@ -106,12 +106,13 @@ impl Statements {
         &mut self,
         flows: &Flows,
         workspace: &BatchWorkspace,
-        (at, worker): (i64, i64),
+        at: i64,
+        worker: i64,
     ) -> EndedTransfers {
         let mut ended = EndedTransfers::default();
         let opened = &workspace.changes.opened;
         if !opened.is_empty() {
-            self.opened(flows, opened, (at, workspace.numbers.batch));
+            self.opened(flows, opened, at, workspace.numbers.batch);
             let ends = |row: &&Opened| flows.table(row.record.flow).ends(row.record.head.state);
             let open = opened.len().saturating_sub(opened.iter().filter(ends).count());
             if open > 0 {
@@ -131,7 +132,7 @@ impl Statements {
         ended
     }
 
-    fn opened(&mut self, flows: &Flows, rows: &[Opened], (at, batch): (i64, i64)) {
+    fn opened(&mut self, flows: &Flows, rows: &[Opened], at: i64, batch: i64) {
         let table = |row: &Opened| flows.table(row.record.flow);
         let binding = |row: &'_ Opened| row.record.terms.binding.clone();
         let mut all = params![

@@ -65,13 +65,13 @@ impl Statements {
         // first, as they are locked first where they are read
         all.balances(workspace);
         all.accounts(workspace);
-        let ended = all.transfers(flows, workspace, (at, worker));
+        let ended = all.transfers(flows, workspace, at, worker);
         all.operations(&workspace.changes.operations, at);
         all.usage(workspace);
         all.outbox(&workspace.changes.outbox, at);
         all.inbox(workspace, at);
         all.named(workspace, at);
-        all.attempts(flows, &mut workspace.changes.attempts, (at, worker));
+        all.attempts(flows, &mut workspace.changes.attempts, at, worker);
         let number = workspace.numbers.lane;
         all.books(&workspace.changes.books, number);
         all.running(&workspace.changes, number);

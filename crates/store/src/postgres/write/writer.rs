@@ -207,7 +207,7 @@ impl WriterTask {
                 Err(StoreError::AssumptionFailed) if tries < TRIES => {
                     waiting.push_front((items, mode, tries.saturating_add(1)));
                 }
-                Err(error) => self.split((items, mode), &error, &mut waiting).await,
+                Err(error) => self.split(items, mode, &error, &mut waiting).await,
             }
         }
     }
@@ -292,7 +292,8 @@ impl WriterTask {
     /// A group that broke, in parts until the culprit is alone.
     async fn split(
         &mut self,
-        (mut items, mode): (Vec<WorkItem>, BatchMode),
+        mut items: Vec<WorkItem>,
+        mode: BatchMode,
         error: &StoreError,
         waiting: &mut VecDeque<(Vec<WorkItem>, BatchMode, u32)>,
     ) {

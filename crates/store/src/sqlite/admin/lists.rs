@@ -34,7 +34,8 @@ pub(crate) fn cases(
     db: &Connection,
     open: Option<bool>,
     subject: Option<Subject>,
-    (before, limit): (i64, i64),
+    before: i64,
+    limit: i64,
 ) -> rusqlite::Result<Vec<CaseRow>> {
     let stands = match open {
         Some(true) => "c.closed_at IS NULL",
@@ -77,7 +78,8 @@ pub(crate) fn case(
 pub(crate) fn approvals(
     db: &Connection,
     stand: Option<ApprovalStatus>,
-    (before, limit): (Option<Id>, i64),
+    before: Option<Id>,
+    limit: i64,
     now: Millis,
 ) -> rusqlite::Result<Vec<Approval>> {
     let sql = format!(
@@ -90,7 +92,7 @@ pub(crate) fn approvals(
     db.prepare_cached(&sql)?.query_map(row, operators::proposal)?.collect()
 }
 
-pub(crate) fn halts(db: &Connection, (before, limit): (i64, i64)) -> rusqlite::Result<Vec<Halt>> {
+pub(crate) fn halts(db: &Connection, before: i64, limit: i64) -> rusqlite::Result<Vec<Halt>> {
     let sql = "SELECT halt, reason, at, lifted_at FROM halts WHERE halt < ? \
                ORDER BY halt DESC LIMIT ?";
     db.prepare_cached(sql)?.query_map([before, limit], operators::halt)?.collect()
@@ -99,7 +101,8 @@ pub(crate) fn halts(db: &Connection, (before, limit): (i64, i64)) -> rusqlite::R
 pub(crate) fn actions(
     db: &Connection,
     subject: Option<&str>,
-    (before, limit): (i64, i64),
+    before: i64,
+    limit: i64,
 ) -> rusqlite::Result<Vec<PastAction>> {
     let whose = if subject.is_some() { "subject = ?2" } else { "?2 IS NULL" };
     let sql = format!(

@@ -93,7 +93,7 @@ impl AdminQueries for Embedded {
         before: Option<u64>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<CaseRow>, Cause>> {
-        self.look_up(move |db, _| lists::cases(db, open, subject, (below(before), at_most(limit))))
+        self.look_up(move |db, _| lists::cases(db, open, subject, below(before), at_most(limit)))
     }
 
     fn case(&self, number: u64) -> Fut<'_, Result<Option<CaseFile>, Cause>> {
@@ -107,11 +107,11 @@ impl AdminQueries for Embedded {
         limit: usize,
     ) -> Fut<'_, Result<Vec<Approval>, Cause>> {
         let now = self.now();
-        self.look_up(move |db, _| lists::approvals(db, stand, (before, at_most(limit)), now))
+        self.look_up(move |db, _| lists::approvals(db, stand, before, at_most(limit), now))
     }
 
     fn halts(&self, before: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Halt>, Cause>> {
-        self.look_up(move |db, _| lists::halts(db, (below(before), at_most(limit))))
+        self.look_up(move |db, _| lists::halts(db, below(before), at_most(limit)))
     }
 
     fn actions(
@@ -120,8 +120,8 @@ impl AdminQueries for Embedded {
         before: Option<u64>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
-        let page = (below(before), at_most(limit));
-        self.look_up(move |db, _| lists::actions(db, subject.as_deref(), page))
+        let (before, limit) = (below(before), at_most(limit));
+        self.look_up(move |db, _| lists::actions(db, subject.as_deref(), before, limit))
     }
 
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>> {

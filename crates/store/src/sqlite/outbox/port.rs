@@ -33,7 +33,7 @@ impl Outbox for Embedded {
         length: Millis,
         most: u16,
     ) -> Fut<'_, Result<Vec<BucketLease>, Cause>> {
-        let leases = self.bucket_leases().lease(worker, (self.now(), length), most);
+        let leases = self.bucket_leases().lease(worker, self.now(), length, most);
         Box::pin(std::future::ready(Ok(leases)))
     }
 

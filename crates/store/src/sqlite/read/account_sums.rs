@@ -32,7 +32,8 @@ const ROWS: &str = "SELECT account, asset_id, leg, amount FROM ( \
 /// Reads every row, and hands on each account once its last row was read.
 fn read(
     db: &Connection,
-    (ledger, upto): (LedgerId, u64),
+    ledger: LedgerId,
+    upto: u64,
     parts: &mpsc::Sender<Result<Vec<AccountSums>, Cause>>,
 ) -> rusqlite::Result<()> {
     let mut ask = db.prepare_cached(ROWS)?;
@@ -83,7 +84,7 @@ impl Reading {
         let (send, parts) = mpsc::channel(2);
         // its end is the end of the parts
         drop(reader.ask(move |db| {
-            if let Err(fault) = read(db, (ledger, upto), &send) {
+            if let Err(fault) = read(db, ledger, upto, &send) {
                 let _gone =
                     send.blocking_send(Err(Cause::because("STORE_READ", fault.to_string())));
             }

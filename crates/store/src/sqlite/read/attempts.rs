@@ -69,7 +69,8 @@ pub(crate) fn open(
 pub(crate) fn of_lane(
     db: &Connection,
     flows: &Flows,
-    (chain, lane): (ChainId, &str),
+    chain: ChainId,
+    lane: &str,
     limit: usize,
 ) -> rusqlite::Result<Vec<Attempt>> {
     let rule = "chain = ? AND lane = ? ORDER BY serial DESC LIMIT ?";
@@ -80,7 +81,8 @@ pub(crate) fn of_lane(
 pub(crate) fn of_form(
     db: &Connection,
     flows: &Flows,
-    (chain, form): (ChainId, &[u8]),
+    chain: ChainId,
+    form: &[u8],
 ) -> rusqlite::Result<Option<Attempt>> {
     let rule = "chain = ? AND attempt_id IN \
                 (SELECT attempt_id FROM attempt_forms WHERE name = ?) ORDER BY serial LIMIT 1";

@@ -62,7 +62,7 @@ impl HandedOut {
         query: &DueQuery,
     ) -> rusqlite::Result<Vec<Due>> {
         let limit = query.limit;
-        let attempts = self.attempts.take(db, flows, now, (&query.flows, limit))?;
+        let attempts = self.attempts.take(db, flows, now, query)?;
         let mut found: Vec<Due> = attempts.into_iter().map(Due::Attempt).collect();
         while found.len() < limit
             && let Some(number) = self.next_orphan(&query.flows)

@@ -6,7 +6,8 @@ use super::due::LATE;
 use crate::sqlite::columns::{ABSURD, int};
 use kernel::attempt::Attempt;
 use kernel::flow::table::Flows;
-use kernel::ids::{FlowId, Millis};
+use kernel::ids::Millis;
+use kernel::ports::journal::DueQuery;
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 
@@ -24,13 +25,13 @@ impl HandedAttempts {
         Ok(Self::default())
     }
 
-    /// Those of these flows, no more than the limit.
+    /// What the query asks for, no more than its limit.
     pub(crate) fn take(
         &mut self,
         db: &Connection,
         flows: &Flows,
         now: Millis,
-        (of, limit): (&[FlowId], usize),
+        query: &DueQuery,
     ) -> rusqlite::Result<Vec<Attempt>> {
         let sql = "SELECT attempt_id, flow, due_at FROM attempts WHERE closed_at IS NULL AND ( \
                      due_at IS NULL AND leased_by IS NULL OR due_at > ?3 \
@@ -47,10 +48,10 @@ impl HandedAttempts {
         self.given.retain(|id, due| still.get(id) == Some(due));
         let mut found = Vec::new();
         for (id, flow, due) in ripe {
-            if found.len() >= limit {
+            if found.len() >= query.limit {
                 break;
             }
-            let asked = flows.named(&flow).is_some_and(|flow| of.contains(&flow));
+            let asked = flows.named(&flow).is_some_and(|flow| query.flows.contains(&flow));
             if !asked || self.given.get(&id) == Some(&due) {
                 continue;
             }

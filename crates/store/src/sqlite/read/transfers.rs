@@ -45,7 +45,9 @@ pub(crate) fn by_number(
 pub(crate) fn bound(
     db: &Connection,
     flows: &Flows,
-    (flow, scope, key): (&str, &str, &str),
+    flow: &str,
+    scope: &str,
+    key: &str,
 ) -> rusqlite::Result<Option<Record>> {
     let sql = "SELECT transfer_id FROM keys WHERE flow = ? AND scope = ? AND cid = ?";
     let mut ask = db.prepare_cached(sql)?;

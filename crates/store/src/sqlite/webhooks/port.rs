@@ -42,7 +42,7 @@ impl WebhookOutbox for Embedded {
     }
 
     fn watched(&self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.search(move |db, flows| rows::watched(db, flows, None, (after, limit)))
+        self.search(move |db, flows| rows::watched(db, flows, None, after, limit))
     }
 
     fn ended_late(
@@ -51,7 +51,7 @@ impl WebhookOutbox for Embedded {
         after: Serial,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.search(move |db, flows| rows::watched(db, flows, Some(since), (after, limit)))
+        self.search(move |db, flows| rows::watched(db, flows, Some(since), after, limit))
     }
 
     fn case_events(&self, limit: usize) -> Fut<'_, Result<Vec<CaseEvent>, Cause>> {

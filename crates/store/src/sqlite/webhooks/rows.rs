@@ -80,7 +80,8 @@ pub(super) fn watched(
     db: &Connection,
     flows: &Flows,
     since: Option<Millis>,
-    (after, limit): (Serial, usize),
+    after: Serial,
+    limit: usize,
 ) -> rusqlite::Result<Vec<Record>> {
     let which = if since.is_some() { "w.ended_at >= ?3" } else { "w.ended_at IS NULL AND ?3 = 0" };
     let columns: Vec<_> = rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect();

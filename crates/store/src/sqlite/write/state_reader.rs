@@ -64,7 +64,9 @@ impl StateReader for WriteBatch<'_> {
 
     fn find_by_idempotency_key(
         &mut self,
-        (flow, scope, key): (FlowId, &Arc<str>, &Arc<str>),
+        flow: FlowId,
+        scope: &Arc<str>,
+        key: &Arc<str>,
     ) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM keys WHERE flow = ? AND scope = ? AND cid = ?";
         self.db.prepare_cached(sql)?.exists([self.flows.table(flow).flow, &**scope, &**key])
@@ -96,10 +98,7 @@ impl StateReader for WriteBatch<'_> {
         Ok(self.assets.as_ref().is_some_and(|assets| assets.contains(&asset)))
     }
 
-    fn balance(
-        &mut self,
-        (user, asset): (UserId, AssetId),
-    ) -> rusqlite::Result<Option<StoredBalance>> {
+    fn balance(&mut self, user: UserId, asset: AssetId) -> rusqlite::Result<Option<StoredBalance>> {
         self.balances.balance(self.db, user, asset)
     }
 
@@ -127,12 +126,12 @@ impl StateReader for WriteBatch<'_> {
         named_values::counter(self.db, name)
     }
 
-    fn seen(&mut self, (consumer, event): (&'static str, u128)) -> rusqlite::Result<bool> {
+    fn seen(&mut self, consumer: &'static str, event: u128) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM inbox WHERE consumer = ? AND event_id = ?";
         self.db.prepare_cached(sql)?.exists(params![consumer, format!("{event:032x}")])
     }
 
-    fn past_action(&mut self, (caller, key): (&Arc<str>, &Arc<str>)) -> rusqlite::Result<bool> {
+    fn past_action(&mut self, caller: &Arc<str>, key: &Arc<str>) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM operator_actions WHERE caller = ? AND idempotency_key = ?";
         self.db.prepare_cached(sql)?.exists([&**caller, &**key])
     }

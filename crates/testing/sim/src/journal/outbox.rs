@@ -92,7 +92,7 @@ impl Outbox for SimJournal {
         length: Millis,
         most: u16,
     ) -> Fut<'_, Result<Vec<BucketLease>, Cause>> {
-        Box::pin(self.tables(move |all, now| all.leases.lease(worker, (now, length), most)))
+        Box::pin(self.tables(move |all, now| all.leases.lease(worker, now, length, most)))
     }
 
     fn release_buckets(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {

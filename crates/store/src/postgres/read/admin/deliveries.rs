@@ -14,7 +14,9 @@ use tokio_postgres::Row;
 /// mistake. The end of an episode waits for its beginning.
 pub(crate) async fn due(
     db: &Pooled,
-    (now, longest, limit): (Option<i64>, Millis, i64),
+    now: Option<i64>,
+    longest: Millis,
+    limit: i64,
 ) -> Result<Vec<Delivery>, StoreError> {
     let sql = format!(
         "WITH moment AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now) \

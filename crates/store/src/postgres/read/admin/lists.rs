@@ -37,7 +37,8 @@ pub(crate) async fn cases(
     db: &Pooled,
     open: Option<bool>,
     subject: Option<Subject>,
-    (before, limit): (i64, i64),
+    before: i64,
+    limit: i64,
 ) -> Result<Vec<CaseRow>, StoreError> {
     let stands = match open {
         Some(true) => "c.closed_at IS NULL",
@@ -78,7 +79,8 @@ pub(crate) async fn case(
 pub(crate) async fn approvals(
     db: &Pooled,
     stand: Option<ApprovalStatus>,
-    (before, limit): (Option<Id>, i64),
+    before: Option<Id>,
+    limit: i64,
     now: Option<i64>,
 ) -> Result<Vec<Approval>, StoreError> {
     let sql = format!(
@@ -94,10 +96,7 @@ pub(crate) async fn approvals(
         .collect()
 }
 
-pub(crate) async fn halts(
-    db: &Pooled,
-    (before, limit): (i64, i64),
-) -> Result<Vec<Halt>, StoreError> {
+pub(crate) async fn halts(db: &Pooled, before: i64, limit: i64) -> Result<Vec<Halt>, StoreError> {
     let sql = "SELECT halt, reason, at, lifted_at FROM halts WHERE halt < $1 \
                ORDER BY halt DESC LIMIT $2";
     rows(db, sql, &[&before, &limit]).await?.iter().map(operators::halt).collect()
@@ -106,7 +105,8 @@ pub(crate) async fn halts(
 pub(crate) async fn actions(
     db: &Pooled,
     subject: Option<&str>,
-    (before, limit): (i64, i64),
+    before: i64,
+    limit: i64,
 ) -> Result<Vec<PastAction>, StoreError> {
     let whose = if subject.is_some() { "subject = $2" } else { "$2::text IS NULL" };
     let sql = format!(

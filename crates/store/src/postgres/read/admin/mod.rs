@@ -53,8 +53,8 @@ impl ReadPool {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<CaseRow>, Cause> {
-        let page = (below(before), at_most(limit));
-        Ok(lists::cases(&self.question().await?, open, subject, page).await?)
+        let (before, limit) = (below(before), at_most(limit));
+        Ok(lists::cases(&self.question().await?, open, subject, before, limit).await?)
     }
 
     pub(crate) async fn case(&self, number: u64) -> Result<Option<CaseFile>, Cause> {
@@ -67,8 +67,8 @@ impl ReadPool {
         before: Option<Id>,
         limit: usize,
     ) -> Result<Vec<Approval>, Cause> {
-        let page = (before, at_most(limit));
-        Ok(lists::approvals(&self.question().await?, stand, page, self.manual_now()).await?)
+        let (limit, now) = (at_most(limit), self.manual_now());
+        Ok(lists::approvals(&self.question().await?, stand, before, limit, now).await?)
     }
 
     pub(crate) async fn halts(
@@ -76,8 +76,7 @@ impl ReadPool {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Halt>, Cause> {
-        let page = (below(before), at_most(limit));
-        Ok(lists::halts(&self.question().await?, page).await?)
+        Ok(lists::halts(&self.question().await?, below(before), at_most(limit)).await?)
     }
 
     pub(crate) async fn actions(
@@ -86,8 +85,8 @@ impl ReadPool {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<PastAction>, Cause> {
-        let page = (below(before), at_most(limit));
-        Ok(lists::actions(&self.question().await?, subject, page).await?)
+        let (before, limit) = (below(before), at_most(limit));
+        Ok(lists::actions(&self.question().await?, subject, before, limit).await?)
     }
 
     pub(crate) async fn stats(&self) -> Result<Vec<Stat>, Cause> {
@@ -99,8 +98,8 @@ impl ReadPool {
         longest: Millis,
         limit: usize,
     ) -> Result<Vec<Delivery>, Cause> {
-        let page = (self.manual_now(), longest, at_most(limit));
-        Ok(deliveries::due(&self.question().await?, page).await?)
+        let (now, limit) = (self.manual_now(), at_most(limit));
+        Ok(deliveries::due(&self.question().await?, now, longest, limit).await?)
     }
 
     pub(crate) async fn undelivered(&self) -> Result<(u64, Option<Millis>), Cause> {
