@@ -23,7 +23,7 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 21] = [
+const TABLE: [Row; 22] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
@@ -40,8 +40,9 @@ const TABLE: [Row; 21] = [
     Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
     Row { name: "gas",     normal: Only(&["devnet", "kernel", "links", "near-parameters", "near-primitives-core", "near-vm-runner", "serde_json"]), dev: Only(&[]) },
     Row { name: "testbed", normal: Only(&["rusqlite", "tempfile"]),                                                          dev: Only(&[]) },
+    Row { name: "testkit", normal: Only(&["kernel", "tokio"]),                                                   dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
-    Row { name: "server",  normal: AllBut(&["devnet", "naive", "sim", "testbed"]),                                         dev: AllBut(&["naive"]) },
+    Row { name: "server",  normal: AllBut(&["devnet", "naive", "sim", "testbed", "testkit"]),                                         dev: AllBut(&["naive"]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
     Row { name: "naive",   normal: Only(&["deadpool-postgres", "tokio", "tokio-postgres", "uuid"]),              dev: Only(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(found, ["x/Cargo.toml: `kernel` imports `tokio`, which it may not"]);
         let found = faults("", "kernel", "[dev-dependencies]\nserde = \"1\"\n");
         assert_eq!(found, ["x/Cargo.toml: `kernel` imports `serde`, which its tests may not"]);
-        for part in ["sim", "testbed"] {
+        for part in ["sim", "testbed", "testkit"] {
             let line = format!("[dependencies]\n{part} = \"1\"\n");
             assert_eq!(faults("", "server", &line).len(), 1, "{part}");
         }
