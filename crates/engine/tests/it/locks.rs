@@ -1,7 +1,6 @@
 //! A folder has one owner: a second one, in this process or in another, is told so and touches
 //! nothing. Turns red where `Folder::open` or the store's `lock` ignores what `try_lock` says.
 
-use crate::fixture::runtime::ManualClock;
 use crate::fixture::test_service::{NEVER, TestService, books};
 use kernel::ports::meter::NoMeter;
 use ledgers::disk::Folder;
@@ -9,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use store::sqlite::{Embedded, OpenError, Options};
+use testkit::ShiftedClock;
 
 /// Names the folder to a second process of this very program.
 const VARIABLE: &str = "PORTAGE_TEST_SECOND_OWNER";
@@ -17,7 +17,7 @@ fn both_are_locked(dir: &Path) {
     let journal = Embedded::open(Options {
         dir: dir.to_owned(),
         flows: Arc::new(flows::registry()),
-        clock: Arc::new(ManualClock::new()),
+        clock: Arc::new(ShiftedClock::new()),
         meter: Arc::new(NoMeter),
         fatal: Arc::new(|what| panic!("{what}")),
         max_bytes: None,

@@ -3,7 +3,6 @@
 //! Wrong builds that were run: marking before publishing (`a_crash_between_sending_and_marking`), every
 //! good answer of a batch counted (`nothing_overtakes_a_message_of_its_key`).
 
-use crate::fixture::runtime::{ManualClock, Tasks};
 use crate::fixture::test_service::{COIN, FUNDING, terms};
 use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
@@ -25,6 +24,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use store::sqlite::{Embedded, Options};
 use tempfile::TempDir;
+use testkit::{KillableTasks, ShiftedClock};
 
 const TOPIC: &str = "transfer-validation";
 
@@ -58,7 +58,7 @@ impl BusWrapper for FaultyBus {
 
 struct Fixture {
     _dir: TempDir,
-    clock: ManualClock,
+    clock: ShiftedClock,
     store: Arc<Embedded>,
     bus: Arc<Wrapper<FaultyBus>>,
     opened: u64,
@@ -66,7 +66,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let (dir, clock) = (tempfile::tempdir().expect("a folder"), ManualClock::new());
+        let (dir, clock) = (tempfile::tempdir().expect("a folder"), ShiftedClock::new());
         let store = Embedded::open(Options {
             dir: dir.path().join("store"),
             flows: Arc::new(flows::registry()),
@@ -206,7 +206,7 @@ async fn a_bucket_goes_to_another_publisher_once_its_lease_ran_out() {
 async fn a_woken_publisher_sends_at_once_and_a_sleeping_one_soon() {
     let mut fixture = Fixture::new();
     let publisher = fixture.publisher(1);
-    let tasks = Tasks::default();
+    let tasks = KillableTasks::default();
     tasks.spawn(Background::Publisher.task(), Box::pin(publisher.clone().run()));
     for wakes in [true, false] {
         fixture.emit("alice").await;

@@ -3,12 +3,12 @@
 //!
 //! Wrong build that turns it red: members of an open attempt that are given to the other worker as orphans.
 
-use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, quick};
 use kernel::ids::Id;
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::ShiftedClock;
 
 /// A chain whose blocks are quick, and on which nothing goes wrong.
 const RULES: ChainRules = ChainRules {
@@ -30,7 +30,7 @@ fn receiver(n: usize) -> String {
 
 async fn killed_after(fuse: bool, ms: u64) {
     let mut fixture = Fixture::open(quick(fuse)).await;
-    let chain = SimChain::new(RULES, Arc::new(ManualClock::new()), ms);
+    let chain = SimChain::new(RULES, Arc::new(ShiftedClock::new()), ms);
     for n in (0..MANY).filter(|n| !receiver(*n).starts_with("new")) {
         chain.register(&receiver(n));
     }

@@ -3,7 +3,6 @@
 //!
 //! Wrong build that turns it red: an archive that takes the keys of its transfers along.
 
-use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, quick};
 use engine::Refused;
 use kernel::ids::Id;
@@ -12,6 +11,7 @@ use kernel::ports::outbox::Outbox as _;
 use kernel::record::{Binding, Terms};
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
 use std::sync::Arc;
+use testkit::ShiftedClock;
 
 const RULES: ChainRules =
     ChainRules { lanes: 3, block_ms: 20, validity: 500, ..ChainRules::calm(Locking::Nonce) };
@@ -32,7 +32,7 @@ fn terms(n: usize, amount: u128, body: u8) -> Terms {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_archived_transfer_keeps_its_key() {
     let mut fixture = Fixture::open(quick(true)).await;
-    let chain = SimChain::new(RULES, Arc::new(ManualClock::new()), 7);
+    let chain = SimChain::new(RULES, Arc::new(ShiftedClock::new()), 7);
     chain.register("good-1");
     fixture.chains = vec![chain.clone()];
     fixture.facts.insert("relay", Arc::new(RelayFacts(chain.clone())));

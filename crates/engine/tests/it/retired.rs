@@ -5,7 +5,6 @@
 //! show it; one that is back and stays gone in the journal; one that stops the chain though it did nothing since it is
 //! back; what another program does with it since that is not seen.
 
-use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, Worker, quick};
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use kernel::ids::Id;
@@ -14,6 +13,7 @@ use kernel::ports::journal::ServiceQueries as _;
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::ShiftedClock;
 
 const RULES: ChainRules = ChainRules {
     cap: 2,
@@ -82,7 +82,7 @@ async fn proven_gone(worker: &Worker, times: &str) -> u64 {
 
 async fn relay() -> (Fixture, SimChain) {
     let mut fixture = Fixture::open(quick(true)).await;
-    let chain = SimChain::new(RULES, Arc::new(ManualClock::new()), 7);
+    let chain = SimChain::new(RULES, Arc::new(ShiftedClock::new()), 7);
     chain.register("good-1");
     fixture.chains = vec![chain.clone()];
     fixture.facts.insert("relay", Arc::new(RelayFacts(chain.clone())));

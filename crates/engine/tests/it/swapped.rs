@@ -1,7 +1,6 @@
 //! Swaps on PostgreSQL with two workers and two simulated chains: each worker has a watcher, one worker is killed
 //! with attempts in its hands, and each swap ends once all the same.
 
-use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, quick};
 use engine::Engine;
 use kernel::ports::journal::Journal;
@@ -10,13 +9,14 @@ use sim::generic::chain::{ChainCase as _, ChainClient, Harm};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::ShiftedClock;
 
 /// Chains whose blocks are quick, and on which nothing goes wrong.
 const RULES: ChainRules = ChainRules { block_ms: 20, ..ChainRules::calm(Locking::Reference) };
 
 async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
     let line = format!("{}, fuse={fuse}, killed after {ms} ms", case.name);
-    let clock = Arc::new(ManualClock::new());
+    let clock = Arc::new(ShiftedClock::new());
     let played = case.over(RULES, clock.clone(), ms);
     let mut fixture = Fixture::open(quick(fuse)).await;
     fixture.chains = std::iter::once(played.chain.clone()).chain(played.others.clone()).collect();

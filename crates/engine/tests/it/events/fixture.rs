@@ -1,7 +1,6 @@
 //! The service of a test that offers `account`: accounts, transfers between them, and what the bus has.
 
 use crate::fixture::crash_points::Side;
-use crate::fixture::runtime::TestRng;
 use crate::fixture::test_service::{COIN, NEVER, TestService};
 use engine::Settings;
 use flows::account;
@@ -22,6 +21,7 @@ use links::in_process::InProcess;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::UniqueRng;
 
 pub(crate) const TOPICS: [&str; 4] =
     ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
@@ -190,7 +190,7 @@ impl AccountService {
     pub(crate) async fn messages(&self, topics: &[&str]) -> Vec<BusMessage> {
         let mut all = Vec::new();
         for topic in topics {
-            let group = format!("test-{}", TestRng.next());
+            let group = format!("test-{}", UniqueRng.next());
             let topics = vec![Arc::from(*topic)];
             let mut member = self.bus().subscribe(group.into(), topics).await.expect("a member");
             loop {

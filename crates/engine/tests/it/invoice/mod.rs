@@ -5,7 +5,6 @@ mod approvals;
 mod table;
 
 use crate::events::fixture::AccountService;
-use crate::fixture::runtime::ManualClock;
 use crate::fixture::test_service::COIN;
 use approvals::Approvals;
 use kernel::attempt::Attempt;
@@ -22,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use table::{State, TOPICS};
+use testkit::ShiftedClock;
 
 /// A chain whose blocks are quick, with one key: while its attempt is open, the next one gathers.
 const RULES: ChainRules = ChainRules {
@@ -35,7 +35,7 @@ const RULES: ChainRules = ChainRules {
 const CULPRIT: &str = "bad-1";
 
 fn chain() -> SimChain {
-    SimChain::new(RULES, Arc::new(ManualClock::new()), 7)
+    SimChain::new(RULES, Arc::new(ShiftedClock::new()), 7)
 }
 
 async fn offered(fuse: bool, chain: SimChain) -> (AccountService, Arc<Approvals>) {

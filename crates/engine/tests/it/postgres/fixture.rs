@@ -2,7 +2,6 @@
 
 use crate::fixture::faulty_ledger::{FaultyLedger, Mood};
 use crate::fixture::gauges::Gauges;
-use crate::fixture::runtime::{ManualClock, Tasks, TestRng};
 use crate::fixture::test_service::{COIN, FUNDING, GIVEN, SPOT, seal_key, spot_at, terms};
 use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
 use kernel::flow::table::Flows;
@@ -24,6 +23,7 @@ use std::time::Duration;
 use store::postgres::{self, Options, Postgres, Time};
 use tempfile::TempDir;
 use testbed::{Database, Proxy, Server};
+use testkit::{KillableTasks, ShiftedClock, UniqueRng};
 use tokio::sync::Semaphore;
 
 /// Whether `cargo xtask campaign faults` asks for the long timeouts.
@@ -34,7 +34,7 @@ pub(crate) fn full() -> bool {
 pub(crate) struct Worker {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<Postgres>,
-    tasks: Arc<Tasks>,
+    tasks: Arc<KillableTasks>,
     ending: Ending,
     url: String,
 }
@@ -147,7 +147,7 @@ impl Fixture {
             dir,
         };
         let store = fixture
-            .store(WorkerId(1), ManualClock::new(), Arc::new(|what| panic!("it gave up: {what}")))
+            .store(WorkerId(1), ShiftedClock::new(), Arc::new(|what| panic!("it gave up: {what}")))
             .await;
         for user in 1..10 {
             let movement = External {
@@ -167,7 +167,7 @@ impl Fixture {
     }
 
     /// A store of its own on the database, through the proxy.
-    async fn store(&self, worker: WorkerId, clock: ManualClock, fatal: Fatal) -> Arc<Postgres> {
+    async fn store(&self, worker: WorkerId, clock: ShiftedClock, fatal: Fatal) -> Arc<Postgres> {
         let url = self.database.through(&self.proxy).expect("an address");
         let options = Options {
             database: database(url, self.lock),
@@ -192,7 +192,7 @@ impl Fixture {
 
     /// Begins a worker that reaches Spot on a way of its own.
     pub(crate) async fn by(&self, way: Arc<FaultyLedger>, settings: Settings) -> Worker {
-        self.begun(settings, ManualClock::new(), way).await
+        self.begun(settings, ShiftedClock::new(), way).await
     }
 
     /// Where its Spot core lives.
@@ -202,7 +202,7 @@ impl Fixture {
 
     /// Begins a worker whose machine's clock is so much ahead.
     pub(crate) async fn apart(&self, ahead: Millis) -> Worker {
-        let clock = ManualClock::new();
+        let clock = ShiftedClock::new();
         clock.forward(ahead);
         self.begun(self.settings.clone(), clock, self.way.clone()).await
     }
@@ -210,11 +210,11 @@ impl Fixture {
     async fn begun(
         &self,
         settings: Settings,
-        clock: ManualClock,
+        clock: ShiftedClock,
         way: Arc<FaultyLedger>,
     ) -> Worker {
-        let worker = WorkerId(TestRng.next());
-        let (tasks, ending): (Arc<Tasks>, Ending) = Default::default();
+        let worker = WorkerId(UniqueRng.next());
+        let (tasks, ending): (Arc<KillableTasks>, Ending) = Default::default();
         let (told, dying) = (ending.clone(), tasks.clone());
         let fatal: Fatal = Arc::new(move |what| {
             // the first reason counts
@@ -241,7 +241,7 @@ impl Fixture {
             chains,
             world: store.funding(),
             clock: Arc::new(clock),
-            rng: Arc::new(TestRng),
+            rng: Arc::new(UniqueRng),
             spawn: tasks.clone(),
             meter: Arc::new(Gauges::default()),
             settings,

@@ -3,7 +3,6 @@
 
 use super::fixture::{self, LOCK};
 use crate::fixture::gauges::Gauges;
-use crate::fixture::runtime::{ManualClock, Tasks, TestRng};
 use crate::fixture::test_service::seal_key;
 use engine::{Parts, Settings};
 use kernel::flow::table::Flows;
@@ -16,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::postgres::{self, Options, Postgres, Time};
 use testbed::Database;
+use testkit::{KillableTasks, ShiftedClock, UniqueRng};
 use tokio::sync::Notify;
 
 /// One database, and what its workers are made of.
@@ -23,7 +23,7 @@ pub(super) struct SharedSite {
     pub(super) database: Database,
     pub(super) flows: Arc<Flows>,
     pub(super) settings: Settings,
-    pub(super) clock: ManualClock,
+    pub(super) clock: ShiftedClock,
     /// Rings when a worker died.
     pub(super) fell: Arc<Notify>,
 }
@@ -32,7 +32,7 @@ pub(super) struct SharedSite {
 pub(super) struct Life {
     pub(super) worker: WorkerId,
     pub(super) store: Arc<Postgres>,
-    pub(super) tasks: Arc<Tasks>,
+    pub(super) tasks: Arc<KillableTasks>,
     dead: Arc<AtomicBool>,
     /// Ends its tasks, and rings.
     pub(super) crash: Crash,
@@ -46,20 +46,20 @@ impl Life {
 
 impl SharedSite {
     pub(super) fn new(database: Database, settings: Settings) -> Self {
-        let (flows, clock) = (Arc::new(flows::registry()), ManualClock::new());
+        let (flows, clock) = (Arc::new(flows::registry()), ShiftedClock::new());
         Self { database, flows, settings, clock, fell: Arc::default() }
     }
 
     /// A worker begins, with a store of its own.
     pub(super) async fn begins(&self) -> Life {
-        let (tasks, dead): (Arc<Tasks>, Arc<AtomicBool>) = Default::default();
+        let (tasks, dead): (Arc<KillableTasks>, Arc<AtomicBool>) = Default::default();
         let (dying, died, fell) = (tasks.clone(), dead.clone(), self.fell.clone());
         let crash: Crash = Arc::new(move |_| {
             dying.end();
             died.store(true, Ordering::SeqCst);
             fell.notify_one();
         });
-        let worker = WorkerId(TestRng.next());
+        let worker = WorkerId(UniqueRng.next());
         let database = fixture::database(self.database.url().to_owned(), LOCK);
         let options = Options {
             // many workers share the server
@@ -87,7 +87,7 @@ impl SharedSite {
             chains: Vec::new(),
             world: life.store.funding(),
             clock: Arc::new(self.clock.clone()),
-            rng: Arc::new(TestRng),
+            rng: Arc::new(UniqueRng),
             spawn: life.tasks.clone(),
             meter: Arc::new(Gauges::default()),
             settings: self.settings.clone(),

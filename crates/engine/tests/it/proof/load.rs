@@ -2,13 +2,13 @@
 //! alarm.
 
 use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::runtime::TestRng;
 use crate::fixture::test_service::{FUNDING, SPOT, TestService, create};
 use engine::Refused;
 use kernel::code::Code;
 use kernel::ids::Id;
 use kernel::ports::clock::Rng as _;
 use std::time::Duration;
+use testkit::UniqueRng;
 
 /// The round that the last report is of.
 fn round(service: &TestService) -> u64 {
@@ -22,9 +22,9 @@ async fn busy(service: &TestService, rounds: u64) {
         let engine = service.engine().clone();
         users.spawn(async move {
             for _ in 0..50_000 {
-                let from = if TestRng.next().is_multiple_of(3) { SPOT } else { FUNDING };
+                let from = if UniqueRng.next().is_multiple_of(3) { SPOT } else { FUNDING };
                 // now and then more than there is
-                let amount = u128::from(TestRng.next() % 2_000) + 1;
+                let amount = u128::from(UniqueRng.next() % 2_000) + 1;
                 match create(&engine, from, user, amount).await {
                     Ok(_) => {}
                     Err(Refused::Code(Code::Halted)) => return,

@@ -1,7 +1,6 @@
 //! The normal case, a Spot that was started again, and those that only look like it.
 
 use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::runtime::TestRng;
 use crate::fixture::test_service::{
     COIN, FUNDING, NEVER, SPOT, TestService, books, copied, spot_at,
 };
@@ -15,6 +14,7 @@ use kernel::record::Account;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::UniqueRng;
 use tokio::sync::Semaphore;
 
 /// Transfers whose deposit or withdraw was executed at Spot, without a reply.
@@ -338,7 +338,7 @@ async fn starts_under_work_raise_no_alarm() {
     for start in 0..10_u64 {
         for user in 1..10 {
             let from = if (user + start) % 2 == 0 { FUNDING } else { SPOT };
-            ids.insert(service.opened(from, user, u128::from(TestRng.next() % 9) + 1).await);
+            ids.insert(service.opened(from, user, u128::from(UniqueRng.next() % 9) + 1).await);
         }
         service.reopen_spot().await;
     }
