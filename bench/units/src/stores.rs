@@ -1,38 +1,20 @@
 //! Both stores, each fresh.
 
 use crate::Outcome;
-use kernel::ids::{Millis, WorkerId};
-use kernel::ports::Fut;
+use kernel::ids::WorkerId;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
 use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 use store::{postgres, sqlite};
 use testbed::{Options, Server};
-
-/// The clock of this machine.
-struct Machine(Instant);
-
-impl Clock for Machine {
-    fn now(&self) -> Millis {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn ticks(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
-        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
-    }
-}
+use testkit::ShiftedClock;
 
 fn clock() -> Arc<dyn Clock> {
-    Arc::new(Machine(Instant::now()))
+    Arc::new(ShiftedClock::new())
 }
 
 /// A store that fails ends the process.

@@ -1,4 +1,4 @@
-//! What the tests share: an executor without a runtime, chance, operations, a ledger at hand.
+//! What the tests share: an executor without a runtime, operations, a ledger at hand.
 
 use crate::memory::Memory;
 use kernel::answer::{Answer, Receipt};
@@ -6,7 +6,6 @@ use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Known, Op};
-use kernel::ports::clock::Rng;
 use kernel::ports::disk::Disk;
 use kernel::ports::ledger::{AccountStatus, Ledger, Reply, StatusChange, Totals, Whose};
 use kernel::record::Account;
@@ -14,10 +13,10 @@ use ledgers::OpenError;
 use ledgers::spot::{Spot, TornTail};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use testkit::UniqueRng;
 
 struct Unpark(Thread);
 
@@ -36,16 +35,6 @@ pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
             Poll::Ready(done) => return done,
             Poll::Pending => std::thread::park(),
         }
-    }
-}
-
-/// Numbers that never come again in this process.
-pub(crate) struct Draws;
-
-impl Rng for Draws {
-    fn next(&self) -> u64 {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
 
@@ -105,7 +94,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, acknowledged: u64) -> Result<SpotFixture
     let fatal = Arc::new(Mutex::new(Vec::new()));
     let messages = fatal.clone();
     let fatally = Arc::new(move |message| messages.lock().unwrap().push(message));
-    let (spot, torn) = run(Spot::open(disk, &Draws, vec![USDT], acknowledged, fatally))?;
+    let (spot, torn) = run(Spot::open(disk, &UniqueRng, vec![USDT], acknowledged, fatally))?;
     Ok(SpotFixture { spot, torn, fatal })
 }
 

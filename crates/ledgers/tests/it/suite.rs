@@ -1,6 +1,6 @@
 //! The suite that every ledger is held to, over the Spot core on a real folder and in memory.
 
-use crate::fixture::{Draws, deposit, run};
+use crate::fixture::{deposit, run};
 use crate::memory::Memory;
 use kernel::ids::AssetId;
 use kernel::money::{Amount, Asset};
@@ -11,12 +11,13 @@ use ledgers::disk::Folder;
 use ledgers::spot::Spot;
 use sim::suite::ledger::{Profile, run as suite};
 use std::sync::Arc;
+use testkit::UniqueRng;
 
 /// A fresh ledger on a disk, with what user 1 is to have.
 async fn funded(disk: Arc<dyn Disk>, funds: Vec<(AssetId, Amount)>) -> Arc<dyn Ledger> {
     let assets = Asset::fresh().into_iter().map(|asset| asset.id).collect();
     let fatal = Arc::new(|message| panic!("{message}"));
-    let (spot, _) = Spot::open(disk, &Draws, assets, 0, fatal).await.unwrap();
+    let (spot, _) = Spot::open(disk, &UniqueRng, assets, 0, fatal).await.unwrap();
     let ops: Vec<Op> = (1..)
         .zip(funds)
         .map(|(id, (asset, amount))| Op { asset, amount, ..deposit(id, 1, 1) })

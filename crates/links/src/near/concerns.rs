@@ -116,41 +116,24 @@ fn lasts(kind: &str, sighting: &Sighting, now: u64, day: Day) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::ports::Fut;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use testkit::ManualClock;
 
-    /// Time that passes where a test says so, in milliseconds.
-    #[derive(Debug, Default)]
-    struct At(AtomicU64);
-
-    impl Clock for At {
-        fn now(&self) -> Millis {
-            self.0.load(Ordering::Relaxed)
-        }
-        fn ticks(&self) -> u64 {
-            self.now() * TICKS
-        }
-        fn sleep(&self, _: Millis) -> Fut<'static, ()> {
-            Box::pin(std::future::ready(()))
-        }
-    }
-
-    fn kinds(concerns: &Concerns, clock: &At) -> Vec<&'static str> {
+    fn kinds(concerns: &Concerns, clock: &ManualClock) -> Vec<&'static str> {
         concerns.stand(clock).into_iter().map(|concern| concern.kind).collect()
     }
 
     /// Turns red where one provider that lags is a CRITICAL case, and where one that lies is none.
     #[test]
     fn providers_disagree_where_they_do_so_for_long() {
-        let (concerns, clock) = (Concerns::default(), At::default());
+        let (concerns, clock) = (Concerns::default(), ManualClock::default());
         let cause = Cause::of(PROVIDERS_DISAGREE);
         concerns.note_cause(&cause, &clock);
         assert_eq!(kinds(&concerns, &clock), [""; 0]);
-        clock.0.fetch_add(PERSISTS, Ordering::Relaxed);
+        clock.forward(PERSISTS);
         assert_eq!(kinds(&concerns, &clock), [""; 0], "it was not seen again");
         concerns.note_cause(&cause, &clock);
         assert_eq!(kinds(&concerns, &clock), [PROVIDERS_DISAGREE]);
-        clock.0.fetch_add(LASTS, Ordering::Relaxed);
+        clock.forward(LASTS);
         assert_eq!(kinds(&concerns, &clock), [""; 0]);
         concerns.note_cause(&cause, &clock);
         assert_eq!(kinds(&concerns, &clock), [""; 0], "it begins anew");
@@ -158,14 +141,14 @@ mod tests {
 
     #[test]
     fn a_budget_is_used_up_until_its_day_is_over() {
-        let (concerns, clock) = (Concerns::default(), At::default());
+        let (concerns, clock) = (Concerns::default(), ManualClock::default());
         concerns.note(REGISTRATION_BUDGET, "80 of 80", &clock);
         concerns.note(NEAR_LOW, "1 yoctoNEAR", &clock);
         assert_eq!(kinds(&concerns, &clock), [NEAR_LOW, REGISTRATION_BUDGET]);
         concerns.clear(NEAR_LOW);
-        clock.0.store(86_400_000 - 1, Ordering::Relaxed);
+        clock.set(86_400_000 - 1);
         assert_eq!(kinds(&concerns, &clock), [REGISTRATION_BUDGET]);
-        clock.0.store(86_400_000, Ordering::Relaxed);
+        clock.set(86_400_000);
         assert_eq!(kinds(&concerns, &clock), [""; 0]);
     }
 }

@@ -2,9 +2,9 @@
 
 use kernel::ports::bus::{Bus as _, BusMessage};
 use links::in_process::InProcess;
-use sim::suite::ManualClock;
 use sim::suite::bus::{BusSite, BusSuite};
 use std::sync::Arc;
+use testkit::ManualClock;
 
 const NOON: u64 = 1_700_000_000_000;
 

@@ -6,12 +6,11 @@ use super::{Caller, Scope};
 use crate::config;
 use crate::runtime::SystemClock;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use kernel::ids::{Millis, UserId};
-use kernel::ports::Fut;
+use kernel::ids::UserId;
 use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use testkit::ManualClock;
 
 pub(super) const KEY: &[u8] = b"a key of exactly thirty-two byte";
 
@@ -96,34 +95,19 @@ fn a_user_is_a_plain_number() {
     }
 }
 
-/// A clock that a test turns.
-struct Turned(AtomicU64);
-
-impl Clock for Turned {
-    fn now(&self) -> Millis {
-        self.0.load(Ordering::Relaxed)
-    }
-    fn ticks(&self) -> u64 {
-        0
-    }
-    fn sleep(&self, _: Millis) -> Fut<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
 #[test]
 fn a_token_that_passed_is_remembered_but_never_beyond_its_end() {
     let start = now() * 1000;
-    let clock = Arc::new(Turned(AtomicU64::new(start)));
+    let clock = Arc::new(ManualClock::at(start));
     let verifier = Verifier::new(&config::Auth::default(), KEY, clock.clone());
     let exp = start / 1000 + 3;
     let token = signed_text(HEADER, &claims(json!({"exp": exp})).to_string(), KEY);
     let first = verifier.look(&token).unwrap();
     assert!(Arc::ptr_eq(&first, &verifier.look(&token).unwrap()));
-    clock.0.store(exp * 1000, Ordering::Relaxed);
+    clock.set(exp * 1000);
     let again = verifier.look(&token).unwrap();
     assert!(!Arc::ptr_eq(&first, &again), "checked anew at its exp");
-    clock.0.store((exp + 5) * 1000, Ordering::Relaxed);
+    clock.set((exp + 5) * 1000);
     assert_eq!(verifier.look(&token), Err(TokenRefusal::Because("expired")));
 }
 

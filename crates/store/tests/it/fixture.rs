@@ -12,11 +12,11 @@ use kernel::ports::ledger::{Ledger, Reply, Whose};
 use kernel::record::{Account, Binding, Head, Record, Terms};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit, Written, Wrote};
 use rusqlite::Connection;
-use sim::suite::ManualClock;
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::{Embedded, FILE, OpenError};
 use tempfile::TempDir;
+use testkit::ManualClock;
 
 /// Where the clock stands at first.
 pub(crate) const NOON: u64 = 1_700_000_000_000;

@@ -4,10 +4,10 @@ use crate::folder_store::{fund, open};
 use kernel::flow::table::Flows;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::Ledger;
-use sim::suite::ManualClock;
 use sim::suite::journal::Opened;
 use sim::suite::ledger::Profile;
 use std::sync::Arc;
+use testkit::ManualClock;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_journal_is_a_journal() {

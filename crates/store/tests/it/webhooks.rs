@@ -5,22 +5,17 @@ use crate::operator_actions::{case, close};
 use kernel::ids::Id;
 use kernel::operators::Subject;
 use kernel::ports::admin_queries::Tells;
-use kernel::ports::clock::Clock as _;
 use kernel::ports::journal::Journal;
 use kernel::ports::webhooks::{
     ClaimQuery, MessageBatch, NewMessage, ProgressMove, TriedMessage, WebhookMessage, WebhookOutbox,
 };
 use kernel::unit::{Guard, Put, Unit, Wrote};
-use sim::suite::ManualClock;
+use testkit::ManualClock;
 
 const ONE: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0001);
 const TWO: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0002);
 /// So long a claim holds.
 const HOLD: u64 = 10_000;
-
-fn forward(clock: &ManualClock, ms: u64) {
-    clock.set(clock.now() + ms);
-}
 
 fn message(endpoint: Id, name: &str, again: bool) -> NewMessage {
     NewMessage {
@@ -87,9 +82,9 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     assert_eq!(ids(&first), ["a", "b"]);
     assert_eq!(ids(&claim(10).await), ["c", "d"]);
     assert!(claim(10).await.is_empty());
-    forward(clock, HOLD - 1);
+    clock.forward(HOLD - 1);
     assert!(claim(10).await.is_empty());
-    forward(clock, 1);
+    clock.forward(1);
     assert_eq!(claim(10).await.len(), 4, "the process that had them is gone");
     // taken, to be tried again, given up
     let [a, b] = &first[..] else { panic!("{first:?}") };
@@ -166,7 +161,7 @@ async fn resources_are_found_by_how_they_begin<S: Journal>(store: &S) {
 
 /// Turns red with a store that forgets by the time of the last try.
 async fn old_messages_are_forgotten(store: &dyn WebhookOutbox, clock: &ManualClock, now: u64) {
-    forward(clock, 60_000);
+    clock.forward(60_000);
     assert!(store.queue(batch(&[], vec![message(TWO, "new", false)])).await.expect("an answer"));
     let gone = store.forget(now + 1, 2).await.expect("an answer");
     assert_eq!(gone, 2);

@@ -5,7 +5,7 @@ use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 
-/// Stands still as a [`ManualClock`] does, but who sleeps moves it on by that, lets the other tasks run once and wakes:
+/// Stands still as a [`ManualClock`] does, but a sleep moves it on by its length and ends once the other tasks had a turn:
 /// loops with long waits pass at once, and the ticks say how long they would have taken. It shows zero first. Clones are
 /// the same clock.
 #[derive(Debug, Clone, Default)]

@@ -71,29 +71,15 @@ impl<T: Clone> SharedAnswer<T> {
 mod tests {
     use super::*;
     use futures_util::future::join_all;
-    use kernel::ids::Millis;
-    use kernel::ports::Fut;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use testkit::{ManualClock, SteppingClock};
 
-    /// A clock that goes on by one tick each time it is read.
-    #[derive(Debug, Default)]
-    struct Steps(AtomicU64);
-
-    impl Clock for Steps {
-        fn now(&self) -> Millis {
-            0
-        }
-
-        fn ticks(&self) -> u64 {
-            self.0.fetch_add(1, Ordering::Relaxed)
-        }
-
-        fn sleep(&self, _: Millis) -> Fut<'static, ()> {
-            Box::pin(std::future::ready(()))
-        }
-    }
-
-    async fn asks(shared: &SharedAnswer<u64>, clock: &Steps, answer: Result<u64, Cause>) -> u64 {
+    async fn asks(
+        shared: &SharedAnswer<u64>,
+        clock: &SteppingClock,
+        answer: Result<u64, Cause>,
+    ) -> u64 {
         let asks = AtomicU64::new(0);
         let ask = || {
             shared.get(clock, 100, async {
@@ -110,11 +96,12 @@ mod tests {
 
     #[tokio::test]
     async fn those_that_wait_share_one_answer_and_a_failure_is_not_kept() {
-        let (shared, clock) = (SharedAnswer::default(), Steps::default());
+        let (shared, base) = (SharedAnswer::default(), ManualClock::default());
+        let clock = SteppingClock::over(Arc::new(base.clone()));
         assert_eq!(asks(&shared, &clock, Err(Cause::of("TIMEOUT"))).await, 1);
         assert_eq!(asks(&shared, &clock, Ok(4)).await, 1, "the failure was not kept");
         assert_eq!(asks(&shared, &clock, Ok(4)).await, 0, "the answer was kept");
-        clock.0.fetch_add(1_000, Ordering::Relaxed);
+        base.forward(1);
         assert_eq!(asks(&shared, &clock, Ok(5)).await, 1, "it was too old");
     }
 }

@@ -175,7 +175,7 @@ async fn one_provider_explains_nothing() {
         assert!(found.is_err(), "{rule:?}: {found:?}");
         env.world.clear();
     }
-    env.world.clock.pass(60_000);
+    env.world.clock.forward(60_000);
     assert_eq!(env.foreign().await.map(|found| found.len()), Ok(1));
     let alone = Env::new(1).await;
     alone.sends(alone.next(), RELAY, vec![nothing()]);

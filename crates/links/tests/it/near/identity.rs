@@ -88,10 +88,10 @@ async fn a_provider_is_asked_again_after_a_while_and_after_silence() {
     assert_eq!(asked(&world), (1, 3));
     becomes_another(&world);
     assert_eq!(locks(&port, &world).await, Ok(()), "it was asked a moment ago");
-    world.clock.pass(10_000);
+    world.clock.forward(10_000);
     assert_eq!(locks(&port, &world).await, Err(WRONG_CHAIN));
     world.clear();
-    world.clock.pass(10_000);
+    world.clock.forward(10_000);
     assert_eq!(locks(&port, &world).await, Ok(()), "it is the right one again");
     // the connection is lost, and behind the address is another node
     world.everywhere(&Rule::times(Fault::Refuse, 1).on(&["query"]));
@@ -113,7 +113,7 @@ async fn nothing_is_signed_on_the_block_of_another_chain() {
     let signed = port.sign(&request).await.map(|_| ()).map_err(|unsigned| unsigned.cause.class);
     assert_eq!(signed, Err(WRONG_CHAIN));
     world.clear();
-    world.clock.pass(10_000);
+    world.clock.forward(10_000);
     assert!(port.sign(&request).await.is_ok());
 }
 
@@ -135,7 +135,7 @@ async fn a_key_is_deleted_only_on_the_right_chain() {
     becomes_another(&world);
     assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
     world.clear();
-    world.clock.pass(10_000);
+    world.clock.forward(10_000);
     let proof = world.look(&port, &attempt).await;
     assert!(matches!(proof, kernel::ports::chain::Proof::Closed(_)), "{proof:?}");
     assert_eq!(world.paid(&members), [0]);

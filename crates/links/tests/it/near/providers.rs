@@ -165,14 +165,14 @@ async fn a_validity_that_no_provider_says_is_not_asked_for_each_time() {
     for _ in 0..20 {
         // the settings' own, which is the longest: nothing is signed again too early
         assert_eq!(valid_for().await, VALIDITY);
-        world.clock.pass(1_000);
+        world.clock.forward(1_000);
     }
     assert_eq!(asked(), 2, "each provider once");
     world.clear();
-    world.clock.pass(60_000);
+    world.clock.forward(60_000);
     for _ in 0..20 {
         assert_eq!(valid_for().await, shorter);
-        world.clock.pass(60_000);
+        world.clock.forward(60_000);
     }
     assert_eq!(asked(), 3, "one that says it is asked once an hour");
 }

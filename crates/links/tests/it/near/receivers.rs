@@ -140,7 +140,7 @@ async fn transfers_to_one_new_receiver_ask_after_it_once() {
     assert_eq!(asked() - before, 1, "one provider says that it exists, once");
     // another one registers it
     world.devnet.register(&world.token, &[carol.account]).unwrap();
-    world.clock.pass(1_000);
+    world.clock.forward(1_000);
     assert_eq!(registered().await, Some(Fact::Flag(true)));
 }
 

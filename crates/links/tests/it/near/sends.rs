@@ -56,7 +56,7 @@ async fn no_answer_to_a_send_decides() {
         assert_eq!(attempt.forms.len(), 1, "{fault:?}: nothing was signed again");
         last = Some(attempt.lock);
         world.clear();
-        world.clock.pass(60_000);
+        world.clock.forward(60_000);
     }
 }
 
@@ -71,7 +71,7 @@ async fn what_is_unknown_for_long_and_lands_is_paid_once() {
     for _ in 0..40 {
         assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND");
         world.devnet.advance(25);
-        world.clock.pass(15_000);
+        world.clock.forward(15_000);
     }
     assert_eq!(world.paid(&members), [0, 0]);
     // it lands, and both providers say that they do not know it

@@ -51,7 +51,7 @@ async fn a_paused_token_blames_no_receiver_and_is_tried_by_one() {
     assert_eq!(rests(&port, "ft_transfer", &members[0]), Some(REST), "two failures are one rest");
     assert_eq!(rests(&port, "storage_deposit", &members[0]), None, "registrations go on");
     assert_eq!(refused(&world, &port, members.clone()).await, ("TOKEN_RESTS", None));
-    world.clock.pass(REST);
+    world.clock.forward(REST);
     // one shows that the token is paused still, and the others wait twice as long
     assert_eq!(rests(&port, "ft_transfer", &members[0]), None);
     let mut attempt = world.try_pay(&port, members.clone()).await;
@@ -65,7 +65,7 @@ async fn a_paused_token_blames_no_receiver_and_is_tried_by_one() {
     assert_eq!(rests(&port, "ft_transfer", &members[0]), Some(2 * REST));
     // the contract goes on: one is paid, and then all
     world.devnet.set_paused(&world.token, false).unwrap();
-    world.clock.pass(2 * REST);
+    world.clock.forward(2 * REST);
     let mut attempt = world.try_pay(&port, members.clone()).await;
     assert_eq!(attempt.members.len(), 1);
     assert_eq!(words(&world.see_through(&port, &mut attempt).await), [DONE]);
@@ -111,7 +111,7 @@ async fn what_the_relay_has_not_waits_and_smaller_payments_go_on() {
     assert_eq!(kinds(&port), ["TREASURY_SHORT"]);
     let waits = both.iter().map(|record| rests(&port, "ft_transfer", record));
     assert_eq!(waits.collect::<Vec<_>>(), [Some(REST); 2], "how much is left is not known");
-    world.clock.pass(REST);
+    world.clock.forward(REST);
     // nothing is signed that the relay has not, and only the large one waits for it
     assert_eq!(refused(&world, &port, both.clone()).await, ("TREASURY_SHORT", Some(0)));
     let waits = both.iter().map(|record| rests(&port, "ft_transfer", record));
@@ -121,7 +121,7 @@ async fn what_the_relay_has_not_waits_and_smaller_payments_go_on() {
     assert_eq!(kinds(&port), ["TREASURY_SHORT"], "one that is paid tells nothing of the other");
     // the account is filled: the next try closes it
     world.devnet.mint(&world.token, &[(RELAY.parse().unwrap(), half)]).unwrap();
-    world.clock.pass(REST);
+    world.clock.forward(REST);
     assert_eq!(rests(&port, "ft_transfer", &both[0]), None);
     let mut large = world.try_pay(&port, both[..1].to_vec()).await;
     assert_eq!(kinds(&port), [""; 0]);
@@ -170,7 +170,7 @@ async fn a_contract_that_is_deleted_later_is_told_of() {
         world.everywhere(&Rule::always(Fault::Refuse).on(&["query"]));
         assert_eq!(port.check_tokens().await, TokenCheck::Fits);
         world.clear();
-        world.clock.pass(60_000);
+        world.clock.forward(60_000);
         let _why = refused(&world, &port, members.clone()).await;
         let TokenCheck::Unfit(why) = port.check_tokens().await else { unreachable!("it fits") };
         assert!(why.contains("the chain has no account usdc.devnet"), "{why}");

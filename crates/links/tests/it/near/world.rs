@@ -5,17 +5,16 @@ use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
 use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
-use kernel::ids::{AssetId, ChainId, FlowId, Id, Millis};
+use kernel::ids::{AssetId, ChainId, FlowId, Id};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
-use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, ChainIdentity, Proof, SignRequest};
-use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Account, Head, Party, Record, System, Terms};
 use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use testkit::SkippingClock;
 
 pub(super) const CHAIN: ChainId = ChainId(20);
 pub(super) const USDC: AssetId = AssetId(3);
@@ -25,29 +24,6 @@ pub(super) const SUPPLY: u128 = 1_000_000;
 const RECEIVERS: u64 = 24;
 /// Transactions of the adapter count as expired after so many blocks.
 pub(super) const VALIDITY: u64 = 30;
-
-/// Time that passes only where a test says so.
-#[derive(Debug, Default)]
-pub(super) struct TestClock(AtomicU64);
-
-impl TestClock {
-    pub(super) fn pass(&self, ms: Millis) {
-        self.0.fetch_add(ms * TICKS, Ordering::SeqCst);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Millis {
-        self.ticks() / TICKS
-    }
-    fn ticks(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
-        self.pass(ms);
-        Box::pin(std::future::ready(()))
-    }
-}
 
 /// What was measured, in words.
 #[derive(Debug, Default)]
@@ -80,7 +56,7 @@ pub(super) struct World {
     pub(super) token: AccountId,
     pub(super) relay: Wallet,
     keys: Vec<Wallet>,
-    pub(super) clock: Arc<TestClock>,
+    pub(super) clock: Arc<SkippingClock>,
     /// What the adapters told of themselves.
     pub(super) meter: Arc<Measured>,
     next: AtomicU64,

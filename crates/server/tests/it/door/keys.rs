@@ -15,19 +15,20 @@ use server::outbound_http::address;
 use server::runtime::SystemClock;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
+use testkit::SkippingClock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// The machine's time, and ticks that a test turns.
+/// The machine's time, and the ticks of a clock that skips: keys grow old, and the tokens of these tests do not.
 #[derive(Default)]
-struct Turned(AtomicU64);
+struct Turned(SkippingClock);
 
 impl Turned {
     fn turn(&self, ms: u64) {
-        self.0.fetch_add(ms * 1_000_000, Ordering::Relaxed);
+        self.0.forward(ms);
     }
 }
 
@@ -36,13 +37,10 @@ impl Clock for Turned {
         SystemClock::default().now()
     }
     fn ticks(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.ticks()
     }
     fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
-        self.turn(ms);
-        Box::pin(async {
-            tokio::task::yield_now().await;
-        })
+        self.0.sleep(ms)
     }
 }
 

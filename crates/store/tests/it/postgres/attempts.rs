@@ -9,9 +9,9 @@ use kernel::money::Amount;
 use kernel::ports::journal::{Due, DueQuery, UnitWriter as _, WorkerLeases as _};
 use kernel::record::{Head, Record, Terms};
 use kernel::unit::{Guard, Hold, Put, Unit, Wrote};
-use sim::suite::ManualClock;
 use std::sync::Arc;
 use store::postgres::Postgres;
+use testkit::ManualClock;
 
 const NOON: Millis = 1_700_000_000_000;
 const LEASE: Millis = 2_000;

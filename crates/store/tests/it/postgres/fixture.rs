@@ -5,11 +5,11 @@ use kernel::ids::WorkerId;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::NoMeter;
 use rustls::{ClientConfig, RootCertStore};
-use sim::suite::ManualClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::postgres::{Database, Options, Postgres, Time};
+use testkit::ManualClock;
 
 /// A fresh database on the server that the tests were given.
 pub(crate) fn database() -> testbed::Database {

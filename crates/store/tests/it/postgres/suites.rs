@@ -4,10 +4,10 @@ use super::fixture::{database, open};
 use crate::folder_store::fund;
 use kernel::flow::table::Flows;
 use kernel::ports::ledger::Ledger;
-use sim::suite::ManualClock;
 use sim::suite::journal::Opened;
 use sim::suite::ledger::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
+use testkit::ManualClock;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_on_postgresql_is_a_journal() {

@@ -10,42 +10,11 @@ use kernel::ports::chain::{
     Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
     LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
 };
-use kernel::ports::clock::Clock;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::Record;
 use links::near::{NearChain, NearFacts};
 use sim::world::breath;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The adapter's clock: the simulation's time, on which each reading is some nanoseconds later than the one before, so
-/// that callers of one moment share an answer as they do on a real clock.
-pub(crate) struct CallClock {
-    sim: Arc<dyn Clock>,
-    readings: AtomicU64,
-}
-
-impl CallClock {
-    pub(crate) fn new(sim: Arc<dyn Clock>) -> Self {
-        Self { sim, readings: AtomicU64::new(0) }
-    }
-}
-
-impl Clock for CallClock {
-    fn now(&self) -> Millis {
-        self.sim.now()
-    }
-
-    fn ticks(&self) -> u64 {
-        let later = self.readings.fetch_add(1, Ordering::SeqCst);
-        self.sim.ticks().saturating_add(later)
-    }
-
-    /// A request's turn has come at once: while it waits, the simulation's time stands.
-    fn sleep(&self, _: Millis) -> Fut<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
 
 /// The adapter of one process.
 pub(crate) struct BridgedPort {

@@ -1,7 +1,7 @@
 //! The local chain that a run is played over: a token's contract, the relay with its keys, two providers. Its blocks
 //! follow the simulation's time.
 
-use super::bridge::{BridgedFacts, BridgedPort, CallClock};
+use super::bridge::{BridgedFacts, BridgedPort};
 use super::providers::{self, Sends};
 use super::registrations::{Holders, Registrations};
 use super::stranger::Stranger;
@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use testkit::SteppingClock;
 use tokio::runtime::Runtime;
 
 /// The account of the relay.
@@ -108,7 +109,9 @@ struct Inner {
     rules: ChainRules,
     devnet: Devnet,
     runtime: Runtime,
-    clock: Arc<CallClock>,
+    /// Callers of one moment share an answer, as they do on a real clock; and a request's turn comes at once: while
+    /// it waits, the simulation's time stands.
+    clock: Arc<SteppingClock>,
     token: AccountId,
     relay: Wallet,
     keys: Vec<Wallet>,
@@ -164,7 +167,7 @@ impl LocalChain {
         };
         Self(Arc::new(Inner {
             began: (clock.now(), devnet.height()),
-            clock: Arc::new(CallClock::new(clock)),
+            clock: Arc::new(SteppingClock::over(clock)),
             rules: ChainRules { id: NEAR, ..rules },
             devnet,
             runtime,

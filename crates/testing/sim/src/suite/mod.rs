@@ -4,6 +4,3 @@ pub mod bus;
 pub mod chain;
 pub mod journal;
 pub mod ledger;
-mod manual_clock;
-
-pub use manual_clock::ManualClock;

@@ -4,10 +4,10 @@
 
 use kernel::flow::table::Flows;
 use sim::journal::Place;
-use sim::suite::ManualClock;
 use sim::suite::journal::{Opened, Site, run};
 use sim::world::Sim;
 use std::sync::Arc;
+use testkit::ManualClock;
 
 /// A simulated journal; what is dropped with it is what a crash would take.
 pub(crate) fn simulated(clock: ManualClock, flows: Arc<Flows>) -> Site {

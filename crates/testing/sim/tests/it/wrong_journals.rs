@@ -7,11 +7,11 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::World;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
-use sim::suite::ManualClock;
 use sim::suite::journal::{Opened, Site, run};
 use sim::world::Sim;
 use sim::wrapper::{JournalWrapper, Wrapper};
 use std::sync::Arc;
+use testkit::ManualClock;
 
 /// What a wrong journal makes of a unit.
 pub(crate) type Mutation = fn(&mut Unit);

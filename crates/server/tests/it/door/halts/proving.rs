@@ -19,7 +19,8 @@ const SECOND: (&str, &str) = ("ops-2", "ops:read ops:act ops:approve");
 /// An approval is answered within ten seconds of the hurried clock, long before this.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A clock whose waits are a hundred times as short.
+/// A clock whose waits are a hundred times as short, and which the test does not move: the limit ends by itself while the
+/// proof is late.
 struct Hurried(Arc<dyn Clock>);
 
 impl Clock for Hurried {

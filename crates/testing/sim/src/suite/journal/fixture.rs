@@ -1,7 +1,6 @@
 //! What a check works with: one fresh journal, units to write to it, and an image of all it says.
 
 use super::{Fresh, Opened, Site};
-use crate::suite::ManualClock;
 use kernel::accounts::AccountsOf;
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Leg;
@@ -22,6 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::task::Poll;
+use testkit::ManualClock;
 
 /// Where the clock stands when a journal is first opened.
 pub(super) const NOON: Millis = 1_700_000_000_000;

@@ -25,7 +25,6 @@ mod puts;
 mod running;
 mod snapshots;
 
-use super::ManualClock;
 use kernel::flow::table::Flows;
 use kernel::ports::Fut;
 use kernel::ports::inbox::Inbox;
@@ -33,6 +32,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::ports::outbox::Outbox;
 use std::sync::Arc;
+use testkit::ManualClock;
 
 /// A journal in use, with the ledger that lives in it.
 #[derive(Clone)]
