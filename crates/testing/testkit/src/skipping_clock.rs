@@ -35,6 +35,7 @@ impl Clock for SkippingClock {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test starts its own tasks")]
 mod tests {
     use super::*;
     use kernel::ports::clock::TICKS;
