@@ -120,7 +120,7 @@ pub enum Refused {
     Unknown(Cause),
 }
 
-/// The engine: its components, composed by [`compose()`]. Cheap to share; its tasks hold the components too.
+/// The engine: its components, built by `compose`. Cheap to share; its tasks hold the components too.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Engine {
     shared: Arc<SharedState>,
