@@ -55,7 +55,7 @@ fn a_passphrase_that_is_not_given_is_said_to_be_missing() {
 
 /// Types a passphrase at a terminal of its own, and shows what was printed there.
 const TYPES: &str = r#"
-import os, pty, sys, termios, time
+import os, pty, select, sys, termios
 typed = sys.argv[1].encode() + b"\n"
 child, terminal = pty.fork()
 if child == 0:
@@ -70,10 +70,12 @@ while True:
         break
     shown += read
     if read.endswith(b": "):
-        # the prompt is shown before the terminal is told to show nothing
+        # the prompt is shown before the terminal is told to show nothing; what more comes was no prompt
         while termios.tcgetattr(terminal)[3] & termios.ECHO:
-            time.sleep(0.01)
-        os.write(terminal, typed)
+            if select.select([terminal], [], [], 0.01)[0]:
+                break
+        else:
+            os.write(terminal, typed)
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
