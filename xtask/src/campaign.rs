@@ -163,7 +163,7 @@ fn mutants(name: Option<&str>, args: &[String]) -> Outcome {
         // the others are tried all the same
         survived.extend(run::must(mutants).err().map(|why| format!("{name}: {why}")));
     }
-    if survived.is_empty() { Ok(()) } else { Err(survived.join("\n")) }
+    run::no_faults(&survived)
 }
 
 /// All of a list, or the one of a name.

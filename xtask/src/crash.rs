@@ -1,7 +1,6 @@
 //! Passing a call on to the process campaign, with the server that it kills.
 
 use std::process::Stdio;
-use std::thread::{self, ScopedJoinHandle};
 
 use crate::{Outcome, kafka, run, tools, tree};
 
@@ -48,21 +47,14 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 pub(crate) fn after_tests() -> Outcome {
     tools()?;
     let built = tree::target().join("debug");
-    let process = &|parts: &str| {
+    let process = |parts: &&str| {
         let mut crash = run::program(built.join("crash"));
         crash.arg("--server").arg(built.join("portage"));
         crash.arg("--devnet").arg(built.join("devnet")).args(parts.split(' '));
         run::must(crash)
     };
-    let faults: Vec<String> = thread::scope(|scope| {
-        let running = IN_CI.map(|parts| scope.spawn(move || process(parts)));
-        let ended = running.map(ScopedJoinHandle::join).into_iter();
-        ended
-            .map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .filter_map(Outcome::err)
-            .collect()
-    });
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    let ended = run::at_once(&IN_CI, process).into_iter();
+    run::no_faults(&ended.filter_map(Outcome::err).collect::<Vec<_>>())
 }
 
 /// What the figures are of.

@@ -7,7 +7,6 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    thread,
     time::Duration,
 };
 
@@ -60,7 +59,7 @@ pub(crate) fn run() -> Outcome {
         .into_iter()
         .filter_map(|ended| ended.fault.map(|fault| format!("{}: {fault}", ended.name)))
         .collect();
-    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+    run::no_faults(&failed)
 }
 
 /// Runs all of them, so many at once, in this order.
@@ -75,13 +74,7 @@ fn all(programs: Vec<Program>, run: &(dyn Fn(&Program) -> Outcome + Sync)) -> Ve
         }
         ended
     };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        joined
-            .flat_map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+    run::at_once(&[(); AT_ONCE], |()| work()).into_iter().flatten().collect()
 }
 
 /// Runs one as `cargo test` would. What it prints is kept, and shown where it fails.

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 
 use crate::{Outcome, tree};
 
@@ -48,6 +49,21 @@ pub(crate) fn program(name: impl Into<OsString>) -> Command {
 pub(crate) fn must(mut command: Command) -> Outcome {
     let status = command.status().map_err(|error| format!("{}: {error}", shown(&command)))?;
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(&command))) }
+}
+
+/// Works on each item on a thread of its own, and gives the results in the order of the items. A panic goes on here.
+pub(crate) fn at_once<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let work = &work;
+    thread::scope(|scope| {
+        let running: Vec<_> = items.iter().map(|item| scope.spawn(move || work(item))).collect();
+        let ended = running.into_iter().map(ScopedJoinHandle::join);
+        ended.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+/// All of them, a line each, where there are any.
+pub(crate) fn no_faults(faults: &[String]) -> Outcome {
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
 /// Runs to the end and gives what was printed to standard output.

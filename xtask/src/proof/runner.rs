@@ -1,15 +1,12 @@
 //! Running the jobs, a few at a time, and judging what was seen.
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{
     plan::Job,
     program::{Ended, Program},
 };
-use crate::Outcome;
+use crate::{Outcome, run};
 
 /// The tests wait for disks more than they compute: two at once leave 43 % of two cores idle. More would stretch
 /// their time limits.
@@ -31,13 +28,7 @@ pub(super) fn run(jobs: &[Job], program: &Program) -> Vec<String> {
         }
         faults
     };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        joined
-            .flat_map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+    run::at_once(&[(); AT_ONCE], |()| work()).into_iter().flatten().collect()
 }
 
 /// Runs one job: the line to show, or the fault.
