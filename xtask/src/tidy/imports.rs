@@ -40,7 +40,7 @@ const TABLE: [Row; 22] = [
     Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
     Row { name: "gas",     normal: Only(&["devnet", "kernel", "links", "near-parameters", "near-primitives-core", "near-vm-runner", "serde_json"]), dev: Only(&[]) },
     Row { name: "testbed", normal: Only(&["rusqlite", "tempfile"]),                                                          dev: Only(&[]) },
-    Row { name: "testkit", normal: Only(&["kernel", "tokio"]),                                                   dev: Only(&[]) },
+    Row { name: "testkit", normal: Only(&["engine", "kernel", "tokio"]),                                         dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
     Row { name: "server",  normal: AllBut(&["devnet", "naive", "sim", "testbed", "testkit"]),                                         dev: AllBut(&["naive"]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },

@@ -19,11 +19,11 @@ use kernel::ports::spawn::Spawn as _;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Put, Unit, Wrote};
 use links::in_process::InProcess;
-use sim::wrapper::{BusWrapper, Wrapper};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use store::sqlite::{Embedded, Options};
 use tempfile::TempDir;
+use testkit::wrapper::{BusWrapper, Wrapper};
 use testkit::{KillableTasks, ShiftedClock};
 
 const TOPIC: &str = "transfer-validation";

@@ -4,10 +4,9 @@ use crate::folder_store::{fund, open};
 use kernel::flow::table::Flows;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::Ledger;
-use sim::suite::journal::Opened;
 use sim::suite::ledger::Profile;
 use std::sync::Arc;
-use testkit::ManualClock;
+use testkit::{ManualClock, OpenedStore};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_journal_is_a_journal() {
@@ -18,14 +17,7 @@ async fn the_embedded_journal_is_a_journal() {
             let (dir, clock, flows) = (dir.clone(), clock.clone(), flows.clone());
             Box::pin(async move {
                 let store = open(dir.path(), clock, flows);
-                Opened {
-                    funding: store.funding(),
-                    accounts: store.accounts(),
-                    world: store.funding(),
-                    outbox: store.clone(),
-                    inbox: store.clone(),
-                    journal: store,
-                }
+                OpenedStore::of(store.clone(), store.funding(), store.accounts())
             })
         });
         site

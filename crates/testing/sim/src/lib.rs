@@ -17,5 +17,4 @@ pub mod numbered_books;
 pub mod service;
 pub mod suite;
 pub mod world;
-pub mod wrapper;
 pub mod wrong;

@@ -1,16 +1,26 @@
-//! Doubles of the runtime ports (clocks, random numbers, tasks) for the tests of every crate, each once.
+//! The test kit: what the tests of every crate put a service together from, each part once.
 //!
-//! Development only: no product crate imports it outside its tests. It depends on the kernel alone of the product, so
-//! that every other crate's tests, those inside its `src` too, may use it.
+//! [`Process`] makes the parts of an engine over an [`OpenedStore`]; clocks, random numbers and tasks are its runtime;
+//! a [`wrapper`] stands around a port where something is to go wrong on it.
+//!
+//! Development only: no product crate imports it outside its tests. Of the product it knows the kernel and the engine;
+//! stores and ledgers come from the test.
 
+mod external;
 mod manual_clock;
+mod opened_store;
+mod process;
 mod rng;
 mod shifted_clock;
 mod skipping_clock;
 mod stepping_clock;
 mod tasks;
+pub mod wrapper;
 
+pub use external::{book, deposit};
 pub use manual_clock::ManualClock;
+pub use opened_store::OpenedStore;
+pub use process::{Process, seal_key};
 pub use rng::UniqueRng;
 pub use shifted_clock::ShiftedClock;
 pub use skipping_clock::SkippingClock;

@@ -10,7 +10,7 @@
 
 use crate::fixture::faulty_ledger::{Lie, Mood};
 use crate::fixture::test_service::{
-    FUNDING, NEVER, SPOT, TestService, copied, retry_until, seal_key, spot_at,
+    FUNDING, NEVER, SPOT, TestService, copied, retry_until, spot_at,
 };
 use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
 use engine::reconciliation::PROVEN;
@@ -25,6 +25,7 @@ use kernel::unit::{Put, Unit, Wrote};
 use std::fs;
 use std::time::Duration;
 use tempfile::TempDir;
+use testkit::seal_key;
 
 /// A service whose Spot was set back to an older state, halted for that.
 struct Shortened {

@@ -2,7 +2,7 @@
 
 use crate::fixture::faulty_ledger::{FaultyLedger, Mood};
 use crate::fixture::gauges::Gauges;
-use crate::fixture::test_service::{COIN, FUNDING, GIVEN, SPOT, seal_key, spot_at, terms};
+use crate::fixture::test_service::{COIN, FUNDING, GIVEN, SPOT, spot_at, terms};
 use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis, UserId, WorkerId};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use store::postgres::{self, Options, Postgres, Time};
 use tempfile::TempDir;
 use testbed::{Database, Proxy, Server};
-use testkit::{KillableTasks, ShiftedClock, UniqueRng};
+use testkit::{KillableTasks, ShiftedClock, UniqueRng, seal_key};
 use tokio::sync::Semaphore;
 
 /// Whether `cargo xtask campaign faults` asks for the long timeouts.

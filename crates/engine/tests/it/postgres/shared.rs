@@ -3,7 +3,6 @@
 
 use super::fixture::{self, LOCK};
 use crate::fixture::gauges::Gauges;
-use crate::fixture::test_service::seal_key;
 use engine::{Parts, Settings};
 use kernel::flow::table::Flows;
 use kernel::ids::WorkerId;
@@ -15,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::postgres::{self, Options, Postgres, Time};
 use testbed::Database;
-use testkit::{KillableTasks, ShiftedClock, UniqueRng};
+use testkit::{KillableTasks, ShiftedClock, UniqueRng, seal_key};
 use tokio::sync::Notify;
 
 /// One database, and what its workers are made of.

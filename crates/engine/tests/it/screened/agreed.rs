@@ -8,7 +8,7 @@ use super::source::Source;
 use super::table::State;
 use super::{history, on_postgres, paid, service};
 use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{COIN, FUNDING, TestService, seal_key, terms};
+use crate::fixture::test_service::{COIN, FUNDING, TestService, terms};
 use engine::Engine;
 use engine::audit::prove;
 use kernel::audit::proof::Findings;
@@ -20,6 +20,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger as _, Reply, Whose};
 use kernel::record::{Account, Record};
 use std::sync::Arc;
+use testkit::seal_key;
 
 /// Who gets the money, and for which fee.
 const PAYEE: u64 = 7;

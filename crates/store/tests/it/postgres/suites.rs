@@ -4,10 +4,9 @@ use super::fixture::{database, open};
 use crate::folder_store::fund;
 use kernel::flow::table::Flows;
 use kernel::ports::ledger::Ledger;
-use sim::suite::journal::Opened;
 use sim::suite::ledger::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
-use testkit::ManualClock;
+use testkit::{ManualClock, OpenedStore};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_on_postgresql_is_a_journal() {
@@ -17,14 +16,7 @@ async fn the_journal_on_postgresql_is_a_journal() {
             let (database, clock, flows) = (database.clone(), clock.clone(), flows.clone());
             Box::pin(async move {
                 let store = open(database.url(), clock, flows).await;
-                Opened {
-                    funding: store.funding(),
-                    accounts: store.accounts(),
-                    world: store.funding(),
-                    outbox: store.clone(),
-                    inbox: store.clone(),
-                    journal: store,
-                }
+                OpenedStore::of(store.clone(), store.funding(), store.accounts())
             })
         });
         site

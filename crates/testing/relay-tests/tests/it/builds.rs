@@ -6,9 +6,9 @@ use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Proof};
 use sim::chain::ChainWrap;
-use sim::wrapper::{ChainWrapper, Wrapper};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use testkit::wrapper::{ChainWrapper, Wrapper};
 
 /// Each member of an attempt is answered so.
 fn all(attempt: &Attempt, answer: &Answer) -> Proof {

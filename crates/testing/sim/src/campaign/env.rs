@@ -10,20 +10,19 @@ use super::trace::Trace;
 use super::{Build, Knob, Options};
 use crate::disk::{DiskFault, SimDisk};
 use crate::journal::{Place, SimFunding};
+use crate::service::process;
 use crate::world::{Crash, DAWN, Sim, SplitMix, Stop};
-use crate::wrapper::Wrapper;
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
-use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
-use kernel::ids::{FlowId, LedgerId, Millis, WorkerId};
+use kernel::ids::{FlowId, LedgerId, Millis};
 use kernel::ports::clock::Rng;
-use kernel::ports::journal::{Journal, ServiceQueries as _, ServiceStatus};
-use kernel::ports::ledger::{Ledger, Reply, World};
-use kernel::ports::meter::NoMeter;
+use kernel::ports::journal::{ServiceQueries as _, ServiceStatus};
+use kernel::ports::ledger::{Ledger, Reply};
 use kernel::retry::Backoff;
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use testkit::OpenedStore;
+use testkit::wrapper::Wrapper;
 
 /// More steps than any run takes that comes to its end: most take less than half a million, and one
 /// whose database's clock stood still for an hour, since it had been ahead by that, seven.
@@ -223,8 +222,7 @@ impl Env {
         let world = funding.clone();
         let funding = observed(self.build.far(funding), self.oracles.clone());
         self.lead(&[funding, spot.clone()]);
-        let parts =
-            self.parts((&self.sim, &self.links), (journal, world.clone()), self.settings.clone());
+        let parts = self.parts(&self.sim, &self.links, &journal.opened(), self.settings.clone());
         let engine = self.sim.block_on(Engine::start(parts))?;
         let engine = engine.map_err(|cause: Cause| match unanswered(&cause) {
             true => Stop::Dead("crashed at its start: the journal does not answer".into()),
@@ -272,14 +270,14 @@ impl Env {
     /// What a process is made of.
     pub(super) fn parts(
         &self,
-        (sim, links): (&Sim, &[Arc<NetworkLink>]),
-        (journal, world): (Arc<dyn Journal>, Arc<dyn World>),
+        sim: &Sim,
+        links: &[Arc<NetworkLink>],
+        opened: &OpenedStore,
         settings: Settings,
     ) -> Parts {
         let trace = self.trace.clone();
-        let crash = sim.crash();
         let spoiling = Spoiling {
-            inner: journal,
+            inner: opened.journal.clone(),
             rates: self.writes.clone(),
             reads: self.reads.clone(),
             delay: self.options.get(Knob::JournalDelay),
@@ -289,30 +287,19 @@ impl Env {
             crash: sim.crash(),
         };
         let inner = self.build.journal(Arc::new(Wrapper(spoiling)));
-        let journal = TracedJournal { inner, sim: sim.clone(), trace: trace.clone() };
+        let traced = TracedJournal { inner, sim: sim.clone(), trace: trace.clone() };
         let ledger = |link: &Arc<NetworkLink>| -> Arc<dyn Ledger> {
             let inner = self.build.near(Arc::new(LinkEnd(link.clone())));
             let (sim, trace, oracles) = (sim.clone(), trace.clone(), self.oracles.clone());
             Arc::new(Wrapper(TracedLedger { inner, sim, trace, oracles }))
         };
         Parts {
-            flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
-            facts: BTreeMap::new(),
-            bus: None,
-            journal: Arc::new(Wrapper(journal)),
+            journal: Arc::new(Wrapper(traced)),
             ledgers: links.iter().map(ledger).collect(),
-            chains: Vec::new(),
-            world,
             clock: Arc::new(TracedClock { sim: sim.clone(), trace: trace.clone() }),
             rng: Arc::new(TracedClock { sim: sim.clone(), trace }),
-            spawn: Arc::new(sim.clone()),
-            meter: Arc::new(NoMeter),
-            settings,
-            worker: WorkerId(self.lives),
-            cores: Vec::new(),
-            seal_key: SealKey::new(b"simulated"),
-            retire: Arc::new(move |what| crash(&what)),
+            ..process(sim, self.lives).parts(opened, &self.flows, settings)
         }
     }
 }

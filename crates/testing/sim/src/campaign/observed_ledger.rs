@@ -2,13 +2,13 @@
 //! answered and what came of it.
 
 use super::oracles::Oracles;
-use crate::wrapper::{LedgerWrapper, Wrapper};
 use kernel::answer::Answer;
 use kernel::ids::LedgerId;
 use kernel::operation::{Key, Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply, StatusChange, Stored};
 use std::sync::Arc;
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 struct ObservedLedger {
     inner: Arc<dyn Ledger>,

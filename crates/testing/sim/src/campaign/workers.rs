@@ -225,7 +225,6 @@ impl Fleet {
         let clock = Arc::new(self.env.sim.clone());
         let journal = self.env.place.join(clock, sim.crash(), worker);
         let (build, oracles) = (self.env.build.clone(), self.env.oracles.clone());
-        let world = journal.funding();
         let funding = observed(build.far(self.funding.clone()), oracles);
         let link_parts = self.env.link_parts(sim.crash());
         let mut links = Vec::new();
@@ -236,7 +235,7 @@ impl Fleet {
             links.push(link);
         }
         let settings = Settings { lease_ms: LEASE, ..self.env.settings.clone() };
-        let parts = self.env.parts((&sim, &links), (journal, world), settings);
+        let parts = self.env.parts(&sim, &links, &journal.opened(), settings);
         let came = Arc::new(Mutex::default());
         let reply = came.clone();
         sim.start(async move { *held(&reply) = Some(Engine::start(parts).await) });

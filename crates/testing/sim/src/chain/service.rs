@@ -4,8 +4,8 @@
 use super::learned::LinkedFacts;
 use super::played::PlayedChain;
 use super::{FactLog, FaultyChain, RelayFacts, SimChain};
-use crate::service::{self, quiet_settings, refused};
-use crate::suite::journal::{Opened, Site};
+use crate::service::{process, quiet_settings, refused};
+use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
 use engine::{Engine, Parts, Settings};
 use kernel::flow::table::Flows;
@@ -19,6 +19,7 @@ use kernel::record::{Account, Binding, Party, System, Terms};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use testkit::OpenedStore;
 
 /// What stands around a process's chain port, on the engine's side of the link.
 pub type ChainWrap = Arc<dyn Fn(Arc<dyn Chain>) -> Arc<dyn Chain> + Send + Sync>;
@@ -112,7 +113,7 @@ pub struct ChainProcess {
     /// The engine, which offers the flow alone.
     pub engine: Arc<Engine>,
     /// Its journal, with the ledgers in it.
-    pub opened: Opened,
+    pub opened: OpenedStore,
 }
 
 impl fmt::Debug for ChainProcess {
@@ -206,7 +207,7 @@ impl<C: PlayedChain> ChainService<C> {
     pub fn parts(
         &self,
         sim: &Sim,
-        opened: &Opened,
+        opened: &OpenedStore,
         ports: Vec<Arc<dyn Chain>>,
         worker: u64,
     ) -> Parts {
@@ -219,7 +220,7 @@ impl<C: PlayedChain> ChainService<C> {
             journal,
             ledgers: vec![opened.funding.clone()],
             chains: ports.into_iter().map(|port| (self.around_chain)(port)).collect(),
-            ..service::parts(sim, opened, &self.flows, &self.settings, worker)
+            ..process(sim, worker).parts(opened, &self.flows, self.settings.clone())
         }
     }
 }

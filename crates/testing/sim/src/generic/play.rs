@@ -7,7 +7,7 @@ use crate::journal::Place;
 use crate::service::{
     Ended, Expected, Process, Restart, SimService, Truth, ask_until_ended, settle_down, simulated,
 };
-use crate::suite::journal::{Opened, Site};
+use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
 use crate::wrong;
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
@@ -17,6 +17,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
 use kernel::record::{Binding, Record, Terms};
 use std::sync::Arc;
+use testkit::OpenedStore;
 
 const USER: UserId = UserId(4001);
 const COIN: AssetId = AssetId(3);
@@ -85,9 +86,13 @@ fn wrong_site(name: Option<&'static str>, mut site: Site) -> Site {
     Box::new(move || {
         let opening = site();
         Box::pin(async move {
-            let Opened { journal, outbox, inbox, funding, accounts, world } = opening.await;
-            let (journal, funding) = (wrong::journal(name, journal), wrong::ledger(name, funding));
-            Opened { journal, outbox, inbox, funding, accounts, world: wrong::world(name, world) }
+            let opened = opening.await;
+            OpenedStore {
+                journal: wrong::journal(name, opened.journal),
+                funding: wrong::ledger(name, opened.funding),
+                world: wrong::world(name, opened.world),
+                ..opened
+            }
         })
     })
 }

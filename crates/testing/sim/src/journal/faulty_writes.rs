@@ -3,7 +3,6 @@
 use super::{Fault, Faults, Place};
 use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};
-use crate::wrapper::JournalWrapper;
 use kernel::answer::Cause;
 use kernel::flow::table::Table;
 use kernel::ports::Fut;
@@ -11,6 +10,7 @@ use kernel::ports::journal::Journal;
 use kernel::unit::{Unit, Wrote};
 use std::fmt;
 use std::sync::Arc;
+use testkit::wrapper::JournalWrapper;
 
 /// A journal whose writes of units go wrong as the place's plan says.
 pub struct FaultyWrites {

@@ -38,6 +38,7 @@ use standby::Away;
 use state::State;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use testkit::OpenedStore;
 
 /// The data of one journal and the plan of its faults. A handle: clones are the same one.
 #[derive(Clone)]
@@ -163,6 +164,11 @@ impl SimJournal {
     /// The ledger that lives in it.
     pub fn funding(self: &Arc<Self>) -> Arc<SimFunding> {
         Arc::new(SimFunding::new(self.clone()))
+    }
+
+    /// It and its ledgers, by each port.
+    pub fn opened(self: &Arc<Self>) -> OpenedStore {
+        OpenedStore::of(self.clone(), self.funding(), self.accounts())
     }
 
     /// Changes who holds what, beside every write.

@@ -11,20 +11,18 @@ pub use oracle::{Expected, Truth};
 
 use crate::journal::Place;
 use crate::ledger::Faulty;
-use crate::suite::journal::{Opened, Site};
+use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
-use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::{LedgerId, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
-use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use testkit::OpenedStore;
 
 /// Starts the outside ledger over the data that its last start left; it is told the highest
 /// operation that the journal has a receipt of.
@@ -53,7 +51,7 @@ impl fmt::Debug for SimService {
 pub struct Process {
     pub engine: Arc<Engine>,
     /// Its journal and Funding.
-    pub opened: Opened,
+    pub opened: OpenedStore,
     /// The ledgers themselves, past what goes wrong on the network.
     pub ledgers: Vec<Arc<dyn Ledger>>,
 }
@@ -69,11 +67,7 @@ pub fn simulated(sim: &Sim, place: &Place) -> Site {
     let (sim, place) = (sim.clone(), place.clone());
     Box::new(move || {
         let journal = place.open(Arc::new(sim.clone()), sim.crash());
-        let funding = journal.funding();
-        let (accounts, outbox, inbox) = (journal.accounts(), journal.clone(), journal.clone());
-        let opened =
-            Opened { journal, outbox, inbox, funding: funding.clone(), accounts, world: funding };
-        Box::pin(std::future::ready(opened))
+        Box::pin(std::future::ready(journal.opened()))
     })
 }
 
@@ -113,7 +107,8 @@ impl SimService {
         let ledgers = vec![opened.funding.clone(), spot];
         self.lead(&ledgers);
         let offered = self.flows.ids(&["internal"]);
-        let base = parts(&self.sim, &opened, &self.flows, &self.settings, self.lives);
+        let process = process(&self.sim, self.lives);
+        let base = process.parts(&opened, &self.flows, self.settings.clone());
         let parts = Parts { offered, ledgers: self.ports(), ..base };
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
         Ok(Process { engine, opened, ledgers })
@@ -150,33 +145,14 @@ impl Drop for SimService {
     }
 }
 
-/// What every simulated process is made of. It offers no flow and reaches no ledger, bus or chain: a
-/// service says which.
-pub(crate) fn parts(
-    sim: &Sim,
-    opened: &Opened,
-    flows: &Arc<Flows>,
-    settings: &Settings,
-    worker: u64,
-) -> Parts {
+/// The runtime of a simulated process. Where it is to retire it crashes.
+pub fn process(sim: &Sim, worker: u64) -> testkit::Process {
     let crash = sim.crash();
-    Parts {
-        flows: flows.clone(),
-        offered: flows.ids(&[]),
-        facts: BTreeMap::new(),
-        bus: None,
-        journal: opened.journal.clone(),
-        ledgers: Vec::new(),
-        chains: Vec::new(),
-        world: opened.world.clone(),
+    testkit::Process {
+        worker: WorkerId(worker),
         clock: Arc::new(sim.clone()),
         rng: Arc::new(sim.clone()),
         spawn: Arc::new(sim.clone()),
-        meter: Arc::new(NoMeter),
-        settings: settings.clone(),
-        worker: WorkerId(worker),
-        cores: Vec::new(),
-        seal_key: SealKey::new(b"simulated"),
         retire: Arc::new(move |what| crash(&what)),
     }
 }

@@ -1,7 +1,6 @@
 //! Wrong builds of what is done on a chain: each pays twice, strands money or condemns the innocent.
 
 use crate::chain::{ChainWrap, JournalWrap};
-use crate::wrapper::{ChainWrapper, JournalWrapper, Wrapper};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, AttemptId, Lock, Verdict};
 use kernel::ids::FlowId;
@@ -13,6 +12,7 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use testkit::wrapper::{ChainWrapper, JournalWrapper, Wrapper};
 
 /// A lie of that name around a chain port.
 pub(super) fn wrap(name: &str) -> Option<ChainWrap> {

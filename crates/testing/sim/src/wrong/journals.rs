@@ -1,7 +1,6 @@
 //! Lies about how a journal moves transfers.
 
 use super::operators;
-use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use kernel::ids::WorkerId;
@@ -9,6 +8,7 @@ use kernel::ports::Fut;
 use kernel::ports::journal::{Due, DueQuery, Journal};
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 use std::sync::{Arc, Mutex, PoisonError};
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 pub(super) fn mutated(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
     match name.unwrap_or_default() {

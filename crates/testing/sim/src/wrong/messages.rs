@@ -1,9 +1,6 @@
 //! Wrong builds of messages: each loses one, does one twice, or forgets which it had.
 
 use crate::generic::account::AccountWraps;
-use crate::wrapper::{
-    BusWrapper, InboxWrapper, JournalWrapper, LedgerWrapper, OutboxWrapper, Wrapper,
-};
 use kernel::answer::{Answer, Cause, Receipt};
 use kernel::code::Code;
 use kernel::ids::{Millis, WorkerId};
@@ -17,6 +14,9 @@ use kernel::ports::outbox::{BucketLease, Outbox, Queued};
 use kernel::unit::{Guard, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use testkit::wrapper::{
+    BusWrapper, InboxWrapper, JournalWrapper, LedgerWrapper, OutboxWrapper, Wrapper,
+};
 
 /// A lie of that name around the ports of a service that offers `account`.
 pub(super) fn wraps(name: &str) -> Option<AccountWraps> {

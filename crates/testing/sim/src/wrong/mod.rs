@@ -17,10 +17,10 @@ mod wrapper;
 use crate::chain::{ChainWrap, JournalWrap};
 use crate::generic::account::AccountWraps;
 use crate::generic::chain::ChainWraps;
-use crate::wrapper::Wrapper;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use std::sync::Arc;
+use testkit::wrapper::Wrapper;
 use wrapper::MutatedLedger;
 
 /// The variable that names the wrong build of a test process.

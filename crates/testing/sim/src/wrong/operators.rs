@@ -1,6 +1,5 @@
 //! Lies about what a journal keeps of operators: their cases, actions, approvals and daily limits.
 
-use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::Id;
 use kernel::operators::{Approval, PastAction};
@@ -9,6 +8,7 @@ use kernel::ports::journal::Journal;
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 pub(super) fn mutated(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
     match name.unwrap_or_default() {

@@ -1,11 +1,11 @@
 //! The wrapper that carries a lie about what a ledger executes and answers.
 
-use crate::wrapper::LedgerWrapper;
 use kernel::answer::Answer;
 use kernel::operation::{Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply};
 use std::sync::Arc;
+use testkit::wrapper::LedgerWrapper;
 
 /// A lie about what a ledger executes and answers.
 pub(super) trait LedgerMutation: Send + Sync {

@@ -16,9 +16,9 @@ use sim::chain::{
 use sim::journal::Place;
 use sim::service::simulated;
 use sim::world::Sim;
-use sim::wrapper::{ChainWrapper, Wrapper};
 use sim::wrong;
 use std::sync::{Arc, Mutex, PoisonError};
+use testkit::wrapper::{ChainWrapper, Wrapper};
 
 /// A port whose looks find this as long as it is said, and which tells that of the chain.
 struct Finds {

@@ -7,9 +7,9 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, SignRequest, Signed, Unsigned};
 use kernel::record::Record;
 use sim::chain::{ChainWrap, relay_terms};
-use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::wrapper::{ChainWrapper, Wrapper};
 
 const RESTS: AssetId = AssetId(3);
 const GOES_ON: AssetId = AssetId(4);

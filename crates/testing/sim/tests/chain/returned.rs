@@ -13,9 +13,9 @@ use kernel::operators::LaneName;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, LanePresence};
 use sim::chain::{ChainRules, Paid};
-use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use testkit::wrapper::{ChainWrapper, Wrapper};
 
 const GONE: &str = "key-1";
 const FIVE: [&str; 5] = ["alice", "bob", "carol", "dave", "erin"];

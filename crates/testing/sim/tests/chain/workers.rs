@@ -14,8 +14,8 @@ use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
 use sim::world::Sim;
-use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
+use testkit::wrapper::{ChainWrapper, Wrapper};
 
 pub(super) const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];

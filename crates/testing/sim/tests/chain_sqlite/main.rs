@@ -13,10 +13,10 @@ use sim::generic::chain::{
 use sim::generic::relay::{CASES, RelayCase, RelayTrial};
 use sim::generic::swaps::SwapCase;
 use sim::journal::FaultyWrites;
-use sim::suite::journal::Opened;
-use sim::wrapper::Wrapper;
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
+use testkit::OpenedStore;
+use testkit::wrapper::Wrapper;
 
 /// Each run has a folder of its own, which the next one may drop; what it writes goes wrong by the plan.
 fn folders(flow: &'static str) -> FreshSite {
@@ -34,7 +34,7 @@ fn folders(flow: &'static str) -> FreshSite {
             Box::pin(async move {
                 let opened = opening.await;
                 let journal = FaultyWrites::new(opened.journal, &place, table, crash);
-                Opened { journal: Arc::new(Wrapper(journal)), ..opened }
+                OpenedStore { journal: Arc::new(Wrapper(journal)), ..opened }
             })
         })
     })

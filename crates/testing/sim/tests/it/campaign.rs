@@ -12,10 +12,10 @@ use ledgers::spot::Spot;
 use sim::campaign::{Build, Core, Counts, Knob, Options, Verdict, run, within};
 use sim::disk::SimDisk;
 use sim::world::{Sim, breath};
-use sim::wrapper::{LedgerWrapper, Wrapper};
 use sim::wrong;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 pub(crate) struct Real;
 

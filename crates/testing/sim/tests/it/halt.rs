@@ -12,9 +12,9 @@ use kernel::ports::ledger::{Ledger, Reply};
 use sim::ledger::Plain;
 use sim::suite::ledger::Profile;
 use sim::world::Sim;
-use sim::wrapper::{LedgerWrapper, Wrapper};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 /// What a test does to the calls of one process.
 #[derive(Clone, Default)]

@@ -11,8 +11,8 @@ use kernel::ports::ledger::{Ledger, Reply};
 use kernel::record::Account;
 use sim::disk::SimDisk;
 use sim::world::Sim;
-use sim::wrapper::{LedgerWrapper, Wrapper};
 use std::sync::Arc;
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 /// How long the row is held.
 const HELD: u64 = 90_000;

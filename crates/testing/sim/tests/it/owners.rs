@@ -13,8 +13,8 @@ use kernel::ports::ledger::{Ledger, Reply};
 use kernel::unit::{Guard, Unit, Wrote};
 use sim::disk::SimDisk;
 use sim::world::Sim;
-use sim::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
 use std::sync::Arc;
+use testkit::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
 
 /// A core that takes its time before and after each batch.
 struct Slow {

@@ -6,11 +6,10 @@ use kernel::ids::{AssetId, Id, LedgerId, UserId, WorkerId};
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Direction, External, Ledger, World};
-use kernel::ports::meter::NoMeter;
 use kernel::record::{Binding, Record, Terms};
 use sim::journal::{Place, SimFunding};
+use sim::service::process;
 use sim::world::{Sim, Stop};
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// How long a lease is.
@@ -60,31 +59,19 @@ impl Cluster {
         let sim = self.sim.process(number);
         let worker = WorkerId(number);
         let journal = self.place.join(Arc::new(sim.clone()), sim.crash(), worker);
-        let funding = journal.funding();
-        let crash = sim.crash();
+        let opened = journal.opened();
         let limits = Limits { warn_per_minute: 0, ..Limits::default() };
+        let settings = Settings { lease_ms: LEASE, limits, ..Settings::default() };
         let parts = Parts {
-            flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
-            facts: BTreeMap::new(),
-            bus: None,
-            journal: wrap(journal),
-            ledgers: vec![funding.clone(), spot],
-            chains: Vec::new(),
-            world: funding.clone(),
-            clock: Arc::new(sim.clone()),
-            rng: Arc::new(sim.clone()),
-            spawn: Arc::new(sim.clone()),
-            meter: Arc::new(NoMeter),
-            settings: Settings { lease_ms: LEASE, limits, ..Settings::default() },
-            worker,
+            journal: wrap(journal.clone()),
+            ledgers: vec![opened.funding.clone(), spot],
             cores,
-            seal_key: kernel::audit::seal::SealKey::new(b"simulated"),
-            retire: Arc::new(move |what| crash(&what)),
+            ..process(&sim, number).parts(&opened, &self.flows, settings)
         };
         let started = sim.block_on(Engine::start(parts)).map_err(|stop| format!("{stop:?}"))?;
         let engine = started.map_err(|cause| cause.to_string())?;
-        Ok(Member { sim, engine, funding })
+        Ok(Member { sim, engine, funding: journal.funding() })
     }
 
     /// Runs for so much virtual time.

@@ -24,7 +24,7 @@ use kernel::ports::meter::NoMeter;
 use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
-use sim::suite::journal::{Opened, Site};
+use sim::suite::journal::Site;
 use sim::world::{Sim, breath};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -33,6 +33,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 use store::sqlite::{Embedded, OpenError, Options};
+use testkit::OpenedStore;
 
 struct Unpark(Thread);
 
@@ -399,7 +400,7 @@ pub(crate) fn embedded(sim: &Sim, dir: PathBuf) -> Site {
         let outbox: Arc<dyn Outbox> = store.clone();
         let inbox: Arc<dyn Inbox> = store.clone();
         let journal: Arc<dyn Journal> = store;
-        let opened = Opened {
+        let opened = OpenedStore {
             outbox: Arc::new(Waiting(outbox)),
             inbox: Arc::new(Waiting(inbox)),
             journal: Arc::new(Waiting(journal)),

@@ -4,7 +4,7 @@
 
 use kernel::flow::table::Flows;
 use sim::journal::Place;
-use sim::suite::journal::{Opened, Site, run};
+use sim::suite::journal::{Site, run};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::ManualClock;
@@ -15,11 +15,7 @@ pub(crate) fn simulated(clock: ManualClock, flows: Arc<Flows>) -> Site {
     Box::new(move || {
         let crash = Arc::new(|why: &str| panic!("{why}"));
         let journal = place.open(Arc::new(clock.clone()), crash);
-        let funding = journal.funding();
-        let (accounts, outbox, inbox) = (journal.accounts(), journal.clone(), journal.clone());
-        let opened =
-            Opened { journal, outbox, inbox, funding: funding.clone(), accounts, world: funding };
-        Box::pin(std::future::ready(opened))
+        Box::pin(std::future::ready(journal.opened()))
     })
 }
 

@@ -7,11 +7,11 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::World;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
-use sim::suite::journal::{Opened, Site, run};
+use sim::suite::journal::{Site, run};
 use sim::world::Sim;
-use sim::wrapper::{JournalWrapper, Wrapper};
 use std::sync::Arc;
-use testkit::ManualClock;
+use testkit::wrapper::{JournalWrapper, Wrapper};
+use testkit::{ManualClock, OpenedStore};
 
 /// What a wrong journal makes of a unit.
 pub(crate) type Mutation = fn(&mut Unit);
@@ -71,7 +71,10 @@ pub(crate) fn reds(
     wrong: impl Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync + 'static,
     check: &str,
 ) {
-    turns_red(move |opened| Opened { journal: wrong(opened.journal.clone()), ..opened }, check);
+    turns_red(
+        move |opened| OpenedStore { journal: wrong(opened.journal.clone()), ..opened },
+        check,
+    );
 }
 
 /// The suite turns red over this way of external money, at that check.
@@ -79,10 +82,10 @@ pub(crate) fn reds_world(
     wrong: impl Fn(Arc<dyn World>) -> Arc<dyn World> + Send + Sync + 'static,
     check: &str,
 ) {
-    turns_red(move |opened| Opened { world: wrong(opened.world.clone()), ..opened }, check);
+    turns_red(move |opened| OpenedStore { world: wrong(opened.world.clone()), ..opened }, check);
 }
 
-fn turns_red(wrong: impl Fn(Opened) -> Opened + Send + Sync + 'static, check: &str) {
+fn turns_red(wrong: impl Fn(OpenedStore) -> OpenedStore + Send + Sync + 'static, check: &str) {
     let wrong = Arc::new(wrong);
     let fresh = move |clock: ManualClock, flows: Arc<Flows>| -> Site {
         let (mut site, wrong) = (simulated(clock, flows), wrong.clone());

@@ -12,9 +12,9 @@ use kernel::ports::ledger::{
 };
 use sim::suite::ledger::{Profile, run};
 use sim::world::Sim;
-use sim::wrapper::{LedgerWrapper, Wrapper};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 /// One thing that the ledger does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

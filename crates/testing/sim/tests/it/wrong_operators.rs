@@ -8,8 +8,8 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
-use sim::wrapper::{JournalWrapper, Wrapper};
 use std::sync::Arc;
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 /// Reads guards of a kind before the whole group, not where their unit's turn has come.
 struct LooksFirst {

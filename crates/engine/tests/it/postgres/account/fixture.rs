@@ -15,11 +15,11 @@ use sim::generic::account::{
     AccountCase, AccountDoor, AccountProcess, AccountWraps, CaseAccount, CaseTransfer, DeathPoint,
     DyingWrites, NextAccountDeath, TransferEnd,
 };
-use sim::suite::journal::Opened;
-use sim::wrapper::Wrapper;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use testbed::Database;
+use testkit::OpenedStore;
+use testkit::wrapper::Wrapper;
 
 /// One worker, from its start to its death.
 struct Worker {
@@ -109,14 +109,7 @@ impl Pipeline {
         let life = self.site.begins().await;
         let engine = Engine::start(self.parts(&life)).await.expect("the engine starts");
         let store = &life.store;
-        let opened = Opened {
-            journal: store.clone(),
-            outbox: store.clone(),
-            inbox: store.clone(),
-            funding: store.funding(),
-            accounts: store.accounts(),
-            world: store.funding(),
-        };
+        let opened = OpenedStore::of(store.clone(), store.funding(), store.accounts());
         let door = AccountDoor {
             process: AccountProcess { engine, opened },
             clock: Arc::new(self.site.clock.clone()),

@@ -16,11 +16,11 @@ use sim::chain::{
 use sim::generic::chain::{
     ChainCase, ChainClient, ChainDeathPoint, ChainDeaths, Harm, NextChainDeath, chain_faults,
 };
-use sim::wrapper::Wrapper;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testbed::Database;
+use testkit::wrapper::Wrapper;
 
 /// What stands around the ports of each worker: a wrong build, or nothing.
 #[derive(Clone)]

@@ -9,9 +9,9 @@ use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Ledger, Reply, Totals};
 use serde_json::json;
-use sim::wrapper::{LedgerWrapper, Wrapper};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 use tokio::sync::Semaphore;
 
 const FIRST: (&str, &str) = ("ops-1", "ops:read ops:act ops:approve");

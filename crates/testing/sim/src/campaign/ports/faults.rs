@@ -5,7 +5,6 @@ use super::super::fault_rates::FaultRates;
 use super::super::oracles::Oracles;
 use super::super::stats::Stats;
 use crate::world::{Crash, Sim, die};
-use crate::wrapper::JournalWrapper;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
@@ -18,6 +17,7 @@ use kernel::ports::journal::{
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Unit, Wrote};
 use std::sync::Arc;
+use testkit::wrapper::JournalWrapper;
 
 /// What goes wrong with one write of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

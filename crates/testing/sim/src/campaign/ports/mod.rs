@@ -7,7 +7,6 @@ pub(super) use faults::{ReadFault, Spoiling, Spoilt};
 use super::oracles::Oracles;
 use super::trace::Trace;
 use crate::world::Sim;
-use crate::wrapper::{JournalWrapper, LedgerWrapper};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
@@ -24,6 +23,7 @@ use kernel::record::{Head, Record};
 use kernel::unit::{Unit, Wrote};
 use std::fmt::Debug;
 use std::sync::Arc;
+use testkit::wrapper::{JournalWrapper, LedgerWrapper};
 
 /// Waits for an answer and notes it.
 macro_rules! noted {

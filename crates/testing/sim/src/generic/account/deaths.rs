@@ -11,7 +11,6 @@ use crate::event_log::{LoggedEvent, subject};
 use crate::generic::NextDeath;
 use crate::journal::Fault;
 use crate::world::{Crash, die};
-use crate::wrapper::JournalWrapper;
 use kernel::accounts::AccountsOf;
 use kernel::flow::table::Table;
 use kernel::ids::Id;
@@ -23,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::slice::from_ref;
 use std::sync::Arc;
+use testkit::wrapper::JournalWrapper;
 
 /// A row of the page: where and when a process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]

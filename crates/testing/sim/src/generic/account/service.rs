@@ -4,8 +4,8 @@
 use super::cases::AccountCase;
 use crate::bus::{FaultyBus, SimBus};
 use crate::event_log::EventLog;
-use crate::service::{self, quiet_settings, refused};
-use crate::suite::journal::{Opened, Site};
+use crate::service::{process, quiet_settings, refused};
+use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
 use engine::messaging::BusParts;
 use engine::{Engine, Parts, Settings};
@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::OpenedStore;
 
 /// What stands around a port of that kind, on the engine's side.
 pub type Around<P> = Arc<dyn Fn(Arc<P>) -> Arc<P> + Send + Sync>;
@@ -97,7 +98,7 @@ pub struct AccountProcess {
     /// The engine, which offers `account` alone.
     pub engine: Arc<Engine>,
     /// Its journal with its ledgers, past what stands around them.
-    pub opened: Opened,
+    pub opened: OpenedStore,
 }
 
 impl fmt::Debug for AccountProcess {
@@ -182,7 +183,7 @@ impl AccountService {
     }
 
     /// What a process is made of.
-    pub fn parts(&self, sim: &Sim, opened: &Opened, bus: Arc<dyn Bus>, worker: u64) -> Parts {
+    pub fn parts(&self, sim: &Sim, opened: &OpenedStore, bus: Arc<dyn Bus>, worker: u64) -> Parts {
         let journal = (self.wraps.journal)(opened.journal.clone());
         let facts: Arc<dyn FactSource> = Arc::new(SilentChecks {
             inner: AccountChecks::new(journal.clone()),
@@ -200,7 +201,7 @@ impl AccountService {
             bus: Some(bus),
             journal,
             ledgers: vec![opened.funding.clone(), (self.wraps.accounts)(opened.accounts.clone())],
-            ..service::parts(sim, opened, &self.flows, &self.settings, worker)
+            ..process(sim, worker).parts(opened, &self.flows, self.settings.clone())
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::generic::WorkerEnd;
 use crate::generic::chain::join;
 use crate::journal::Place;
 use crate::service::simulated;
-use crate::suite::journal::Opened;
 use crate::world::Sim;
 use engine::Engine;
 use kernel::ids::{FlowId, Millis, WorkerId};
@@ -108,9 +107,7 @@ pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
 fn joined(service: &AccountService, place: &Place, number: u64, flow: FlowId) -> Worker {
     let sim = service.sim.process(number);
     let journal = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number));
-    let (funding, accounts) = (journal.funding(), journal.accounts());
-    let (outbox, inbox, world) = (journal.clone(), journal.clone(), funding.clone());
-    let opened = Opened { journal, outbox, inbox, funding, accounts, world };
+    let opened = journal.opened();
     let link = FaultyBus::new(service.bus.clone(), sim.crash(), place.event_log.clone());
     let parts = service.parts(&sim, &opened, Arc::new(link.clone()), number);
     let started = sim.block_on(Engine::start(parts));

@@ -8,7 +8,6 @@ use super::places::{Edge, Place, Places};
 use crate::chain::{ChainCall, ChainTrouble, FaultyChain, LinkedFacts};
 use crate::generic::NextDeath;
 use crate::world::{Crash, die};
-use crate::wrapper::JournalWrapper;
 use kernel::flow::table::{S, Table};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
@@ -18,6 +17,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use testkit::wrapper::JournalWrapper;
 
 /// A row of a page of crashes: where and when a process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]

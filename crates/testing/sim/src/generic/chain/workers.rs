@@ -9,7 +9,6 @@ use crate::event_log::LoggedEvent;
 use crate::generic::WorkerEnd;
 use crate::journal::Place;
 use crate::service::simulated;
-use crate::suite::journal::Opened;
 use crate::world::Sim;
 use engine::Engine;
 use kernel::ids::{Millis, WorkerId};
@@ -50,10 +49,7 @@ pub fn joined<C: PlayedChain>(
 ) -> ChainWorker {
     let sim = service.sim.process(number);
     let journal = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number));
-    let funding = journal.funding();
-    let (accounts, outbox) = (journal.accounts(), journal.clone());
-    let (inbox, world) = (journal.clone(), funding.clone());
-    let opened = Opened { journal, outbox, inbox, funding, accounts, world };
+    let opened = journal.opened();
     let link = |linked: LinkedChain<C>| {
         Arc::new(FaultyChain::new(linked.chain.adapter(&service.flows), sim.crash()))
     };

@@ -1,6 +1,6 @@
 //! What a check works with: one fresh journal, units to write to it, and an image of all it says.
 
-use super::{Fresh, Opened, Site};
+use super::{Fresh, Site};
 use kernel::accounts::AccountsOf;
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Leg;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::task::Poll;
-use testkit::ManualClock;
+use testkit::{ManualClock, OpenedStore};
 
 /// Where the clock stands when a journal is first opened.
 pub(super) const NOON: Millis = 1_700_000_000_000;
@@ -38,7 +38,7 @@ pub(super) const START: u128 = 1_000;
 pub(super) struct JournalFixture {
     pub clock: ManualClock,
     pub flow: FlowId,
-    now: Option<Opened>,
+    now: Option<OpenedStore>,
     pub(super) flows: Arc<Flows>,
     site: Site,
     check: &'static str,
@@ -111,7 +111,7 @@ impl JournalFixture {
     }
 
     /// What is open now.
-    pub(super) fn on(&self) -> &Opened {
+    pub(super) fn on(&self) -> &OpenedStore {
         match &self.now {
             Some(opened) => opened,
             None => panic!("{}: nothing is open", self.check),

@@ -27,32 +27,12 @@ mod snapshots;
 
 use kernel::flow::table::Flows;
 use kernel::ports::Fut;
-use kernel::ports::inbox::Inbox;
-use kernel::ports::journal::Journal;
-use kernel::ports::ledger::{Ledger, World};
-use kernel::ports::outbox::Outbox;
 use std::sync::Arc;
-use testkit::ManualClock;
-
-/// A journal in use, with the ledger that lives in it.
-#[derive(Clone)]
-#[expect(missing_debug_implementations, reason = "ports have none")]
-pub struct Opened {
-    pub journal: Arc<dyn Journal>,
-    /// The outbox of that journal.
-    pub outbox: Arc<dyn Outbox>,
-    /// The inbox of that journal.
-    pub inbox: Arc<dyn Inbox>,
-    pub funding: Arc<dyn Ledger>,
-    /// The ledger of numbered accounts that lives in it.
-    pub accounts: Arc<dyn Ledger>,
-    /// Where the world's money enters it.
-    pub world: Arc<dyn World>,
-}
+use testkit::{ManualClock, OpenedStore};
 
 /// The place of one journal's data. Each call opens it; before a later call everything that the
 /// last one gave was dropped, as it is when a process dies.
-pub type Site = Box<dyn FnMut() -> Fut<'static, Opened> + Send + Sync>;
+pub type Site = Box<dyn FnMut() -> Fut<'static, OpenedStore> + Send + Sync>;
 
 /// Makes the place of a fresh journal that reads this clock and knows these flows. It knows the
 /// assets of [`kernel::money::Asset::fresh`].

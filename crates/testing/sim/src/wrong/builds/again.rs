@@ -3,7 +3,6 @@
 
 use super::held;
 use crate::world::Sim;
-use crate::wrapper::LedgerWrapper;
 use kernel::answer::Answer;
 use kernel::ids::{Id, Millis};
 use kernel::operation::{Key, Known, Op, Operation};
@@ -12,6 +11,7 @@ use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Ledger, Reply};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use testkit::wrapper::LedgerWrapper;
 
 /// The results, as the lie keeps them over all processes of a run.
 #[derive(Default)]

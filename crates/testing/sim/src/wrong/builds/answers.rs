@@ -1,7 +1,6 @@
 //! Lies about what a call came to.
 
 use super::{Lie, held, woven};
-use crate::wrapper::{LedgerWrapper, Wrapper};
 use crate::wrong::wrapper::{LedgerMutation, MutatedLedger};
 use kernel::answer::{Answer, Evidence, Receipt};
 use kernel::flow::life::Leg;
@@ -12,6 +11,7 @@ use kernel::ports::ledger::{AccountStatus, Ledger, Reply, Whose};
 use kernel::record::Account;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 /// After so many unknown answers [`gives_up`] calls a leg failed.
 const MOST: u32 = 3;

@@ -1,7 +1,6 @@
 //! Lies about what lifts a HALT.
 
 use super::{Lie, held};
-use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::operators::{Approval, ApprovalStatus};
@@ -10,6 +9,7 @@ use kernel::ports::journal::Journal;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 /// A proposal of a resume is of no halt: an old one is approved for the one that stands.
 pub(super) fn resume_of_another_halt() -> Lie {

@@ -1,11 +1,11 @@
 //! A lie about what of a journal survives its primary.
 
 use super::Lie;
-use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::unit::{Unit, Written, Wrote};
 use std::sync::Arc;
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 /// A commit whose wait for the standby was cancelled is answered as one that was waited for.
 pub(super) fn commit_not_replicated() -> Lie {

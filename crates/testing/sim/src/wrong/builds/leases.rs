@@ -2,7 +2,6 @@
 
 use super::Lie;
 use crate::world::Sim;
-use crate::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::ids::{Millis, WorkerId};
 use kernel::operation::{Known, Op};
@@ -12,6 +11,7 @@ use kernel::ports::ledger::{Ledger, Reply};
 use kernel::unit::{Guard, Unit, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
 
 /// A write compares where a transfer stands, and not which version of it.
 pub(super) fn version_forgotten() -> Lie {

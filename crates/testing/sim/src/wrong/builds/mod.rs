@@ -15,7 +15,6 @@ mod units;
 pub use found::{FOUND, Found, MANY, all};
 
 use crate::world::Sim;
-use crate::wrapper::LedgerWrapper;
 use kernel::answer::Answer;
 use kernel::ids::LedgerId;
 use kernel::operation::{Known, Op};
@@ -23,6 +22,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, Reply};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use testkit::wrapper::LedgerWrapper;
 
 /// What stands around a part; the wall clock and the timers are the process's own.
 type Around<T> = Box<dyn Fn(&Sim, Arc<T>) -> Arc<T> + Send + Sync>;

@@ -1,7 +1,6 @@
 //! Lies about HALT and verdicts.
 
 use super::{Lie, held};
-use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::Cause;
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
@@ -13,6 +12,7 @@ use kernel::record::{Record, System};
 use kernel::unit::{Put, Unit, Wrote};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 /// An answer that comes under HALT is lost with the claim that it leads to.
 pub(super) fn halt_loses_answers() -> Lie {

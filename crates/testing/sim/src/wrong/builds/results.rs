@@ -2,7 +2,6 @@
 
 use super::again::{Forgets, StoredCalls};
 use super::{Lie, held, woven};
-use crate::wrapper::{LedgerWrapper, Wrapper};
 use kernel::answer::Answer;
 use kernel::ids::{Id, Millis};
 use kernel::operation::{Known, Op};
@@ -10,6 +9,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 
 /// How long [`kept_for_a_while`] keeps a result, by the wall clock of its process: ten minutes.
 const WHILE: Millis = 600_000;

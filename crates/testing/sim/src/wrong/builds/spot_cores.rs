@@ -1,7 +1,6 @@
 //! Lies about the Spot core as a whole: there are two, or it is taken for whatever it is found.
 
 use super::Lie;
-use crate::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
 use kernel::answer::{Answer, Cause};
 use kernel::operation::{Known, Op};
 use kernel::ports::Fut;
@@ -10,6 +9,7 @@ use kernel::ports::ledger::{Ledger, Reply};
 use kernel::unit::{Guard, Unit, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
 
 /// Two cores over one folder, taken for one.
 pub fn two(first: Arc<dyn Ledger>, second: Arc<dyn Ledger>) -> Arc<dyn Ledger> {

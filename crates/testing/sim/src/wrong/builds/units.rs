@@ -2,7 +2,6 @@
 
 use super::Lie;
 use crate::world::Sim;
-use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::Cause;
 use kernel::flow::life::{Leg, Via};
 use kernel::ids::{FlowId, Millis};
@@ -12,6 +11,7 @@ use kernel::ports::journal::Journal;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 use std::sync::Arc;
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 /// How long a client's key lives in [`key_expires`]: a minute.
 const LIVES: Millis = 60_000;
