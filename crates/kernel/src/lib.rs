@@ -26,6 +26,7 @@ pub mod principal;
 pub mod reconcile;
 pub mod record;
 pub mod retry;
+pub mod rules;
 pub mod systems;
 pub mod unit;
 pub mod webhooks;

@@ -6,5 +6,4 @@ pub mod sqlite;
 mod audit_chain;
 mod columns;
 mod history;
-mod rules;
 mod sums;

@@ -3,7 +3,6 @@
 use super::read::read_pool::ReadPool;
 use super::write::queue::Queue;
 use super::write::work::{AnswerSender, FenceRequest, SingleWrite};
-use crate::rules::Request;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
@@ -12,6 +11,7 @@ use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
     Whose, World,
 };
+use kernel::rules::Request;
 use std::sync::Arc;
 
 /// Numbered accounts are listed and changed through the journal, by their numbers.

@@ -5,7 +5,7 @@ use crate::suite::ledger::Profile;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
-use kernel::ids::{AssetId, Id, Millis, UserId};
+use kernel::ids::{AssetId, Id, LedgerId, Millis, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::journal::{AccountSums, Sums};
@@ -13,6 +13,7 @@ use kernel::ports::ledger::{
     AccountStatus, Direction, External, Holding, Moved, StatusChange, Stored, Totals, Whose,
 };
 use kernel::record::Account;
+use kernel::rules::{Book, Posting, StoredBalance, SystemBook};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -38,17 +39,6 @@ pub struct Books {
     horizon: Option<Id>,
     open: BTreeSet<Id>,
     highest: u64,
-}
-
-/// What an operation found before it was done, so that it can be taken back with its unit.
-#[derive(Debug)]
-pub struct Before {
-    key: Key,
-    user: UserId,
-    asset: AssetId,
-    account: Option<AccountStatus>,
-    row: Option<Row>,
-    clearing: Option<i128>,
 }
 
 fn bad() -> Cause {
@@ -84,52 +74,65 @@ impl Books {
         self.highest
     }
 
-    /// Decides one operation. What it returns beside the answer takes it back; nothing where
-    /// nothing was stored.
-    pub fn decide(&mut self, op: &Op) -> (Answer, Option<Before>) {
+    /// Decides one operation.
+    pub fn decide(&mut self, op: &Op) -> Answer {
         let user = match self.admit(op) {
             Ok(user) => user,
-            Err(cause) => return (Answer::Unknown(cause), None),
+            Err(cause) => return Answer::Unknown(cause),
         };
         if self.forgotten(op.key.id) {
-            return (Answer::Unknown(Cause::of("BELOW_HORIZON")), None);
+            return Answer::Unknown(Cause::of("BELOW_HORIZON"));
         }
         if let Some(stored) = self.stored.get(&op.key) {
-            return (repeat(stored, op), None);
+            return repeat(stored, op);
         }
-        let (row, clearing) = (self.rows.get(&(user, op.asset)), self.clearing.get(&op.asset));
-        let before = Before {
-            key: op.key,
-            user,
-            asset: op.asset,
-            account: self.accounts.get(&user).copied(),
-            row: row.copied(),
-            clearing: clearing.copied(),
-        };
         let outcome = match self.judge(op, user) {
             Ok(()) => match self.post(op, user) {
                 Ok(()) => StoredOutcome::Done,
-                Err(cause) => return (Answer::Unknown(cause), None),
+                Err(cause) => return Answer::Unknown(cause),
             },
             Err(Ok(code)) => StoredOutcome::Rejected(Evidence::code(code.name())),
-            Err(Err(cause)) => return (Answer::Unknown(cause), None),
+            Err(Err(cause)) => return Answer::Unknown(cause),
         };
         let operation = Operation { seq: self.number(op.key), op: op.clone(), outcome };
         let answer = repeat(&operation, op);
         self.stored.insert(op.key, operation);
-        (answer, Some(before))
+        answer
     }
 
-    /// Takes an operation back; the last one first.
-    pub fn undo(&mut self, before: Before) {
-        let Before { key, user, asset, account, row, clearing } = before;
-        if let Some(operation) = self.stored.remove(&key) {
-            self.keys.remove(&operation.seq);
-            self.highest = operation.seq.saturating_sub(1);
+    /// What a user has of an asset; `None`: no such account.
+    pub fn balance(&self, user: UserId, asset: AssetId) -> Option<StoredBalance> {
+        let empty = StoredBalance::empty(*self.accounts.get(&user)?);
+        let row = self.rows.get(&(user, asset));
+        Some(row.map_or(empty, |row| StoredBalance {
+            available: Amount(row.available),
+            frozen: Amount(row.frozen),
+            stored: true,
+            ..empty
+        }))
+    }
+
+    /// Takes in what the product's rules decided for Funding.
+    pub fn apply(&mut self, posting: &Posting) {
+        for (_, operation) in posting.operations.iter().filter(|(at, _)| *at == LedgerId::FUNDING) {
+            self.highest = operation.seq;
+            self.keys.insert(operation.seq, operation.op.key);
+            self.stored.insert(operation.op.key, operation.clone());
         }
-        replace(&mut self.accounts, user, account);
-        replace(&mut self.rows, (user, asset), row);
-        replace(&mut self.clearing, asset, clearing);
+        for ((user, asset), balance) in &posting.balances {
+            self.accounts.entry(*user).or_insert(balance.status);
+            let row = Row { available: balance.available.0, frozen: balance.frozen.0 };
+            self.rows.insert((*user, *asset), row);
+        }
+        for (Book { book, asset, .. }, delta) in
+            posting.books.iter().filter(|(book, _)| book.ledger == LedgerId::FUNDING)
+        {
+            let sums = match book {
+                SystemBook::Clearing => &mut self.clearing,
+                SystemBook::World => &mut self.world,
+            };
+            *sums.entry(*asset).or_default() += delta;
+        }
     }
 
     fn number(&mut self, key: Key) -> u64 {
@@ -294,42 +297,13 @@ impl Books {
         self.externals.get(&key).map(|(first, moved)| again(first, movement, moved))
     }
 
-    /// Money from or to the world, once for each reference.
-    ///
-    /// # Errors
-    /// It would not fit.
-    pub fn external(&mut self, movement: &External, at: Millis) -> Result<Moved, Cause> {
-        let inward = movement.direction == Direction::In;
-        let key = (inward, movement.reference.clone());
-        if let Some(before) = self.booked(movement) {
-            return Ok(before);
-        }
-        let (user, asset, amount) = (movement.user, movement.asset, movement.amount);
-        let signed = amount.signed().filter(|n| *n > 0);
-        let Some(signed) = signed.filter(|_| user.0 > 0) else {
-            return Ok(Moved::Refused(Code::InvalidAmount));
-        };
-        if !self.assets.contains(&asset) {
-            return Ok(Moved::Refused(Code::InvalidAsset));
-        }
-        let row = self.rows.get(&(user, asset)).copied().unwrap_or_default();
-        let available = match self.accounts.get(&user) {
-            _ if inward => row.available.checked_add(amount.0).ok_or_else(bad)?,
-            None => return Ok(Moved::Refused(Code::AccountNotFound)),
-            Some(status) => match (status.bars_withdraw(), row.available.checked_sub(amount.0)) {
-                (Some(code), _) => return Ok(Moved::Refused(code)),
-                (None, None) => return Ok(Moved::Refused(Code::InsufficientBalance)),
-                (None, Some(rest)) => rest,
-            },
-        };
-        self.accounts.entry(user).or_insert(AccountStatus::Active);
-        self.rows.insert((user, asset), Row { available, ..row });
-        let world = self.world.entry(asset).or_default();
-        *world = if inward { *world - signed } else { *world + signed };
+    /// Stores a movement that was booked.
+    pub fn add_movement(&mut self, movement: &External, available: Amount, at: Millis) -> Moved {
+        let key = (movement.direction == Direction::In, movement.reference.clone());
         let operation = u64::try_from(self.externals.len()).unwrap_or(u64::MAX).saturating_add(1);
-        let moved = Moved::Done { operation, available: Amount(available), at, replayed: false };
+        let moved = Moved::Done { operation, available, at, replayed: false };
         self.externals.insert(key, (movement.clone(), moved.clone()));
-        Ok(moved)
+        moved
     }
 
     /// The books per asset, recomputed from the accounts.
@@ -476,11 +450,4 @@ pub(crate) fn again(first: &External, asked: &External, moved: &Moved) -> Moved 
         }
         Moved::Refused(_) | Moved::Conflict(_) => moved.clone(),
     }
-}
-
-fn replace<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
-    match value {
-        Some(value) => map.insert(key, value),
-        None => map.remove(&key),
-    };
 }

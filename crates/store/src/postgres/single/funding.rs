@@ -6,10 +6,10 @@ use crate::postgres::columns::{count, direction, int, read_amount, small, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::write::work::FenceRequest;
 use crate::postgres::write::workspace::BookedExternal;
-use crate::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, UserId};
 use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
+use kernel::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use tokio_postgres::Row;
 
 /// Asks what became of (direction, reference).

@@ -4,11 +4,11 @@
 use super::SingleTransaction;
 use crate::postgres::columns::{read_amount, read_stand, uint, uuid};
 use crate::postgres::error::StoreError;
-use crate::rules::{self, Request};
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::Known;
 use kernel::operators::{ApprovalStatus, Proposal};
 use kernel::ports::ledger::Authority;
+use kernel::rules::{self, Request};
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 use tokio_postgres::Row;

@@ -6,14 +6,14 @@ use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, Undecided, Usa
 use crate::postgres::attempts::write::ChangedAttempt;
 use crate::postgres::error::StoreError;
 use crate::postgres::named_values;
-use crate::rules::{
-    self, Added, AttemptChange, Plan, Posting, Row, Stamp, Stopped, StoredBalance, TransferChange,
-    UsageKey,
-};
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, Id, Serial};
 use kernel::limits::DailyUsage;
+use kernel::rules::{
+    self, Added, AttemptChange, Plan, Posting, Row, Stamp, Stopped, StoredBalance, TransferChange,
+    UsageKey,
+};
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 
 impl BatchWorkspace {

@@ -8,8 +8,8 @@
 
 use super::row_set::RowSet;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace};
-use crate::rules::StoredBalance;
 use kernel::ids::{AssetId, UserId};
+use kernel::rules::StoredBalance;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

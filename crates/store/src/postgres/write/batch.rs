@@ -10,10 +10,10 @@ use super::work::WorkItem;
 use super::workspace::{BalanceChange, BalanceRow, Undecided};
 use super::writer::WriterContext;
 use crate::postgres::error::StoreError;
-use crate::rules::StoredBalance;
 use kernel::answer::Answer;
 use kernel::ids::Id;
 use kernel::operation::Key;
+use kernel::rules::StoredBalance;
 use kernel::unit::Wrote;
 use std::sync::Arc;
 

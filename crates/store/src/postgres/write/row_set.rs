@@ -3,13 +3,13 @@
 use super::work::{BatchablePut, WorkItem};
 use crate::postgres::inbox::InboxKey;
 use crate::postgres::named_values;
-use crate::rules::{ALL_ASSETS, LockKey, UsageKey};
 use kernel::attempt::AttemptId;
 use kernel::ids::{AssetId, FlowId, Id, UserId};
 use kernel::limits::DailyCount;
 use kernel::operation::Op;
 use kernel::ports::ledger::External;
 use kernel::record::{Account, Record};
+use kernel::rules::{ALL_ASSETS, LockKey, UsageKey};
 use kernel::unit::{Guard, Put, Then, Unit};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -3,7 +3,6 @@
 use super::workspace::{BalanceRow, BatchWorkspace, TransferRow, Undecided, UsageRow};
 use crate::postgres::error::StoreError;
 use crate::postgres::numbered_accounts::NumberedRow;
-use crate::rules::{LockKey, StateReader, StoredAttempt, StoredBalance, StoredTransfer, UsageKey};
 use kernel::accounts::NumberedAccount;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
@@ -11,6 +10,7 @@ use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::limits::DailyUsage;
 use kernel::operation::{Key, Known, Operation};
 use kernel::operators::ApprovalStatus;
+use kernel::rules::{LockKey, StateReader, StoredAttempt, StoredBalance, StoredTransfer, UsageKey};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;

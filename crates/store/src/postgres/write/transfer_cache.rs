@@ -8,10 +8,10 @@
 use super::row_set::RowSet;
 use super::workspace::{BatchWorkspace, TransferRow};
 use crate::postgres::error::StoreError;
-use crate::rules::{Changed, StoredTransfer};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId};
 use kernel::operation::Operation;
+use kernel::rules::{Changed, StoredTransfer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -5,10 +5,10 @@ use super::statement::{Params, Statements, params};
 use super::workspace::BatchWorkspace;
 use super::write_rows::column;
 use crate::postgres::columns::{self, int, small};
-use crate::rules::{Changed, Opened};
 use kernel::flow::table::Flows;
 use kernel::money::Amount;
 use kernel::record::{Head, Record, Terms, TermsVersion};
+use kernel::rules::{Changed, Opened};
 use kernel::unit::Hold;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,6 @@
 
 use super::row_set::ClientKey;
 use crate::postgres::error::StoreError;
-use crate::rules::Request;
 use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::seal::Seal;
@@ -14,6 +13,7 @@ use kernel::ports::admin_queries::Tells;
 use kernel::ports::journal::Writing;
 use kernel::ports::ledger::{Moved, StatusChange, Stored};
 use kernel::record::Record;
+use kernel::rules::Request;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -8,7 +8,6 @@ use crate::postgres::error::StoreError;
 use crate::postgres::inbox::InboxKey;
 use crate::postgres::named_values::NamedRow;
 use crate::postgres::numbered_accounts::NumberedRow;
-use crate::rules::{Book, Changed, LockKey, Opened, StoredBalance, StoredTransfer, UsageKey};
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
@@ -18,6 +17,7 @@ use kernel::money::Amount;
 use kernel::operation::{Incarnation, Key, Known, Operation};
 use kernel::operators::ApprovalStatus;
 use kernel::ports::ledger::Direction;
+use kernel::rules::{Book, Changed, LockKey, Opened, StoredBalance, StoredTransfer, UsageKey};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 

@@ -10,7 +10,6 @@ use super::statement::{Statements, params};
 use super::transfer_rows::EndedTransfers;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, UsageRow};
 use crate::postgres::columns::{self, int, small};
-use crate::rules::{Book, UsageKey};
 use kernel::audit::UnitDigest;
 use kernel::flow::table::Flows;
 use kernel::ids::LedgerId;
@@ -18,6 +17,7 @@ use kernel::limits::DailyUsage;
 use kernel::message::{self, Emitted};
 use kernel::operation::Operation;
 use kernel::record::Account;
+use kernel::rules::{Book, UsageKey};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 

@@ -371,7 +371,7 @@ impl WriterTask {
             .query_opt(&statement, &[&id, &key.leg.name(), &i16::from(ledger.0)])
             .await?;
         let found = row.map(|row| crate::postgres::rows::operation(&row)).transpose()?;
-        Ok(found.map(|(_, operation)| crate::rules::answer(&operation)))
+        Ok(found.map(|(_, operation)| kernel::rules::answer(&operation)))
     }
 }
 

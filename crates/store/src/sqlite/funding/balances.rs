@@ -3,11 +3,11 @@
 //! A row is read once for each write and written once: a hot account gets faster. Nothing is kept
 //! beyond the transaction, so an operator's plain SQL works from its commit.
 
-use crate::rules::{Book, StoredBalance};
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::write::writer_state::LANE;
 use kernel::ids::{AssetId, UserId};
 use kernel::ports::ledger::AccountStatus;
+use kernel::rules::{Book, StoredBalance};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,6 +1,5 @@
 //! What ledgers did, as rows.
 
-use crate::rules::Posting;
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::write::batch::WriteBatch;
 use crate::sqlite::write::writer_state::higher;
@@ -8,6 +7,7 @@ use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::{Key, Op, Operation};
 use kernel::record::Account;
+use kernel::rules::Posting;
 use rusqlite::{Connection, Row, params};
 
 /// Reads an operation from its columns ([`COLUMNS`]).

@@ -1,6 +1,5 @@
 //! An enlisted ledger as a [`Ledger`] of its own: the plain path, operators, and external money.
 
-use crate::rules::Request;
 use crate::sqlite::columns::{self, int, most, uint};
 use crate::sqlite::read::sums;
 use crate::sqlite::read::threads::ReaderThreads;
@@ -13,6 +12,7 @@ use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
     Whose, World,
 };
+use kernel::rules::Request;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 use tokio::sync::{mpsc::Sender, oneshot};

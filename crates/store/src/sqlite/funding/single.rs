@@ -2,7 +2,6 @@
 //! and back.
 
 use crate::audit_chain::AuditChain;
-use crate::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::write::batch::WriteBatch;
 use crate::sqlite::write::work::FenceRequest;
@@ -11,6 +10,7 @@ use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::operation::Op;
 use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
+use kernel::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 impl WriteBatch<'_> {

@@ -1,9 +1,9 @@
 //! How one unit becomes rows, once the rules said what it comes to.
 
 use super::batch::WriteBatch;
-use crate::rules::{self, Plan, Stopped};
 use crate::sqlite::columns::{self, int};
 use kernel::money::Amount;
+use kernel::rules::{self, Plan, Stopped};
 use kernel::unit::{Unit, Written, Wrote};
 use rusqlite::params;
 

@@ -1,10 +1,10 @@
 //! Attempts on chains, as rows that are written.
 
 use super::batch::WriteBatch;
-use crate::rules::{AttemptChange, AttemptHead, LockKey, StoredAttempt};
 use crate::sqlite::columns::{int, most};
 use crate::sqlite::read::attempts::{name, purpose};
 use kernel::attempt::{Attempt, AttemptId, Form};
+use kernel::rules::{AttemptChange, AttemptHead, LockKey, StoredAttempt};
 use kernel::unit::Hold;
 use rusqlite::{OptionalExtension, params};
 

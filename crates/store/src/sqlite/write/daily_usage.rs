@@ -1,11 +1,11 @@
 //! What users moved on a day, raised and given back within one write and written once at its end.
 
 use super::batch::WriteBatch;
-use crate::rules::{ALL_ASSETS, UsageKey};
 use crate::sqlite::columns::{self, int, uint};
 use kernel::ids::{AssetId, Day, UserId};
 use kernel::limits::DailyUsage;
 use kernel::ports::ledger::External;
+use kernel::rules::{ALL_ASSETS, UsageKey};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 

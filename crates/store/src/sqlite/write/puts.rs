@@ -1,11 +1,11 @@
 //! Rows that belong to no transfer: receipts, identities, counters, messages.
 
 use super::batch::WriteBatch;
-use crate::rules::StateReader;
 use crate::sqlite::columns::int;
 use crate::sqlite::ledger_owners;
 use kernel::ids::LedgerId;
 use kernel::operation::{Known, Operation};
+use kernel::rules::StateReader;
 use kernel::unit::Put;
 use rusqlite::params;
 

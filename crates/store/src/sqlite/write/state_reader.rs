@@ -2,7 +2,6 @@
 //! same write did stands there already, or is gathered in the group.
 
 use super::batch::WriteBatch;
-use crate::rules::{LockKey, StateReader, StoredAttempt, StoredBalance, StoredTransfer, UsageKey};
 use crate::sqlite::funding::operations;
 use crate::sqlite::read::{named_values, transfers};
 use crate::sqlite::{columns, ledger_owners};
@@ -12,6 +11,7 @@ use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::limits::DailyUsage;
 use kernel::operation::{Known, Operation};
 use kernel::operators::ApprovalStatus;
+use kernel::rules::{LockKey, StateReader, StoredAttempt, StoredBalance, StoredTransfer, UsageKey};
 use rusqlite::{OptionalExtension, Row, params};
 use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 use super::batch::WriteBatch;
 use super::writer_state::higher;
 use crate::columns as shared;
-use crate::rules::{
-    Added, AddedHistory, Changed, Opened, Row, Stamp, StoredTransfer, TransferChanges,
-};
 use crate::sqlite::columns::{self, int};
 use kernel::ids::{Millis, Serial};
 use kernel::record::Record;
+use kernel::rules::{
+    Added, AddedHistory, Changed, Opened, Row, Stamp, StoredTransfer, TransferChanges,
+};
 use kernel::unit::Hold;
 use rusqlite::params;
 use serde_json::json;

@@ -2,7 +2,6 @@
 //! them is taken apart.
 
 use super::batch::WriteBatch;
-use crate::rules::Request;
 use crate::sqlite::admin::DeliveryAttempt;
 use crate::sqlite::inbox::InboxWrite;
 use crate::sqlite::outbox::OutboxWrite;
@@ -12,6 +11,7 @@ use kernel::audit::seal::Seal;
 use kernel::ids::LedgerId;
 use kernel::operation::{Key, Op};
 use kernel::ports::ledger::{Moved, StatusChange, Stored};
+use kernel::rules::Request;
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
 use tokio::sync::oneshot::Sender;

@@ -5,7 +5,7 @@ use super::state::State;
 use super::{Committed, NOT_REPLICATED, Refusal, SimJournal};
 use crate::numbered_books::NumberedBooks;
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ids::{AssetId, Id, LedgerId, Millis};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
@@ -41,11 +41,11 @@ impl SimAccounts {
     fn written<'a, T: Send + 'a>(
         &'a self,
         subject: Vec<Id>,
-        act: impl FnOnce(&mut State) -> Result<T, Cause> + Send + 'a,
+        act: impl FnOnce(&mut State, Millis) -> Result<T, Cause> + Send + 'a,
     ) -> Fut<'a, Reply<T>> {
         Box::pin(async move {
-            let wrote = self.journal.commit(subject, |state: &mut State, _, _| {
-                act(state).map(|value| (is(&state.accounts), value))
+            let wrote = self.journal.commit(subject, |state: &mut State, _, at| {
+                act(state, at).map(|value| (is(&state.accounts), value))
             });
             let said = match wrote.await {
                 Ok(Committed { value, durable: true }) => value,
@@ -77,14 +77,8 @@ impl Ledger for SimAccounts {
 
     fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         let subject = ops.iter().map(|op| op.key.id).collect();
-        self.written(subject, move |state| {
-            let halted = state.halted.is_some();
-            let books = &mut state.accounts;
-            let one = |op: &Op| match books.query(op.key) {
-                Stored::Nothing if halted => Answer::Unknown(Cause::of(Cause::HALTED)),
-                Stored::Nothing | Stored::Found(_) => books.decide(op),
-            };
-            Ok(ops.iter().map(one).collect())
+        self.written(subject, move |state, at| {
+            Ok(ops.iter().map(|op| state.leg(LedgerId::ACCOUNT, op, at)).collect())
         })
     }
 
@@ -93,10 +87,7 @@ impl Ledger for SimAccounts {
     }
 
     fn fence(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        self.written(vec![key.id], move |state| match state.accounts.query(key) {
-            Stored::Nothing if state.halted.is_some() => Err(Cause::of(Cause::HALTED)),
-            Stored::Nothing | Stored::Found(_) => Ok(state.accounts.fence(key)),
-        })
+        self.written(vec![key.id], move |state, at| state.fence(LedgerId::ACCOUNT, key, at))
     }
 
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {

@@ -12,6 +12,7 @@ use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
     Whose, World,
 };
+use kernel::rules::Request;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -78,14 +79,8 @@ impl Ledger for SimFunding {
 
     fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         let subject = ops.iter().map(|op| op.key.id).collect();
-        self.asked(subject, move |state, _| {
-            let halted = state.halted.is_some();
-            let books = &mut state.books;
-            let one = |op: &Op| match books.query(op.key) {
-                Ok(Stored::Nothing) if halted => Answer::Unknown(Cause::of(Cause::HALTED)),
-                _ => books.decide(op).0,
-            };
-            Ok(ops.iter().map(one).collect())
+        self.asked(subject, move |state, at| {
+            Ok(ops.iter().map(|op| state.leg(LedgerId::FUNDING, op, at)).collect())
         })
     }
 
@@ -102,12 +97,7 @@ impl Ledger for SimFunding {
     }
 
     fn fence(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        self.asked(vec![key.id], move |state, _| match state.books.query(key)? {
-            Stored::Nothing if state.halted.is_some() && key.leg.fenceable() => {
-                Err(Cause::of(Cause::HALTED))
-            }
-            Stored::Nothing | Stored::Found(_) => state.books.fence(key),
-        })
+        self.asked(vec![key.id], move |state, at| state.fence(LedgerId::FUNDING, key, at))
     }
 
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
@@ -146,7 +136,8 @@ impl SimFunding {
     /// build that asks elsewhere.
     pub fn unguarded(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async move {
-            let book = |state: &mut State, at| state.books.external(&movement, at);
+            let request = Request { movement, authority: Authority::Alone };
+            let book = |state: &mut State, at| Ok(state.unguarded(&request, at));
             self.written(Vec::new(), book).await.map(|(_, moved)| moved)
         })
     }
@@ -155,16 +146,14 @@ impl SimFunding {
 impl World for SimFunding {
     fn book(&self, movement: External, authority: Authority) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async move {
-            let book = |state: &mut State, at| state.external(&movement, &authority, at);
+            let request = Request { movement, authority };
+            let book = |state: &mut State, at| Ok(state.external(&request, at));
             self.written(Vec::new(), book).await.map(|(_, moved)| moved)
         })
     }
 
     fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
-        let booked = self.journal.readable().map(|()| {
-            let state = self.journal.place.now();
-            state.books.booked(&movement).or_else(|| state.accounts.booked(&movement))
-        });
+        let booked = self.journal.readable().map(|()| self.journal.place.now().booked(&movement));
         Box::pin(std::future::ready(booked))
     }
 }

@@ -3,7 +3,6 @@
 use super::state::State;
 use crate::books::{add_up, by_account};
 use kernel::answer::Cause;
-use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
@@ -12,9 +11,6 @@ use kernel::ports::ledger::Totals;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// The highest key there is.
-const LAST: Key = Key { id: Id(u128::MAX), leg: Leg::Cost };
 
 pub(super) struct View {
     state: Arc<State>,
@@ -27,29 +23,8 @@ impl View {
         Self { state, reading: None }
     }
 
-    /// The ledgers outside that there is a receipt of, without a look at every receipt.
-    fn ledgers(&self) -> Vec<LedgerId> {
-        let (mut found, mut next) = (Vec::new(), self.state.receipts.keys().next());
-        while let Some((ledger, _)) = next {
-            found.push(*ledger);
-            let above = (Bound::Excluded((*ledger, LAST)), Bound::Unbounded);
-            next = self.state.receipts.range(above).next().map(|(key, _)| key);
-        }
-        found
-    }
-
     fn line(&self, id: &Id) -> Option<Line> {
         let record = self.state.transfers.get(id)?;
-        let funding = self.state.books.of(*id).map(|o| (LedgerId::FUNDING, o.clone()));
-        let own = |operation: &&Operation| operation.op.key.id == *id;
-        let numbered = self.state.accounts.operations().filter(own);
-        let numbered = numbered.map(|operation| (LedgerId::ACCOUNT, operation.clone()));
-        let (receipts, ledgers) = (&self.state.receipts, self.ledgers());
-        let others = ledgers.iter().flat_map(|ledger| {
-            let at = |leg| (*ledger, Key { id: *id, leg });
-            let own = receipts.range(at(Leg::Withdraw)..=at(Leg::Cost));
-            own.map(|((ledger, _), o)| (*ledger, o.clone()))
-        });
         Some(Line {
             serial: record.serial?,
             id: *id,
@@ -58,7 +33,7 @@ impl View {
             source: record.source().clone(),
             target: record.target().clone(),
             fee: record.fee(),
-            operations: funding.chain(numbered).chain(others).collect(),
+            operations: self.state.legs(*id),
         })
     }
 }
@@ -112,7 +87,7 @@ impl Snapshot for View {
         let mut all: Vec<_> = funding.map(|(asset, s)| (LedgerId::FUNDING, asset, s)).collect();
         let numbered = self.state.accounts.sums(u64::MAX).into_iter();
         all.extend(numbered.map(|(asset, s)| (LedgerId::ACCOUNT, asset, s)));
-        for ledger in self.ledgers() {
+        for ledger in self.state.receipt_ledgers() {
             let own = self.state.receipts.iter().filter(|((at, _), _)| *at == ledger);
             let sums = add_up(own.map(|(_, operation)| operation));
             all.extend(sums.into_iter().map(|(asset, s)| (ledger, asset, s)));

@@ -85,7 +85,7 @@ impl Ledger for Plain {
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
-        now(self.asked(known, |books| Ok(ops.iter().map(|op| books.decide(op).0).collect())))
+        now(self.asked(known, |books| Ok(ops.iter().map(|op| books.decide(op)).collect())))
     }
 
     fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {

@@ -1,16 +1,14 @@
-//! Attempts and counters: what of a unit cannot be, what is written of it, and how it is read.
+//! Attempts and counters: how they are written and read.
 
 use super::State;
-use kernel::answer::Cause;
-use kernel::attempt::{Attempt, AttemptId, Lock};
+use kernel::attempt::{Attempt, AttemptId};
 use kernel::ids::{ChainId, Id, WorkerId};
 use kernel::ports::journal::Resource;
 use kernel::record::Record;
-use kernel::unit::{Guard, Hold, Put, Wrote};
+use kernel::rules::{LockKey, StoredAttempt};
+use kernel::unit::{Hold, Put};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-type LockKey = (ChainId, Arc<str>, Lock);
 
 /// Every attempt that was ever made.
 #[derive(Debug, Clone, Default)]
@@ -21,27 +19,22 @@ pub(in crate::journal) struct Attempts {
     locks: BTreeSet<LockKey>,
 }
 
-/// What the puts of one unit came to so far.
-#[derive(Debug, Default)]
-pub(super) struct AttemptWrites {
-    /// Version, and whether it is open.
-    attempts: BTreeMap<AttemptId, (u32, bool)>,
-    locks: BTreeSet<LockKey>,
-    pub(super) counters: BTreeMap<Arc<str>, u128>,
-}
-
 fn key(attempt: &Attempt) -> LockKey {
     (attempt.chain, attempt.lane.clone(), attempt.lock.clone())
 }
 
 impl Attempts {
-    /// Version, and whether it is open; 0: it is not there.
-    pub(super) fn stands(&self, id: AttemptId) -> (u32, bool) {
-        self.all.get(&id).map_or((0, false), |a| (a.version, a.closed.is_none()))
+    /// Where an attempt stands.
+    pub(super) fn stored(&self, id: AttemptId) -> Option<StoredAttempt> {
+        self.all.get(&id).map(|attempt| StoredAttempt {
+            version: attempt.version,
+            forms: u32::try_from(attempt.forms.len()).unwrap_or(u32::MAX),
+            closed: attempt.closed.is_some(),
+        })
     }
 
-    pub(super) fn is_free(&self, lock: &LockKey) -> bool {
-        !self.locks.contains(lock)
+    pub(super) fn lock_taken(&self, lock: &LockKey) -> bool {
+        self.locks.contains(lock)
     }
 
     pub(in crate::journal) fn open(&self) -> impl Iterator<Item = &Attempt> {
@@ -55,62 +48,6 @@ impl Attempts {
 }
 
 impl State {
-    /// Why a put about an attempt, or one that takes from a counter, is not written.
-    pub(super) fn attempt_objection(&self, put: &Put, writes: &mut AttemptWrites) -> Option<Wrote> {
-        let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
-        let stands = |writes: &AttemptWrites, id: AttemptId| {
-            writes.attempts.get(&id).copied().unwrap_or_else(|| self.attempts.stands(id))
-        };
-        if let Put::Attempt(attempt) = put {
-            let id = attempt.id;
-            if stands(writes, id).0 != 0 {
-                return Some(Wrote::Lost(Guard::Attempt { id, version: 0 }));
-            }
-            let lock = key(attempt);
-            if !self.attempts.is_free(&lock) || !writes.locks.insert(lock) {
-                let (chain, lane, lock) = key(attempt);
-                return Some(Wrote::Lost(Guard::LockFree { chain, lane, lock }));
-            }
-            let ids: BTreeSet<Id> = attempt.members.iter().map(|member| member.id).collect();
-            if attempt.version != Attempt::FIRST || ids.len() != attempt.members.len() {
-                return unknown("CONTRADICTION");
-            }
-            if !ids.iter().all(|id| self.transfers.contains_key(id)) {
-                return unknown("NO_SUCH_TRANSFER");
-            }
-            writes.attempts.insert(id, (attempt.version, attempt.closed.is_none()));
-        }
-        if let Put::Form(id, _) = put {
-            let (version, open) = stands(writes, *id);
-            if !open {
-                return unknown("NO_SUCH_ATTEMPT");
-            }
-            writes.attempts.insert(*id, (version + 1, open));
-        }
-        if let Put::AttemptHead { id, version, closed, .. } = put {
-            let (before, open) = stands(writes, *id);
-            if !open || before + 1 != *version {
-                let (id, version) = (*id, version.saturating_sub(1));
-                return Some(Wrote::Lost(Guard::Attempt { id, version }));
-            }
-            writes.attempts.insert(*id, (*version, closed.is_none()));
-        }
-        if let Put::Raise { name, to } = put {
-            let counter = writes.counters.entry(name.clone()).or_insert_with(|| self.counter(name));
-            if *counter < *to {
-                *counter = *to;
-            }
-        }
-        if let Put::Take { counter: name, n } = put {
-            let counter = writes.counters.entry(name.clone()).or_insert_with(|| self.counter(name));
-            let Some(rest) = counter.checked_sub(*n) else {
-                return Some(Wrote::Lost(Guard::AtLeast { name: name.clone(), n: *n }));
-            };
-            *counter = rest;
-        }
-        None
-    }
-
     /// Where a counter stands.
     pub(in crate::journal) fn counter(&self, name: &str) -> u128 {
         self.counters.get(name).copied().unwrap_or(0)

@@ -5,6 +5,7 @@ mod log;
 mod message;
 mod operators;
 mod put;
+mod state_reader;
 mod unit;
 mod world;
 
@@ -16,6 +17,7 @@ use crate::numbered_books::NumberedBooks;
 use crate::suite::ledger::Profile;
 use attempts::Attempts;
 use kernel::audit::Hash;
+use kernel::flow::life::Leg;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
@@ -26,7 +28,11 @@ use kernel::record::Record;
 use log::OperatorLog;
 use operators::Operators;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
+
+/// The highest key there is.
+const LAST: Key = Key { id: Id(u128::MAX), leg: Leg::Cost };
 
 type BindingKey = (FlowId, Arc<str>, Arc<str>);
 
@@ -189,5 +195,29 @@ impl State {
 
     pub(super) fn daily_usage(&self, user: UserId, day: Day, asset: AssetId) -> DailyUsage {
         self.operators.daily_usage(user, day, asset)
+    }
+
+    /// The ledgers outside that there is a receipt of, without a look at every receipt.
+    pub(super) fn receipt_ledgers(&self) -> Vec<LedgerId> {
+        let (mut found, mut next) = (Vec::new(), self.receipts.keys().next());
+        while let Some((ledger, _)) = next {
+            found.push(*ledger);
+            let above = (Bound::Excluded((*ledger, LAST)), Bound::Unbounded);
+            next = self.receipts.range(above).next().map(|(key, _)| key);
+        }
+        found
+    }
+
+    /// What every ledger stored for a transfer.
+    pub(super) fn legs(&self, id: Id) -> Vec<(LedgerId, Operation)> {
+        let funding = self.books.of(id).map(|o| (LedgerId::FUNDING, o.clone()));
+        let numbered = self.accounts.of(id).map(|o| (LedgerId::ACCOUNT, o.clone()));
+        let ledgers = self.receipt_ledgers();
+        let others = ledgers.iter().flat_map(|ledger| {
+            let at = |leg| (*ledger, Key { id, leg });
+            let own = self.receipts.range(at(Leg::Withdraw)..=at(Leg::Cost));
+            own.map(|((ledger, _), o)| (*ledger, o.clone()))
+        });
+        funding.chain(numbered).chain(others).collect()
     }
 }

@@ -4,16 +4,17 @@ use super::State;
 use kernel::answer::Cause;
 use kernel::audit::{Entry, Hash, OPERATORS, genesis, link};
 use kernel::ids::{AssetId, Day, Id, Millis, UserId};
-use kernel::limits::{DailyCount, DailyUsage};
-use kernel::money::{Amount, Asset};
+use kernel::limits::DailyUsage;
+use kernel::money::Asset;
 use kernel::operators::{
     Accepted, Action, Approval, ApprovalStatus, Case, JOURNAL, Note, OpenCase, PastAction, Paused,
     Proposal, RESUME, Scope, Subject,
 };
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
-use kernel::unit::{Guard, Put, Wrote};
-use std::collections::{BTreeMap, BTreeSet};
+use kernel::rules::{ALL_ASSETS, UsageKey};
+use kernel::unit::{Put, Wrote};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The resource that counts how often the assets changed.
@@ -28,15 +29,6 @@ pub(super) struct StoredCase {
     notes: Vec<(Millis, Arc<str>, Note)>,
 }
 
-/// What a unit said itself, before any of it is written.
-#[derive(Debug, Default)]
-pub(super) struct UnitWrites {
-    past_action: BTreeSet<(Arc<str>, Arc<str>)>,
-    proposed: BTreeSet<Id>,
-    decided: BTreeSet<Id>,
-    assets: Option<BTreeMap<AssetId, Asset>>,
-}
-
 #[derive(Debug, Clone)]
 pub(super) struct Operators {
     pub cases: Vec<StoredCase>,
@@ -47,8 +39,8 @@ pub(super) struct Operators {
     actions: BTreeMap<(Arc<str>, Arc<str>), PastAction>,
     approvals: BTreeMap<Id, Approval>,
     pub assets: BTreeMap<AssetId, Asset>,
-    transfers: BTreeMap<(UserId, Day), u64>,
-    amounts: BTreeMap<(UserId, Day, AssetId), Amount>,
+    /// What users moved, each row as the rules left it.
+    days: BTreeMap<UsageKey, DailyUsage>,
 }
 
 impl Operators {
@@ -61,8 +53,7 @@ impl Operators {
             actions: BTreeMap::new(),
             approvals: BTreeMap::new(),
             assets: Asset::fresh().into_iter().map(|asset| (asset.id, asset)).collect(),
-            transfers: BTreeMap::new(),
-            amounts: BTreeMap::new(),
+            days: BTreeMap::new(),
         }
     }
 
@@ -111,39 +102,27 @@ impl Operators {
         self.actions.contains_key(&(caller.clone(), key.clone()))
     }
 
-    /// What of a put can never be written beside what is there and what its unit said so far.
-    pub(super) fn objection(&self, put: &Put, said: &mut UnitWrites, now: Millis) -> Option<Wrote> {
-        if let Put::Action(Action { caller, key, .. }) = put
-            && (self.did(caller, key) || !said.past_action.insert((caller.clone(), key.clone())))
-        {
-            let (caller, key) = (caller.clone(), key.clone());
-            return Some(Wrote::Lost(Guard::NoPastAction { caller, key }));
-        }
-        if let Put::Propose(Proposal { id, .. }) = put
-            && (self.approvals.contains_key(id) || !said.proposed.insert(*id))
-        {
-            return Some(Wrote::Unknown(Cause::of("CONTRADICTION")));
-        }
-        if let Put::Decide { id, .. } = put
-            && (!(self.pending(*id, now) || said.proposed.contains(id))
-                || !said.decided.insert(*id))
-        {
-            return Some(Wrote::Lost(Guard::Pending(*id)));
-        }
-        if let Put::Asset(asset) = put {
-            // a symbol names one asset
-            let assets = said.assets.get_or_insert_with(|| self.assets.clone());
-            if assets.values().any(|a| a.symbol == asset.symbol && a.id != asset.id) {
+    /// Why one of these puts is refused by the table of assets: a symbol names one asset.
+    pub(super) fn symbol_taken<'p>(&self, puts: impl Iterator<Item = &'p Put>) -> Option<Wrote> {
+        let mut own: Vec<&Asset> = Vec::new();
+        for put in puts {
+            let Put::Asset(asset) = put else { continue };
+            let other = |a: &Asset| a.symbol == asset.symbol && a.id != asset.id;
+            let replaced = |a: &Asset| own.iter().any(|new| new.id == a.id);
+            if self.assets.values().any(|a| other(a) && !replaced(a))
+                || own.iter().any(|a| other(a))
+            {
                 return Some(Wrote::Unknown(Cause::of("STORE_REFUSED")));
             }
-            assets.insert(asset.id, asset.clone());
+            own.retain(|before| before.id != asset.id);
+            own.push(asset);
         }
         None
     }
 
-    pub(super) fn pending(&self, id: Id, now: Millis) -> bool {
-        let stands = |a: &Approval| a.stand.at(now, a.expires_at);
-        self.approvals.get(&id).is_some_and(|approval| stands(approval) == ApprovalStatus::Pending)
+    /// How an approval is stored, and until when it may be decided.
+    pub(super) fn approval_status(&self, id: Id) -> Option<(ApprovalStatus, Millis)> {
+        self.approvals.get(&id).map(|approval| (approval.stand, approval.expires_at))
     }
 
     /// Closes what was proposed of a HALT that is another one now, or none.
@@ -170,27 +149,17 @@ impl Operators {
         }
     }
 
-    fn day(&mut self, count: DailyCount) -> (&mut u64, &mut Amount) {
-        let DailyCount { user, day, asset, .. } = count;
-        let transfers = self.transfers.entry((user, day)).or_default();
-        (transfers, self.amounts.entry((user, day, asset)).or_default())
-    }
-
-    pub(super) fn count(&mut self, count: DailyCount) {
-        let (transfers, amount) = self.day(count);
-        *transfers += 1;
-        *amount = amount.plus(count.amount).unwrap_or(Amount(u128::MAX));
-    }
-
-    pub(super) fn uncount(&mut self, count: DailyCount) {
-        let (transfers, amount) = self.day(count);
-        *transfers = transfers.saturating_sub(1);
-        *amount = amount.minus(count.amount).unwrap_or(Amount::ZERO);
+    /// What users moved by now.
+    pub(super) fn counted(&mut self, days: Vec<(UsageKey, DailyUsage)>) {
+        self.days.extend(days);
     }
 
     pub(super) fn forget_days(&mut self, before: Day) {
-        self.transfers.retain(|(_, day), _| *day >= before);
-        self.amounts.retain(|(_, day, _), _| *day >= before);
+        self.days.retain(|(day, ..), _| *day >= before);
+    }
+
+    pub(super) fn usage(&self, spend: UsageKey) -> DailyUsage {
+        self.days.get(&spend).copied().unwrap_or_default()
     }
 
     pub(in crate::journal) fn daily_usage(
@@ -200,8 +169,8 @@ impl Operators {
         asset: AssetId,
     ) -> DailyUsage {
         DailyUsage {
-            transfers: self.transfers.get(&(user, day)).copied().unwrap_or_default(),
-            amount: self.amounts.get(&(user, day, asset)).copied().unwrap_or_default(),
+            transfers: self.usage((day, user, ALL_ASSETS)).transfers,
+            amount: self.usage((day, user, asset)).amount,
         }
     }
 }

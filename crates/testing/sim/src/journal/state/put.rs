@@ -1,160 +1,19 @@
-//! What is written of a decided unit, and what of it can never be.
+//! What is written of a decided unit.
 
-use super::attempts::AttemptWrites;
-use super::operators::UnitWrites;
-use super::unit::added;
 use super::{BindingKey, State};
-use kernel::accounts::NumberedAccount;
-use kernel::agreed::Agreed;
-use kernel::answer::{Cause, Evidence};
+use kernel::answer::Evidence;
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
 use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
-use kernel::money::Amount;
 use kernel::operation::Known;
 use kernel::operators::Halt;
 use kernel::ports::journal::Owner;
 use kernel::ports::ledger::External;
 use kernel::record::{Head, Record};
-use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
-use std::collections::{BTreeMap, BTreeSet};
+use kernel::unit::{Event, Hold, Put};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl State {
-    /// What of a unit can never be written beside what is there.
-    pub(super) fn objection(
-        &mut self,
-        guards: &[Guard],
-        parts: &[Then],
-        now: Millis,
-    ) -> Option<Wrote> {
-        let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
-        let (mut opened, mut said) = (BTreeSet::new(), UnitWrites::default());
-        let mut writes = self.guarded(guards);
-        for put in parts.iter().flat_map(|part| &part.puts) {
-            match put {
-                Put::Open(record) => {
-                    let again = !opened.insert(record.id);
-                    let twice = again.then_some(Guard::Fresh(record.id));
-                    if let Some(guard) = twice.or_else(|| self.not_fresh(record, now)) {
-                        return Some(Wrote::Lost(guard));
-                    }
-                }
-                Put::Head { id, .. } => {
-                    if !self.transfers.contains_key(id) && !opened.contains(id) {
-                        return unknown("NO_SUCH_TRANSFER");
-                    }
-                }
-                Put::Receipt { ledger, operation } => {
-                    let stored = self.receipts.get(&(*ledger, operation.op.key));
-                    if stored.is_some_and(|stored| stored != operation) {
-                        return unknown("CONTRADICTION");
-                    }
-                }
-                Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } => {
-                    if self.superseded(*ledger, *known) {
-                        return unknown("SUPERSEDED");
-                    }
-                }
-                Put::Action(_) | Put::Propose(_) | Put::Decide { .. } => {
-                    if let Some(lost) = self.operators.objection(put, &mut said, now) {
-                        return Some(lost);
-                    }
-                }
-                // put here, and taken back with the unit where anything else objects
-                Put::Account { .. } => {
-                    if let Some(cause) = wanted(put).and_then(|wanted| self.accounts.put(wanted)) {
-                        return Some(Wrote::Unknown(cause));
-                    }
-                }
-                Put::Attempt(_)
-                | Put::AttemptHead { .. }
-                | Put::Form(..)
-                | Put::Raise { .. }
-                | Put::Take { .. } => {
-                    if let Some(lost) = self.attempt_objection(put, &mut writes) {
-                        return Some(lost);
-                    }
-                }
-                Put::Own { .. }
-                | Put::Resource { .. }
-                | Put::Horizon(_)
-                | Put::Case(_)
-                | Put::Close { .. }
-                | Put::Note { .. }
-                | Put::Halt { .. }
-                | Put::Resume { .. }
-                | Put::Pause { .. }
-                | Put::Unpause(_)
-                | Put::Count(_)
-                | Put::Uncount(_)
-                | Put::ForgetDays(_)
-                | Put::Asset(_) => {}
-            }
-        }
-        let wrong = self.agreed_wrongly(parts).or_else(|| self.about_nothing(parts, &opened));
-        if let Some(class) = wrong {
-            return unknown(class);
-        }
-        // a symbol that is taken shows only in the writing, after everything else was looked at
-        let puts = parts.iter().flat_map(|part| &part.puts);
-        let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
-        assets.find_map(|put| self.operators.objection(put, &mut said, now))
-    }
-
-    /// A message is about a transfer that is neither there nor opened.
-    fn about_nothing(&self, parts: &[Then], opened: &BTreeSet<Id>) -> Option<&'static str> {
-        let known = |id: &Id| self.transfers.contains_key(id) || opened.contains(id);
-        let mut outbox = parts.iter().flat_map(|part| &part.outbox);
-        outbox.any(|message| !known(&message.id)).then_some("NO_SUCH_TRANSFER")
-    }
-
-    /// Why what the unit agrees cannot be written: something was agreed before, it says two things, or it
-    /// does not move the transfer.
-    fn agreed_wrongly(&self, parts: &[Then]) -> Option<&'static str> {
-        let mut own: BTreeMap<Id, &Arc<Agreed>> = BTreeMap::new();
-        for event in parts.iter().flat_map(|part| &part.events) {
-            let Some(agreed) = &event.agreed else { continue };
-            let stored =
-                self.transfers.get(&event.id).is_some_and(|record| record.agreed.is_some());
-            if stored || *own.entry(event.id).or_insert(agreed) != agreed {
-                return Some("CONTRADICTION");
-            }
-        }
-        let moves = |put: &Put, id: &Id| {
-            matches!(put, Put::Open(record) if record.id == *id)
-                || matches!(put, Put::Head { id: head, .. } if head == id)
-        };
-        let moved = |id: &Id| parts.iter().flat_map(|part| &part.puts).any(|put| moves(put, id));
-        own.keys().any(|id| !moved(id)).then_some("AGREED_UNMOVED")
-    }
-
-    /// What the guards of a unit leave in the counters that they name.
-    fn guarded(&self, guards: &[Guard]) -> AttemptWrites {
-        let mut writes = AttemptWrites::default();
-        for guard in guards {
-            if let Guard::AtMost { name, .. } = guard {
-                writes.counters.insert(name.clone(), added(guards, name, self.counter(name)));
-            }
-        }
-        writes
-    }
-
-    /// The guard that a new transfer breaks: its id or its key is taken.
-    fn not_fresh(&self, record: &Record, now: Millis) -> Option<Guard> {
-        if self.transfers.contains_key(&record.id) {
-            return Some(Guard::Fresh(record.id));
-        }
-        let guard = bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
-        guard.filter(|guard| !self.holds(&[], guard, now))
-    }
-
-    /// Whether the journal took another incarnation of the ledger after this one.
-    fn superseded(&self, ledger: LedgerId, known: Known) -> bool {
-        self.ledgers.get(&ledger).is_some_and(|(now, all)| {
-            now.incarnation != known.incarnation && all.contains(&known.incarnation)
-        })
-    }
-
     pub(super) fn put(
         &mut self,
         worker: WorkerId,
@@ -176,14 +35,6 @@ impl State {
                 self.put_attempt(worker, put);
             }
             Put::Resource { name, value } => self.resource(name, value),
-            Put::Raise { name, to } => {
-                let counter = self.counters.entry(name).or_insert(0);
-                *counter = higher(*counter, to);
-            }
-            Put::Take { counter, n } => {
-                let counter = self.counters.entry(counter).or_insert(0);
-                *counter = counter.saturating_sub(n);
-            }
             Put::Adopt { ledger, known } => {
                 let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
                 slot.0 = Known { highest: higher(slot.0.highest, known.highest), ..known };
@@ -219,10 +70,12 @@ impl State {
             Put::Propose(proposal) => self.operators.propose(proposal, at),
             Put::Decide { id, stand, caller } => self.operators.decide(id, stand, caller, at),
             Put::Asset(asset) => self.asset(asset),
-            // it is there since nothing objected
-            Put::Account { .. } => {}
-            Put::Count(count) => self.operators.count(count),
-            Put::Uncount(count) => self.operators.uncount(count),
+            // the plan of the unit has what becomes of them
+            Put::Account { .. }
+            | Put::Raise { .. }
+            | Put::Take { .. }
+            | Put::Count(_)
+            | Put::Uncount(_) => {}
             Put::ForgetDays(before) => {
                 self.operators.forget_days(before);
                 let (from, to) = External::forgotten_counters(before);
@@ -321,13 +174,6 @@ impl State {
             agreed,
         })
     }
-}
-
-/// A numbered account as a unit wants it.
-fn wanted(put: &Put) -> Option<NumberedAccount> {
-    let Put::Account { number, owner, asset, status } = put else { return None };
-    let (number, owner, asset, status) = (number.clone(), *owner, *asset, *status);
-    Some(NumberedAccount { number, owner, asset, balance: Amount::ZERO, status, version: 0 })
 }
 
 fn bound(record: &Record) -> Option<BindingKey> {

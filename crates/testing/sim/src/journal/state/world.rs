@@ -1,44 +1,80 @@
-//! External money, with what is decided and counted beside it.
+//! Operations and movements that no unit carries: each is decided by the product's rules, and a write of its own.
 
 use super::State;
-use kernel::answer::Cause;
+use super::state_reader::Reader;
+use kernel::answer::{Answer, Cause};
 use kernel::audit::UnitDigest;
-use kernel::code::Code;
-use kernel::ids::{Millis, WorkerId};
-use kernel::ports::ledger::{Authority, External, Moved};
-use std::sync::Arc;
+use kernel::ids::{LedgerId, Millis, WorkerId};
+use kernel::operation::{Key, Op};
+use kernel::ports::ledger::{Authority, External, Moved, Stored};
+use kernel::rules::{self, MovementPlan, Request, Stopped};
 
 impl State {
-    /// Books a movement, once for each reference, where no HALT stands and its authority suffices.
+    /// One leg at an enlisted ledger.
+    pub(in crate::journal) fn leg(&mut self, ledger: LedgerId, op: &Op, at: Millis) -> Answer {
+        let Ok((answer, posting)) = rules::leg(&mut Reader::of(self, at), ledger, op);
+        self.post(&posting);
+        answer
+    }
+
+    /// A tombstone, or what is stored already.
     ///
     /// # Errors
-    /// It would not fit.
-    pub(in crate::journal) fn external(
+    /// A HALT stands.
+    pub(in crate::journal) fn fence(
         &mut self,
-        movement: &External,
-        authority: &Authority,
+        ledger: LedgerId,
+        key: Key,
         at: Millis,
-    ) -> Result<Moved, Cause> {
-        let before = self.books.booked(movement).or_else(|| self.accounts.booked(movement));
-        if let Some(before) = before {
-            return Ok(before);
+    ) -> Result<Stored, Cause> {
+        match rules::fence(&mut Reader::of(self, at), ledger, key) {
+            Ok((stored, posting)) => {
+                self.post(&posting);
+                Ok(stored)
+            }
+            Err(Stopped::Answer(cause)) => Err(cause),
+            Err(Stopped::Error(never)) => match never {},
         }
-        if self.halted.is_some() {
-            return Ok(Moved::Refused(Code::Halted));
+    }
+
+    /// What the reference of a movement was booked for before.
+    pub(in crate::journal) fn booked(&self, movement: &External) -> Option<Moved> {
+        self.books.booked(movement).or_else(|| self.accounts.booked(movement))
+    }
+
+    /// Books a movement, once for each reference, where no HALT stands and its authority suffices.
+    pub(in crate::journal) fn external(&mut self, request: &Request, at: Millis) -> Moved {
+        self.book(request, at, |reader| reader)
+    }
+
+    /// Books a movement whatever stands.
+    pub(in crate::journal) fn unguarded(&mut self, request: &Request, at: Millis) -> Moved {
+        self.book(request, at, |reader| reader.seeing_no_halt())
+    }
+
+    fn book(
+        &mut self,
+        request: &Request,
+        at: Millis,
+        over: impl FnOnce(Reader<'_>) -> Reader<'_>,
+    ) -> Moved {
+        let movement = &request.movement;
+        if let Some(before) = self.booked(movement) {
+            return before;
         }
-        let counted = match self.allowed(movement, authority, at) {
-            Ok(counted) => counted,
-            Err(code) => return Ok(Moved::Refused(code)),
+        let booking = match rules::book(&mut over(Reader::of(self, at)), request) {
+            Ok(booking) => booking,
+            Err(Stopped::Answer(code)) => return Moved::Refused(code),
+            Err(Stopped::Error(never)) => match never {},
         };
+        let MovementPlan { available, posting, counter, .. } = booking;
+        self.post(&posting);
         let moved = match &movement.number {
-            None => self.books.external(movement, at)?,
-            Some(number) => self.accounts.external(movement, number, at),
+            None => self.books.add_movement(movement, available, at),
+            Some(_) => self.accounts.add_movement(movement, available, at),
         };
-        if !matches!(moved, Moved::Done { .. }) {
-            return Ok(moved);
-        }
-        self.counters.extend(counted);
-        if let Authority::Approved(approved) = authority {
+        self.counters.extend(counter);
+        if let Authority::Approved(approved) = &request.authority {
             let mut digest = UnitDigest::default();
             for put in approved.puts() {
                 // neither is of a transfer that a worker could hold
@@ -46,34 +82,6 @@ impl State {
             }
             self.digested(digest);
         }
-        Ok(moved)
-    }
-
-    /// What is counted of it, or why its authority does not suffice.
-    fn allowed(
-        &self,
-        movement: &External,
-        authority: &Authority,
-        at: Millis,
-    ) -> Result<Option<(Arc<str>, u128)>, Code> {
-        match authority {
-            Authority::Alone => Ok(None),
-            Authority::UpTo(most) => {
-                let Some(name) = movement.counter(at) else { return Ok(None) };
-                let before = self.counters.get(&name).copied().unwrap_or(0);
-                let sum = before.checked_add(movement.amount.0).filter(|sum| *sum <= most.0);
-                sum.map(|sum| Some((name, sum))).ok_or(Code::SecondPersonRequired)
-            }
-            Authority::Approved(approved) => {
-                let (caller, key) = (&approved.action.caller, &approved.action.key);
-                if self.operators.did(caller, key) {
-                    Err(Code::DuplicateRequest)
-                } else if self.operators.pending(approved.proposal, at) {
-                    Ok(None)
-                } else {
-                    Err(Code::AlreadyDecided)
-                }
-            }
-        }
+        moved
     }
 }

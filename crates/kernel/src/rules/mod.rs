@@ -13,20 +13,20 @@ mod state_reader;
 mod transfer_change;
 mod unit;
 
-pub(crate) use attempts::{AttemptChange, AttemptHead, StoredAttempt};
-pub(crate) use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
-pub(crate) use legs::{Posting, answer, fence, leg};
-pub(crate) use state_reader::{
+pub use attempts::{AttemptChange, AttemptHead, StoredAttempt};
+pub use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
+pub use legs::{Posting, answer, fence, leg};
+pub use state_reader::{
     ALL_ASSETS, Book, LockKey, StateReader, StoredBalance, StoredTransfer, SystemBook, UsageKey,
 };
-pub(crate) use transfer_change::{
+pub use transfer_change::{
     Added, AddedHistory, Changed, Opened, Row, Stamp, TransferChange, TransferChanges,
 };
-pub(crate) use unit::{Plan, unit};
+pub use unit::{Plan, unit};
 
 /// Why a decision ends before its end.
 #[derive(Debug)]
-pub(crate) enum Stopped<A, T> {
+pub enum Stopped<A, T> {
     /// This is the answer, and nothing is written.
     Answer(A),
     /// The store cannot say what was asked of it.

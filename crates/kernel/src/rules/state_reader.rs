@@ -1,58 +1,68 @@
 //! What the rules ask of a store.
 
 use super::StoredAttempt;
-use kernel::accounts::NumberedAccount;
-use kernel::answer::Evidence;
-use kernel::attempt::{AttemptId, Lock};
-use kernel::audit::Hash;
-use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, UserId};
-use kernel::limits::DailyUsage;
-use kernel::money::Amount;
-use kernel::operation::{Key, Known, Operation};
-use kernel::operators::ApprovalStatus;
-use kernel::ports::ledger::AccountStatus;
+use crate::accounts::NumberedAccount;
+use crate::answer::Evidence;
+use crate::attempt::{AttemptId, Lock};
+use crate::audit::Hash;
+use crate::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, UserId};
+use crate::limits::DailyUsage;
+use crate::money::Amount;
+use crate::operation::{Key, Known, Operation};
+use crate::operators::ApprovalStatus;
+use crate::ports::ledger::AccountStatus;
 use std::sync::Arc;
 
 /// All transfers of a day are counted under this number, which no asset has.
-pub(crate) const ALL_ASSETS: AssetId = AssetId(0);
+pub const ALL_ASSETS: AssetId = AssetId(0);
 
 /// A row of what users moved.
-pub(crate) type UsageKey = (Day, UserId, AssetId);
+pub type UsageKey = (Day, UserId, AssetId);
 
 /// What a chain spends at most once: the chain, the lane, and the lock in it.
-pub(crate) type LockKey = (ChainId, Arc<str>, Lock);
+pub type LockKey = (ChainId, Arc<str>, Lock);
 
 /// Where a stored transfer stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StoredTransfer {
-    pub(crate) transfer: i64,
-    pub(crate) flow: FlowId,
-    pub(crate) code: i16,
-    pub(crate) version: u32,
-    pub(crate) batch: i64,
-    pub(crate) events: u32,
-    pub(crate) chain: Hash,
+pub struct StoredTransfer {
+    /// Its number in the store.
+    pub transfer: i64,
+    /// The flow that it goes through.
+    pub flow: FlowId,
+    /// The stored number of its state.
+    pub code: i16,
+    /// Raised by each move.
+    pub version: u32,
+    /// The number of the write that opened it.
+    pub batch: i64,
+    /// So many events its history has.
+    pub events: u32,
+    /// The hash of the last of them.
+    pub chain: Hash,
     /// It has a row for the scanner.
-    pub(crate) due: bool,
+    pub due: bool,
     /// Something was agreed after its opening.
-    pub(crate) agreed: bool,
+    pub agreed: bool,
 }
 
 /// One asset of one account.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StoredBalance {
-    pub(crate) available: Amount,
-    pub(crate) frozen: Amount,
-    pub(crate) status: AccountStatus,
+pub struct StoredBalance {
+    /// What the user may spend, in base units.
+    pub available: Amount,
+    /// What is held for withdrawals, in base units.
+    pub frozen: Amount,
+    /// What the account may do.
+    pub status: AccountStatus,
     /// It has a row already.
-    pub(crate) stored: bool,
+    pub stored: bool,
     /// The row is to be written.
-    pub(crate) changed: bool,
+    pub changed: bool,
 }
 
 impl StoredBalance {
     /// Of an account that holds nothing of the asset yet.
-    pub(crate) const fn empty(status: AccountStatus) -> Self {
+    pub const fn empty(status: AccountStatus) -> Self {
         let (available, frozen) = (Amount::ZERO, Amount::ZERO);
         Self { available, frozen, status, stored: false, changed: false }
     }
@@ -60,13 +70,16 @@ impl StoredBalance {
 
 /// A book that no user owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SystemBook {
+pub enum SystemBook {
+    /// Money between two ledgers.
     Clearing,
+    /// The outside: what came in and went out.
     World,
 }
 
 impl SystemBook {
-    pub(crate) const fn name(self) -> &'static str {
+    /// The stored spelling of the book.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Clearing => "CLEARING",
             Self::World => "WORLD",
@@ -76,14 +89,17 @@ impl SystemBook {
 
 /// A book that no user owns, of one asset at an enlisted ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Book {
-    pub(crate) ledger: LedgerId,
-    pub(crate) book: SystemBook,
-    pub(crate) asset: AssetId,
+pub struct Book {
+    /// The enlisted ledger.
+    pub ledger: LedgerId,
+    /// Which of its books.
+    pub book: SystemBook,
+    /// The asset that it counts.
+    pub asset: AssetId,
 }
 
 /// What a store has read, seen over what earlier items of the same write did.
-pub(crate) trait StateReader {
+pub trait StateReader {
     /// Why it cannot say.
     type Error;
 

@@ -1,27 +1,27 @@
 //! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
 
 use super::{Book, StateReader, Stopped, StoredBalance, SystemBook};
-use kernel::accounts::NumberedAccount;
-use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::code::Code;
-use kernel::flow::life::Leg;
-use kernel::ids::{AssetId, LedgerId, UserId};
-use kernel::money::Amount;
-use kernel::operation::{Key, Op, Operation, StoredOutcome};
-use kernel::ports::ledger::Stored;
-use kernel::record::Account;
+use crate::accounts::NumberedAccount;
+use crate::answer::{Answer, Cause, Evidence, Receipt};
+use crate::code::Code;
+use crate::flow::life::Leg;
+use crate::ids::{AssetId, LedgerId, UserId};
+use crate::money::Amount;
+use crate::operation::{Key, Op, Operation, StoredOutcome};
+use crate::ports::ledger::Stored;
+use crate::record::Account;
 
 /// Double entry that is to be written: nothing of it, or all.
 #[derive(Debug, Default)]
-pub(crate) struct Posting {
+pub struct Posting {
     /// Operations by ledger, numbered in their order from the store's next one.
-    pub(crate) operations: Vec<(LedgerId, Operation)>,
+    pub operations: Vec<(LedgerId, Operation)>,
     /// Balances as they are then.
-    pub(crate) balances: Vec<((UserId, AssetId), StoredBalance)>,
+    pub balances: Vec<((UserId, AssetId), StoredBalance)>,
     /// What books that no user owns grow by.
-    pub(crate) books: Vec<(Book, i128)>,
+    pub books: Vec<(Book, i128)>,
     /// Numbered accounts as they are then, with the version that they had; 0: they have no row yet.
-    pub(crate) accounts: Vec<NumberedAccount>,
+    pub accounts: Vec<NumberedAccount>,
 }
 
 /// The same thing was asked.
@@ -41,7 +41,7 @@ pub(super) fn refused<T>(why: Evidence) -> Stopped<Answer, T> {
 }
 
 /// The answer that a stored operation gives for ever.
-pub(crate) fn answer(stored: &Operation) -> Answer {
+pub fn answer(stored: &Operation) -> Answer {
     let receipt = Receipt::seq(stored.seq);
     match &stored.outcome {
         StoredOutcome::Done => Answer::Done(receipt),
@@ -53,7 +53,7 @@ pub(crate) fn answer(stored: &Operation) -> Answer {
 /// A leg by itself: the plain path. Under HALT it writes nothing: a stored key has its stored
 /// answer, any other is unknown. No unit with a guard of its own is around it, so it is refused
 /// here.
-pub(crate) fn leg<S: StateReader>(
+pub fn leg<S: StateReader>(
     state: &mut S,
     ledger: LedgerId,
     op: &Op,
@@ -79,7 +79,7 @@ fn halted() -> Cause {
 
 /// A tombstone; or what is stored already, or that nothing is and nothing can be fenced. Under HALT
 /// no tombstone is written.
-pub(crate) fn fence<S: StateReader>(
+pub fn fence<S: StateReader>(
     state: &mut S,
     ledger: LedgerId,
     key: Key,

@@ -2,10 +2,10 @@
 
 use super::unit::UnitDecision;
 use super::{ALL_ASSETS, StateReader, Stopped};
-use kernel::ids::Id;
-use kernel::operation::Known;
-use kernel::operators::ApprovalStatus;
-use kernel::unit::{Guard, Wrote};
+use crate::ids::Id;
+use crate::operation::Known;
+use crate::operators::ApprovalStatus;
+use crate::unit::{Guard, Wrote};
 use std::sync::Arc;
 
 impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {

@@ -5,60 +5,60 @@ use super::{
     ALL_ASSETS, AttemptChange, AttemptHead, Posting, StateReader, Stopped, StoredTransfer,
     TransferChanges, UsageKey,
 };
-use kernel::answer::{Answer, Cause, Evidence};
-use kernel::attempt::AttemptId;
-use kernel::flow::table::Flows;
-use kernel::ids::{Day, Id, LedgerId};
-use kernel::limits::{DailyCount, DailyUsage};
-use kernel::money::Amount;
-use kernel::operation::Op;
-use kernel::record::Record;
-use kernel::unit::{Guard, Put, Then, Unit, Wrote};
+use crate::answer::{Answer, Cause, Evidence};
+use crate::attempt::AttemptId;
+use crate::flow::table::Flows;
+use crate::ids::{Day, Id, LedgerId};
+use crate::limits::{DailyCount, DailyUsage};
+use crate::money::Amount;
+use crate::operation::Op;
+use crate::record::Record;
+use crate::unit::{Guard, Put, Then, Unit, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a unit comes to: all of it is written.
 #[derive(Debug)]
-pub(crate) struct Plan<'u> {
+pub struct Plan<'u> {
     unit: &'u Unit,
     /// The continuation that its fork chose.
     chosen: Option<&'u Then>,
     /// The answer of its fork.
-    pub(crate) fork: Option<Answer>,
+    pub fork: Option<Answer>,
     /// What it does at enlisted ledgers.
-    pub(crate) posting: Posting,
+    pub posting: Posting,
     /// What it does to transfers.
-    pub(crate) changes: TransferChanges,
+    pub changes: TransferChanges,
     /// What it does to attempts, those it only looked at among them.
-    pub(crate) attempts: BTreeMap<AttemptId, AttemptChange<'u>>,
+    pub attempts: BTreeMap<AttemptId, AttemptChange<'u>>,
     /// What users moved by then.
-    pub(crate) days: Vec<(UsageKey, DailyUsage)>,
+    pub days: Vec<(UsageKey, DailyUsage)>,
     /// Counters as they are then; the last of a name counts.
-    pub(crate) counters: Vec<(&'u Arc<str>, u128)>,
+    pub counters: Vec<(&'u Arc<str>, u128)>,
     /// Events that were not seen before.
-    pub(crate) inbox: Vec<(&'static str, u128)>,
+    pub inbox: Vec<(&'static str, u128)>,
 }
 
 impl<'u> Plan<'u> {
     /// The parts of the unit that are written.
-    pub(crate) fn thens(&self) -> impl Iterator<Item = &'u Then> + use<'u> {
+    pub fn thens(&self) -> impl Iterator<Item = &'u Then> + use<'u> {
         std::iter::once(&self.unit.then).chain(self.chosen)
     }
 
     /// It raises or lifts a HALT, which supersedes the proposals of a resume that it does not
     /// decide.
-    pub(crate) fn supersedes(&self) -> bool {
+    pub fn supersedes(&self) -> bool {
         self.puts().any(|put| matches!(put, Put::Halt { .. } | Put::Resume { .. }))
     }
 
     /// Every put of them.
-    pub(crate) fn puts(&self) -> impl Iterator<Item = &'u Put> + use<'u> {
+    pub fn puts(&self) -> impl Iterator<Item = &'u Put> + use<'u> {
         self.thens().flat_map(|then| &then.puts)
     }
 }
 
 /// Decides a unit, or says why nothing of it is written.
-pub(crate) fn unit<'u, S: StateReader>(
+pub fn unit<'u, S: StateReader>(
     state: &mut S,
     flows: &Flows,
     unit: &'u Unit,

@@ -1,22 +1,24 @@
 //! What one unit does to transfers, gathered so that each row is written once.
 
 use super::StoredTransfer;
-use kernel::agreed::Agreed;
-use kernel::answer::Evidence;
-use kernel::audit::{self, Entry, Hash};
-use kernel::flow::table::{Flows, S, Table};
-use kernel::ids::{Id, Millis};
-use kernel::message::{Emitted, EventPlace, Outgoing};
-use kernel::record::{Head, Record};
-use kernel::unit::{Event, Hold};
+use crate::agreed::Agreed;
+use crate::answer::Evidence;
+use crate::audit::{self, Entry, Hash};
+use crate::flow::table::{Flows, S, Table};
+use crate::ids::{Id, Millis};
+use crate::message::{Emitted, EventPlace, Outgoing};
+use crate::record::{Head, Record};
+use crate::unit::{Event, Hold};
 use serde::Serialize;
 use std::sync::Arc;
 
 /// One transfer that a unit touches, or looked at.
 #[derive(Debug)]
-pub(crate) struct TransferChange {
-    pub(crate) id: Id,
-    pub(crate) stored: Option<StoredTransfer>,
+pub struct TransferChange {
+    /// The transfer that is changed.
+    pub id: Id,
+    /// As it is stored; `None`: it is not there.
+    pub stored: Option<StoredTransfer>,
     opened: Option<Record>,
     head: Option<(Head, Hold)>,
     error: Option<Evidence>,
@@ -35,7 +37,7 @@ struct PlacedMessage {
 
 /// Every transfer that a unit touches; nearly always one.
 #[derive(Debug, Default)]
-pub(crate) struct TransferChanges(Vec<TransferChange>);
+pub struct TransferChanges(Vec<TransferChange>);
 
 impl IntoIterator for TransferChanges {
     type Item = TransferChange;
@@ -137,48 +139,62 @@ impl TransferChanges {
 
 /// A transfer that a write opens.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) record: Record,
-    pub(crate) hold: Hold,
-    pub(crate) transfer: i64,
-    pub(crate) added: AddedHistory,
+pub struct Opened {
+    /// The transfer as it is opened, with its last head.
+    pub record: Record,
+    /// Who works on it after the write.
+    pub hold: Hold,
+    /// The number that it gets in the store.
+    pub transfer: i64,
+    /// Its first events.
+    pub added: AddedHistory,
 }
 
 /// A stored transfer that a write moves, or tells more of.
 #[derive(Debug)]
-pub(crate) struct Changed {
-    pub(crate) id: Id,
-    pub(crate) was: StoredTransfer,
-    pub(crate) head: Option<(Head, Hold)>,
-    pub(crate) error: Option<Evidence>,
+pub struct Changed {
+    /// The transfer that is moved.
+    pub id: Id,
+    /// As it was stored before.
+    pub was: StoredTransfer,
+    /// Where it stands then, and who works on it; `None`: where it stood.
+    pub head: Option<(Head, Hold)>,
+    /// Why it failed, where the write says so.
+    pub error: Option<Evidence>,
     /// What the write agrees; nothing was agreed before.
-    pub(crate) agreed: Option<Arc<Agreed>>,
-    pub(crate) added: AddedHistory,
+    pub agreed: Option<Arc<Agreed>>,
+    /// Its new events.
+    pub added: AddedHistory,
     /// It ends with this write.
-    pub(crate) ends: bool,
+    pub ends: bool,
 }
 
 /// The history that a write adds to one transfer.
 #[derive(Debug)]
-pub(crate) struct AddedHistory {
-    pub(crate) text: String,
-    pub(crate) events: u32,
-    pub(crate) chain: Hash,
+pub struct AddedHistory {
+    /// The events as a store keeps them: JSON lines, joined by commas.
+    pub text: String,
+    /// So many events the history has then.
+    pub events: u32,
+    /// The hash of the last of them.
+    pub chain: Hash,
 }
 
 /// Where a write puts the hashes of new entries and the messages that are completed by them.
 #[derive(Debug)]
-pub(crate) struct Added<'w> {
+pub struct Added<'w> {
     /// The hashes, with their transfer's number and their place in its history.
-    pub(crate) entries: &'w mut Vec<(i64, u32, Hash)>,
+    pub entries: &'w mut Vec<(i64, u32, Hash)>,
     /// The rows that are added to the outbox.
-    pub(crate) messages: &'w mut Vec<Emitted>,
+    pub messages: &'w mut Vec<Emitted>,
 }
 
 /// What becomes of one transfer.
 #[derive(Debug)]
-pub(crate) enum Row {
+pub enum Row {
+    /// It is new.
     Opened(Opened),
+    /// It was there.
     Changed(Changed),
 }
 
@@ -195,18 +211,19 @@ struct StoredHistory {
 
 /// When and where a write adds to histories.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stamp {
-    pub(crate) at: Millis,
+pub struct Stamp {
+    /// The time of the write.
+    pub at: Millis,
     /// The number of its row of `audit_units`.
-    pub(crate) unit: u64,
+    pub unit: u64,
     /// The lane of that row, where there are several.
-    pub(crate) lane: Option<i32>,
+    pub lane: Option<i32>,
 }
 
 impl TransferChange {
     /// The row of it that is written; `None` where the unit only looked. `next`: the number that it
     /// gets where it is opened. The hashes of its new entries, and its messages, go to `to`.
-    pub(crate) fn row(
+    pub fn row(
         self,
         flows: &Flows,
         stamp: Stamp,

@@ -2,34 +2,37 @@
 
 use super::legs::sound;
 use super::{Book, Posting, StateReader, Stopped, StoredBalance, SystemBook};
-use kernel::code::Code;
-use kernel::ids::{AssetId, Millis, UserId};
-use kernel::money::Amount;
-use kernel::operators::ApprovalStatus;
-use kernel::ports::ledger::{AccountStatus, Authority, Direction, External, Moved};
+use crate::code::Code;
+use crate::ids::{AssetId, Millis, UserId};
+use crate::money::Amount;
+use crate::operators::ApprovalStatus;
+use crate::ports::ledger::{AccountStatus, Authority, Direction, External, Moved};
 use std::sync::Arc;
 
 /// A movement that is asked for, and on whose word.
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) movement: External,
-    pub(crate) authority: Authority,
+pub struct Request {
+    /// The movement, as the caller asked for it.
+    pub movement: External,
+    /// The word on which it is booked.
+    pub authority: Authority,
 }
 
 /// A movement that is to be written.
 #[derive(Debug)]
-pub(crate) struct MovementPlan {
+pub struct MovementPlan {
     /// Its number, which is the store's next one.
-    pub(crate) operation: u64,
+    pub operation: u64,
     /// What the account has then.
-    pub(crate) available: Amount,
-    pub(crate) posting: Posting,
+    pub available: Amount,
+    /// What it does to balances and books.
+    pub posting: Posting,
     /// A counter as it is then.
-    pub(crate) counter: Option<(Arc<str>, u128)>,
+    pub counter: Option<(Arc<str>, u128)>,
 }
 
 /// The counter that is asked for: a store that reads before the rules ask reads it.
-pub(crate) fn counter(request: &Request, at: Millis) -> Option<Arc<str>> {
+pub fn counter(request: &Request, at: Millis) -> Option<Arc<str>> {
     match &request.authority {
         Authority::UpTo(_) => request.movement.counter(at),
         Authority::Alone | Authority::Approved(_) => None,
@@ -77,7 +80,7 @@ fn allowed<S: StateReader>(
 /// What a movement comes to that was not booked before, or why it is refused. Under HALT nothing is
 /// booked, and nothing on a word that does not suffice: the store asks here in the transaction that
 /// would book it (`ledgers.md` §3), where it also looked that the reference is free.
-pub(crate) fn book<S: StateReader>(
+pub fn book<S: StateReader>(
     state: &mut S,
     request: &Request,
 ) -> Result<MovementPlan, Stopped<Code, S::Error>> {
@@ -170,19 +173,26 @@ fn moved<E>(
 
 /// A movement as it was booked under the same (direction, reference).
 #[derive(Debug)]
-pub(crate) struct BookedMovement {
-    pub(crate) operation: u64,
-    pub(crate) user: UserId,
-    pub(crate) number: Option<Arc<str>>,
-    pub(crate) asset: AssetId,
-    pub(crate) amount: Amount,
-    pub(crate) available: Amount,
-    pub(crate) at: Millis,
+pub struct BookedMovement {
+    /// Its number among the operations of its store.
+    pub operation: u64,
+    /// The user whose account was moved.
+    pub user: UserId,
+    /// The numbered account, where it was one.
+    pub number: Option<Arc<str>>,
+    /// The asset that was moved.
+    pub asset: AssetId,
+    /// How much, in base units.
+    pub amount: Amount,
+    /// What the account had available after it, in base units.
+    pub available: Amount,
+    /// When it was booked.
+    pub at: Millis,
 }
 
 impl BookedMovement {
     /// What a repeat of this movement is answered.
-    pub(crate) fn answer(&self, movement: &External) -> Moved {
+    pub fn answer(&self, movement: &External) -> Moved {
         let pairs = [
             ("user_id", self.user != movement.user),
             ("account_number", self.number != movement.number),

@@ -3,15 +3,15 @@
 
 use super::legs::{Posting, counts, refused, unknown};
 use super::{StateReader, Stopped};
-use kernel::accounts::{NumberedAccount, NumberedStatus};
-use kernel::answer::{Answer, Cause, Evidence};
-use kernel::code::Code;
-use kernel::flow::life::Leg;
-use kernel::ids::{AssetId, UserId};
-use kernel::money::Amount;
-use kernel::operation::Op;
-use kernel::record::Account;
-use kernel::unit::Wrote;
+use crate::accounts::{NumberedAccount, NumberedStatus};
+use crate::answer::{Answer, Cause, Evidence};
+use crate::code::Code;
+use crate::flow::life::Leg;
+use crate::ids::{AssetId, UserId};
+use crate::money::Amount;
+use crate::operation::Op;
+use crate::record::Account;
+use crate::unit::Wrote;
 use std::sync::Arc;
 
 impl Posting {

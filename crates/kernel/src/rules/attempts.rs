@@ -2,47 +2,54 @@
 
 use super::unit::UnitDecision;
 use super::{LockKey, StateReader, Stopped};
-use kernel::answer::Cause;
-use kernel::attempt::{Attempt, AttemptId, Form};
-use kernel::ids::Millis;
-use kernel::unit::{Guard, Hold, Wrote};
+use crate::answer::Cause;
+use crate::attempt::{Attempt, AttemptId, Form};
+use crate::ids::Millis;
+use crate::unit::{Guard, Hold, Wrote};
 use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 
 /// Where a stored attempt stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StoredAttempt {
-    pub(crate) version: u32,
+pub struct StoredAttempt {
+    /// Raised by each write of it; 0 before the first.
+    pub version: u32,
     /// It has so many forms.
-    pub(crate) forms: u32,
-    pub(crate) closed: bool,
+    pub forms: u32,
+    /// It is proven or given up, and changes no more.
+    pub closed: bool,
 }
 
 /// What a put says of an attempt besides its version.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AttemptHead {
-    pub(crate) sent: bool,
-    pub(crate) due_at: Option<Millis>,
-    pub(crate) closed: Option<Millis>,
-    pub(crate) hold: Hold,
+pub struct AttemptHead {
+    /// It was handed to its chain at least once.
+    pub sent: bool,
+    /// When it is looked at again; `None`: at once.
+    pub due_at: Option<Millis>,
+    /// When it was closed; `None`: it is open.
+    pub closed: Option<Millis>,
+    /// Who works on it after the write.
+    pub hold: Hold,
 }
 
 /// One attempt that a unit changes, or looked at.
 #[derive(Debug)]
-pub(crate) struct AttemptChange<'u> {
-    pub(crate) id: AttemptId,
+pub struct AttemptChange<'u> {
+    /// The attempt that is changed.
+    pub id: AttemptId,
     /// As it is stored; `None`: it is not there.
-    pub(crate) stored: Option<StoredAttempt>,
+    pub stored: Option<StoredAttempt>,
     /// Where the unit makes it.
-    pub(crate) opened: Option<&'u Attempt>,
+    pub opened: Option<&'u Attempt>,
     /// The numbers of its members, where the unit makes it.
-    pub(crate) members: Vec<i64>,
+    pub members: Vec<i64>,
     /// The forms that the unit adds.
-    pub(crate) forms: Vec<&'u Form>,
+    pub forms: Vec<&'u Form>,
     /// What the last put says.
-    pub(crate) head: Option<AttemptHead>,
+    pub head: Option<AttemptHead>,
     /// Its version by now; 0: it is not there.
-    pub(crate) version: u32,
+    pub version: u32,
 }
 
 impl AttemptChange<'_> {
@@ -61,7 +68,7 @@ impl AttemptChange<'_> {
     }
 
     /// The unit writes something of it.
-    pub(crate) fn is_changed(&self) -> bool {
+    pub fn is_changed(&self) -> bool {
         self.version != self.stored.map_or(0, |stored| stored.version)
     }
 }
