@@ -76,14 +76,14 @@ impl Monitor {
         };
         let stuck = old || record.head.retries >= alerts.after_retries;
         let facts = format!("open for {} s in {}", age / 1_000, self.stands_in(record));
-        stuck.then(|| subject(record, ("STUCK", Severity::Warning), facts))
+        stuck.then(|| transfer_case(record, "STUCK", Severity::Warning, facts))
     }
 
     fn failing(&self, record: &Record) -> Option<Case> {
         let pushes = pushes(self.shared.plan.table(record.flow), record);
         let many = record.head.retries >= self.shared.parts.settings.alerts.compensation_failures;
         let facts = format!("the money cannot be given back: {}", self.stands_in(record));
-        (pushes && many).then(|| subject(record, ("COMPENSATION", Severity::Critical), facts))
+        (pushes && many).then(|| transfer_case(record, "COMPENSATION", Severity::Critical, facts))
     }
 
     /// How long a transfer has stood where it stands, if that is longer than its flow says is normal
@@ -122,7 +122,7 @@ impl Monitor {
         let waits =
             overdue.filter(|_| calls_target(self.shared.plan.table(record.flow), record))?;
         let facts = format!("for {} s in {}", waits / 1_000, self.stands_in(record));
-        Some(subject(record, ("TARGET_PENDING", Severity::Critical), facts))
+        Some(transfer_case(record, "TARGET_PENDING", Severity::Critical, facts))
     }
 
     /// Where a transfer stands and how it fared there, for people.
@@ -150,6 +150,6 @@ fn pushes(table: &Table, record: &Record) -> bool {
     matches!(table.step(record.head.state), Step::Push { .. })
 }
 
-fn subject(record: &Record, (kind, severity): (&'static str, Severity), facts: String) -> Case {
+fn transfer_case(record: &Record, kind: &'static str, severity: Severity, facts: String) -> Case {
     Case { kind, severity, subject: Subject::Transfer(record.id), facts: facts.into() }
 }

@@ -95,20 +95,20 @@ pub(crate) fn one_more_form(attempt: &Attempt, form: Form) -> Unit {
 
 /// The attempt as it stands, with one more version: whatever another worker still writes of it is lost.
 pub(crate) fn taken_over(attempt: &Attempt) -> Unit {
-    head(attempt, attempt.sent, (None, Hold::Mine))
+    head(attempt, attempt.sent, None, Hold::Mine)
 }
 
 /// A form of the attempt may be on the wire: what people are shown of its members.
 pub(crate) fn marked_sent(attempt: &Attempt) -> Unit {
-    head(attempt, true, (None, Hold::Mine))
+    head(attempt, true, None, Hold::Mine)
 }
 
 /// Any worker may take the attempt up at that time.
 pub(crate) fn freed(attempt: &Attempt, due: Millis) -> Unit {
-    head(attempt, attempt.sent, (Some(due), Hold::Free))
+    head(attempt, attempt.sent, Some(due), Hold::Free)
 }
 
-fn head(attempt: &Attempt, sent: bool, (due_at, hold): (Option<Millis>, Hold)) -> Unit {
+fn head(attempt: &Attempt, sent: bool, due_at: Option<Millis>, hold: Hold) -> Unit {
     let Attempt { id, version, .. } = *attempt;
     let put = Put::AttemptHead {
         id,

@@ -35,7 +35,8 @@ impl Chains {
     pub(crate) async fn sign(
         &self,
         pool: &ChainPool,
-        (flow, act): (FlowId, A),
+        flow: FlowId,
+        act: A,
         request: &SignRequest,
     ) -> Result<Signed, NoForm> {
         // the ticket first: a task that stops money finds every form that began before

@@ -214,7 +214,7 @@ impl Prover {
             purpose,
             forms: attempt.forms.clone(),
         };
-        let form = match self.chains.sign(pool, (attempt.flow, act), &request).await {
+        let form = match self.chains.sign(pool, attempt.flow, act, &request).await {
             Ok(signed) => signed.form,
             Err(NoForm::Stopped) => return self.look_again(pool, carried, Cause::of("STOPPED")),
             Err(NoForm::Unsigned(why)) => return self.look_again(pool, carried, why.cause),
@@ -269,7 +269,7 @@ impl Prover {
                 continue;
             };
             let mut unit = std::mem::take(&mut closing.unit);
-            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
+            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, None, &known);
             units.push(unit);
             pending.push((carried, verdicts, closing));
         }

@@ -113,7 +113,8 @@ impl Ledgers {
         &self,
         unit: &mut Unit,
         depends_on: &[LedgerId],
-        (answered_as, known): (Option<(LedgerId, Known)>, &KnownLedgers),
+        answered_as: Option<(LedgerId, Known)>,
+        known: &KnownLedgers,
     ) {
         let guard = |ledger: &LedgerId| {
             let answered_as = answered_as.filter(|(of, _)| of == ledger).map(|(_, known)| known);
@@ -262,7 +263,7 @@ impl Ledgers {
         // restore or a failover
         let known = stored.is_some_and(|stored| stored.incarnation == actual.incarnation);
         let accepted = [accepted, &status.accepted].concat();
-        let operations = self.matched(port, (receipts, actual), &accepted).await?;
+        let operations = self.matched(port, receipts, actual, &accepted).await?;
         // a caller that waits for one of them asks under its key
         Ok(Examined { stored, actual, adopts: (!known).then_some(operations), answered_by })
     }
@@ -286,7 +287,8 @@ impl Ledgers {
     async fn matched(
         &self,
         port: &dyn Ledger,
-        (after, actual): (u64, Known),
+        after: u64,
+        actual: Known,
         accepted: &[Accepted],
     ) -> Result<Vec<Operation>, Adoption> {
         let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);

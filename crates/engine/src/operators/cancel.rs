@@ -74,7 +74,7 @@ impl Operators {
         let Some(mut planned) = self.shared.plan.cancelled(record, &why) else { return Ok(None) };
         planned.unit.guards.extend(guards);
         let said = StoredAnswer::NeverSent { dead };
-        let outcome = self.resolved(record, &planned, (Verdict::Rejected, said));
+        let outcome = self.resolved(record, &planned, Verdict::Rejected, said);
         let line = Some(context.event(record));
         let error = Some(Evidence::code(CANCELLED));
         self.write_verdict(context, record, VerdictUnit { planned, line, outcome, error }).await

@@ -245,11 +245,12 @@ impl Operators {
         let planned = self.shared.plan.answered(record, &answer, fuse_mode);
         let mut planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
-        let outcome = self.resolved(record, &planned, (verdict, said));
+        let outcome = self.resolved(record, &planned, verdict, said);
         self.ledgers.ledger_guard(
             &mut planned.unit,
             &planned.depends_on,
-            (None, &self.shared.controls.all_known()),
+            None,
+            &self.shared.controls.all_known(),
         );
         let error = if let Answer::Rejected(why, _) = answer { Some(why) } else { None };
         let taken = VerdictUnit { planned, line, outcome, error };
@@ -261,7 +262,8 @@ impl Operators {
         &self,
         record: &Record,
         planned: &Planned,
-        (verdict, said): (Verdict, StoredAnswer),
+        verdict: Verdict,
+        said: StoredAnswer,
     ) -> ActionResult {
         let table = self.shared.plan.table(record.flow);
         let state = table.state(planned.next.otherwise.state).name.into();

@@ -124,7 +124,7 @@ impl Operators {
         };
         let outcome = ActionResult::Webhook { endpoint };
         let change = Change { value: webhook.stored(), outcome, enabled: None };
-        match self.write_webhook(context, (new.id, 0), &change).await? {
+        match self.write_webhook(context, new.id, 0, &change).await? {
             Some(at) => Ok((change.outcome, at)),
             None => Err(Cause::of("MOVES").into()),
         }
@@ -139,7 +139,7 @@ impl Operators {
             let Read { version, .. } = self.read_webhook(id).await?;
             let outcome = ActionResult::WebhookDeleted;
             let change = Change { value: "".into(), outcome, enabled: Some("it was deleted") };
-            if let Some(at) = self.write_webhook(context, (id, version), &change).await? {
+            if let Some(at) = self.write_webhook(context, id, version, &change).await? {
                 return Ok((change.outcome, at));
             }
         }
@@ -159,7 +159,7 @@ impl Operators {
             let enabled = change(&mut webhook, self.shared.parts.journal.now())?;
             let outcome = ActionResult::Webhook { endpoint: webhook.endpoint.clone() };
             let change = Change { value: webhook.stored(), outcome, enabled };
-            if let Some(at) = self.write_webhook(context, (id, version), &change).await? {
+            if let Some(at) = self.write_webhook(context, id, version, &change).await? {
                 return Ok((change.outcome, at));
             }
         }
@@ -180,7 +180,8 @@ impl Operators {
     async fn write_webhook(
         &self,
         context: &ActionContext,
-        (id, version): (Id, u32),
+        id: Id,
+        version: u32,
         change: &Change,
     ) -> Result<Option<Millis>, Stop> {
         let name = webhooks::resource(id);

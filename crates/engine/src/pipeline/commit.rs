@@ -110,7 +110,7 @@ impl Pipeline {
             for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
                 jobs
             {
-                self.ledgers.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+                self.ledgers.ledger_guard(&mut unit, &depends_on, answered_as, &known);
                 let agreed = unit.agrees(record.id).cloned();
                 units.push(unit);
                 pending.push(PendingWrite {

@@ -159,7 +159,7 @@ impl Pipeline {
             forms: Vec::new(),
         };
         let Signed { form, pays } =
-            match self.chains.sign(pool, (station.place.flow, *act), &request).await {
+            match self.chains.sign(pool, station.place.flow, *act, &request).await {
                 Ok(signed) => signed,
                 Err(why) => return self.unsigned(station, &gathering, records, why).await,
             };

@@ -70,7 +70,7 @@ impl Lines {
                 complete = snapshot.complete().await?;
             }
         }
-        self.window(journal.now(), (&mut *snapshot, seen), inquiry).await
+        self.window(journal.now(), &mut *snapshot, seen, inquiry).await
     }
 
     /// Looks at old transfers again. A pass ends where it was to end when it began, so that it ends
@@ -78,7 +78,8 @@ impl Lines {
     async fn window(
         &mut self,
         now: Millis,
-        (snapshot, seen): (&mut dyn Snapshot, u64),
+        snapshot: &mut dyn Snapshot,
+        seen: u64,
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
         let passed = self.moved.map_or(0, |moved| now.saturating_sub(moved));

@@ -26,12 +26,13 @@ pub(crate) async fn unaccepted(
     above: u64,
     accepted: &[Accepted],
 ) -> Result<Vec<Operation>, Cause> {
-    above_number(snapshot, (ledger, above), &lost_keys(accepted)).await
+    above_number(snapshot, ledger, above, &lost_keys(accepted)).await
 }
 
 async fn above_number(
     snapshot: &mut dyn Snapshot,
-    (ledger, above): (LedgerId, u64),
+    ledger: LedgerId,
+    above: u64,
     lost: &LostKeys,
 ) -> Result<Vec<Operation>, Cause> {
     let limit = MOST_BREAKS.saturating_add(lost.len()).saturating_add(1);
@@ -85,7 +86,8 @@ impl Losses {
     pub(super) async fn find(
         &self,
         snapshot: &mut dyn Snapshot,
-        (instant, status): (&Instant, &ServiceStatus),
+        instant: &Instant,
+        status: &ServiceStatus,
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
         let (ledger, is) = (instant.ledger, instant.known);
@@ -100,8 +102,8 @@ impl Losses {
         };
         inquiry.add([reconcile::shortened(ledger, is.highest, was.highest)]);
         let none = LostKeys::new();
-        let place = (ledger, is.highest);
-        let found = above_number(snapshot, place, self.keys.as_ref().unwrap_or(&none)).await?;
+        let keys = self.keys.as_ref().unwrap_or(&none);
+        let found = above_number(snapshot, ledger, is.highest, keys).await?;
         inquiry.add(found.iter().map(|operation| reconcile::lost(ledger, operation)));
         Ok(())
     }

@@ -313,7 +313,7 @@ impl Checker {
                     continue;
                 }
             };
-            self.losses.find(&mut *snapshot, (&instant, &status), &mut inquiry).await?;
+            self.losses.find(&mut *snapshot, &instant, &status, &mut inquiry).await?;
             let lost = self.losses.read(&mut *snapshot).await?;
             let lost = lost.get(&instant.ledger).unwrap_or(&none);
             let outside = self.outside.entry(instant.ledger).or_default();
