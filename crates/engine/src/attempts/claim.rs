@@ -2,7 +2,7 @@
 //! that has it from now on. Pure.
 
 use crate::attempts::lanes::{LaneState, resource_name};
-use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use kernel::attempt::{Attempt, AttemptId, Form, Lock};
 use kernel::flow::life::Via;
 use kernel::flow::table::S;
@@ -70,7 +70,7 @@ impl Plan {
         for record in records {
             let mut builder = UnitBuilder::from(record.head);
             builder.moves = true;
-            self.go(record, &mut builder, (Via::Claim, to), None);
+            self.go(record, &mut builder, Transition { via: Via::Claim, to }, None);
             let planned = self.sealed(record, builder, FuseMode::NoClaim, None);
             members.push(Record { head: planned.next.otherwise, ..record.clone() });
             shared.add(planned);

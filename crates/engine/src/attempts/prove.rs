@@ -38,6 +38,13 @@ pub(crate) struct Prover {
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
+/// An attempt and the plan of its end, while the unit of that is written.
+struct PlannedEnd {
+    carried: Carried,
+    verdicts: Vec<Verdict>,
+    closing: Closing,
+}
+
 impl Prover {
     pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
         loop {
@@ -271,19 +278,17 @@ impl Prover {
             let mut unit = std::mem::take(&mut closing.unit);
             self.ledgers.ledger_guard(&mut unit, &closing.depends_on, None, &known);
             units.push(unit);
-            pending.push((carried, verdicts, closing));
+            pending.push(PlannedEnd { carried, verdicts, closing });
         }
         if units.is_empty() {
             return;
         }
         let wrote = self.write_ends(units).await;
-        for ((carried, verdicts, closing), wrote) in pending.into_iter().zip(wrote) {
+        for (end, wrote) in pending.into_iter().zip(wrote) {
             match wrote {
-                Wrote::Written(written) => {
-                    self.closed_attempt(pool, carried, (verdicts, closing), &written).await;
-                }
+                Wrote::Written(written) => self.closed_attempt(pool, end, &written).await,
                 wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
-                    self.not_closed(pool, carried, wrote).await;
+                    self.not_closed(pool, end.carried, wrote).await;
                 }
             }
         }
@@ -327,13 +332,8 @@ impl Prover {
     }
 
     /// All members are where the proof brought them.
-    async fn closed_attempt(
-        &self,
-        pool: &ChainPool,
-        carried: Carried,
-        (verdicts, closing): (Vec<Verdict>, Closing),
-        written: &Written,
-    ) {
+    async fn closed_attempt(&self, pool: &ChainPool, end: PlannedEnd, written: &Written) {
+        let PlannedEnd { carried, verdicts, closing } = end;
         self.shared.room(true);
         let attempt = carried.attempt;
         if let Some(lane) = closing.lane {

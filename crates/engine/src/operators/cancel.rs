@@ -9,7 +9,7 @@ use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::VerdictUnit;
 use crate::operators::{ActionResult, Objection, StoredAnswer, Verdict};
-use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use kernel::answer::Evidence;
 use kernel::attempt::Attempt;
 use kernel::code::Code;
@@ -55,7 +55,7 @@ impl Plan {
         let to = self.table(record.flow).state(record.head.state).cancelled?;
         let mut builder = UnitBuilder::from(record.head);
         let detail = why.doc.clone().unwrap_or_else(|| why.code.as_ref().into());
-        self.go(record, &mut builder, (Via::Rejected, to), Some(detail));
+        self.go(record, &mut builder, Transition { via: Via::Rejected, to }, Some(detail));
         builder.error = Some(why.clone());
         Some(self.sealed(record, builder, FuseMode::NoClaim, None))
     }

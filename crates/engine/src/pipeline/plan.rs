@@ -2,7 +2,7 @@
 //!
 //! One code plans fused and plain units: [`FuseMode`] allows a fork, forbids it, or forbids claims.
 
-use crate::alerts::cases::{ENGINE, at_state};
+use crate::alerts::cases::at_state;
 use crate::controls::limits::{self, Quota};
 use crate::pipeline::decision::{Decision, decided, stored};
 use kernel::agreed::Agreed;
@@ -12,7 +12,6 @@ use kernel::flow::table::{A, Flows, S, Table};
 use kernel::ids::{FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
-use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::record::{Account, Facts, Head, Record, System};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit};
 use std::collections::BTreeMap;
@@ -77,6 +76,22 @@ pub(crate) struct Planned {
     /// The ledgers outside the journal's database that it claims at, or stores a receipt of. It must
     /// not be written where the journal means another one by that name.
     pub depends_on: Vec<LedgerId>,
+}
+
+/// One edge of a flow's table, from the state where a record stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transition {
+    pub via: Via,
+    pub to: S,
+}
+
+/// A call at an enlisted ledger, and where each of its answers leads.
+#[derive(Debug, Clone, Copy)]
+struct EnlistedCall {
+    act: A,
+    done: S,
+    /// `None` for a call that cannot be refused.
+    rejected: Option<S>,
 }
 
 /// The tables and the ledgers that they are about.
@@ -302,10 +317,11 @@ impl Plan {
             }
             let proof = why.doc.clone().filter(|_| self.in_attempt(&asked));
             let detail = proof.unwrap_or_else(|| why.code.as_ref().into());
-            self.go(record, &mut builder, (via, to), Some(detail));
+            self.go(record, &mut builder, Transition { via, to }, Some(detail));
             builder.error = Some(why.clone());
         } else {
-            self.go(record, &mut builder, (via, to), self.document(&asked, answer));
+            let document = self.document(&asked, answer);
+            self.go(record, &mut builder, Transition { via, to }, document);
         }
         if let Some((ledger, operation)) = self.operation(&asked, answer) {
             self.depends_on(&mut builder, ledger);
@@ -328,34 +344,6 @@ impl Plan {
         }
         let moved = planned.next.otherwise.state != record.head.state;
         (moved || planned.unit.then.fork.is_some()).then_some(planned)
-    }
-
-    /// An answer that the table does not allow: the flow stops, a person is asked.
-    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
-        let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
-        let case = Case {
-            kind: "CONTRADICTION",
-            severity: Severity::Critical,
-            subject: Subject::Transfer(record.id),
-            facts: reason.clone(),
-        };
-        let (scope, caller) = (Scope::Flow(record.flow), ENGINE.into());
-        (case, Put::Pause { scope, reason, caller })
-    }
-
-    /// Whether an answer contradicts the record's step, and why.
-    pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
-        let step = self.table(record.flow).step(record.head.state);
-        match (step, answer) {
-            (Step::Push { .. }, Answer::Rejected(..)) => Some("a refund was refused"),
-            (Step::Push { .. } | Step::Call { .. }, Answer::Dead(_)) => {
-                Some("a ledger called an operation dead")
-            }
-            (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
-                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
-            }
-            _ => None,
-        }
     }
 
     /// What a transfer gives back to its owner's day when it ends with the money at its source.
@@ -450,7 +438,7 @@ impl Plan {
                     if let Some(ledger) = called {
                         self.depends_on(builder, ledger);
                     }
-                    self.go(record, builder, (Via::Claim, to), None);
+                    self.go(record, builder, Transition { via: Via::Claim, to }, None);
                 }
                 Step::Decide { rule, yes, no } => {
                     let reads = table.gathers(builder.head.state).is_some();
@@ -469,11 +457,11 @@ impl Plan {
                     if let Some(agreed) = agreed {
                         // what follows reads the target side that was agreed
                         let record = Record { agreed: Some(agreed.clone()), ..record.clone() };
-                        self.go(&record, builder, (via, to), detail);
+                        self.go(&record, builder, Transition { via, to }, detail);
                         builder.agree(agreed);
                         return self.follow(&record, None, builder, fuse_mode);
                     }
-                    self.go(record, builder, (via, to), detail);
+                    self.go(record, builder, Transition { via, to }, detail);
                     if via == Via::No
                         && let Some(code) = known.and_then(|facts| (table.refusal)(rule, facts))
                     {
@@ -481,10 +469,11 @@ impl Plan {
                     }
                 }
                 Step::Call { act, done, rejected, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, builder, (act, done, Some(rejected)));
+                    let call = EnlistedCall { act, done, rejected: Some(rejected) };
+                    return self.fork(record, builder, call);
                 }
                 Step::Push { act, done, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, builder, (act, done, None));
+                    return self.fork(record, builder, EnlistedCall { act, done, rejected: None });
                 }
                 Step::Claim { .. } | Step::Call { .. } | Step::Push { .. } => break,
                 Step::Send { .. } | Step::End => break,
@@ -493,14 +482,15 @@ impl Plan {
         (None, None)
     }
 
-    /// Both continuations of a call (act, done, rejected) at an enlisted ledger; nothing where it
-    /// is not enlisted.
+    /// Plans what follows each answer of a call at an enlisted ledger, and returns the heads behind them;
+    /// nothing where the ledger is not enlisted.
     fn fork(
         &self,
         record: &Record,
         builder: &mut UnitBuilder,
-        (act, done, rejected): (A, S, Option<S>),
+        call: EnlistedCall,
     ) -> (Option<Head>, Option<Head>) {
+        let EnlistedCall { act, done, rejected } = call;
         let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
             return (None, None);
         };
@@ -513,7 +503,7 @@ impl Plan {
             if via == Via::Rejected {
                 on.head.rejections = on.head.rejections.saturating_add(1);
             }
-            self.go(record, &mut on, (via, to), None);
+            self.go(record, &mut on, Transition { via, to }, None);
             self.follow(record, None, &mut on, FuseMode::Plain);
             on.then.puts.push(put(record, on.head, None));
             on
@@ -546,7 +536,7 @@ impl Plan {
         &self,
         record: &Record,
         builder: &mut UnitBuilder,
-        (via, to): (Via, S),
+        Transition { via, to }: Transition,
         detail: Option<Arc<str>>,
     ) {
         let table = self.table(record.flow);

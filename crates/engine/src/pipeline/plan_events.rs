@@ -3,7 +3,7 @@
 //! Every unit of such a flow frees its transfer until a time: no worker holds it, and the scanner sends
 //! again what moves it on, should that be lost.
 
-use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use crate::pipeline::plan_waits::put_off;
 use kernel::answer::Answer;
 use kernel::flow::life::{Step, Via};
@@ -55,7 +55,7 @@ impl Plan {
         let mut planned = if let Some(answer) = answer {
             if let Step::Claim { to } = self.table(record.flow).step(record.head.state) {
                 (builder.moves, builder.received) = (true, false);
-                self.go(record, &mut builder, (Via::Claim, to), None);
+                self.go(record, &mut builder, Transition { via: Via::Claim, to }, None);
             }
             self.answered_from(record, builder, answer, fuse_mode)?
         } else {

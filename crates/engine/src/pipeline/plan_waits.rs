@@ -1,11 +1,15 @@
-//! Plans that move nothing: when a record is looked at next, by whom, and what is noted of its worker.
+//! Plans that move no money: when a record is looked at next, by which worker, what is noted of its worker,
+//! and what follows an answer that the table does not allow.
 
-use crate::alerts::cases::at_state;
+use crate::alerts::cases::{ENGINE, at_state};
 use crate::pipeline::plan::{NextStep, Plan, Planned, put, settled};
-use kernel::answer::{Cause, Evidence};
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::flow::life::Step;
 use kernel::ids::Millis;
+use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::record::{Head, Record};
 use kernel::unit::{Hold, Put, Then, Unit};
+use std::sync::Arc;
 
 impl Plan {
     /// Puts a record's next attempt at a later time; nothing else moves.
@@ -22,6 +26,34 @@ impl Plan {
         let table = self.table(record.flow);
         let marked = record.head.alone && record.head.deaths == 0;
         marked && table.all().any(|state| table.sends(state))
+    }
+
+    /// An answer that the table does not allow: the flow stops, a person is asked.
+    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
+        let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
+        let case = Case {
+            kind: "CONTRADICTION",
+            severity: Severity::Critical,
+            subject: Subject::Transfer(record.id),
+            facts: reason.clone(),
+        };
+        let (scope, caller) = (Scope::Flow(record.flow), ENGINE.into());
+        (case, Put::Pause { scope, reason, caller })
+    }
+
+    /// Whether an answer contradicts the record's step, and why.
+    pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
+        let step = self.table(record.flow).step(record.head.state);
+        match (step, answer) {
+            (Step::Push { .. }, Answer::Rejected(..)) => Some("a refund was refused"),
+            (Step::Push { .. } | Step::Call { .. }, Answer::Dead(_)) => {
+                Some("a ledger called an operation dead")
+            }
+            (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
+                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
+            }
+            _ => None,
+        }
     }
 
     /// Leaves a record to the scanner of any worker at that time; its error stays.
