@@ -4,7 +4,7 @@
 //! has the other against him.
 
 use kernel::answer::Cause;
-use kernel::audit::proof::{Chain, Findings, Proof, RecordedSeal, Seals, Stored};
+use kernel::audit::proof::{Chain, ChainVerifier, Findings, RecordedSeal, SealVerifier, Stored};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{OPERATORS, WORLD, genesis, hex, unhex};
 use kernel::ids::{Id, Millis, Serial};
@@ -27,7 +27,7 @@ pub struct Sealer {
     interval_ms: Millis,
     /// Held while the next seal is made: two of one number would contradict each other.
     sealing: Mutex<()>,
-    /// InFlight by the one proof that is made at a time: each reads everything.
+    /// Locked by the one proof that is made at a time: each reads everything.
     proving: Mutex<()>,
 }
 
@@ -163,9 +163,9 @@ pub async fn prove(
     key: SealKey,
     recorded: Option<RecordedSeal>,
 ) -> Result<Findings, Cause> {
-    let mut proof = Proof::new(key, recorded, trail.gapless());
+    let mut verifier = ChainVerifier::new(key, recorded, trail.gapless());
     for id in [WORLD, OPERATORS] {
-        chain(trail, &mut proof, id).await?;
+        chain(trail, &mut verifier, id).await?;
     }
     let mut after = Serial(0);
     loop {
@@ -176,55 +176,55 @@ pub async fn prove(
             History::Read { entries, .. } => entries.as_slice(),
             History::Unreadable { .. } => &[],
         });
-        rows(trail, &mut proof, entries).await?;
+        rows(trail, &mut verifier, entries).await?;
         for history in page {
             match history {
                 History::Read { chain, entries, end } => {
-                    proof.begin(chain);
-                    entries.iter().for_each(|stored| proof.entry(stored));
-                    proof.end(Some(end));
+                    verifier.begin(chain);
+                    entries.iter().for_each(|stored| verifier.entry(stored));
+                    verifier.end(Some(end));
                 }
-                History::Unreadable { serial, what } => proof.unreadable(serial, what),
+                History::Unreadable { serial, what } => verifier.unreadable(serial, what),
             }
         }
     }
-    seals(trail, proof.chained()).await
+    seals(trail, verifier.chained()).await
 }
 
 /// One of the chains that belong to no transfer.
-async fn chain(trail: &mut dyn Trail, proof: &mut Proof, id: Id) -> Result<(), Cause> {
-    proof.begin(Chain { id, serial: Serial(0), start: genesis(id) });
+async fn chain(trail: &mut dyn Trail, verifier: &mut ChainVerifier, id: Id) -> Result<(), Cause> {
+    verifier.begin(Chain { id, serial: Serial(0), start: genesis(id) });
     let mut above = 0;
     loop {
         let page = trail.chain_entries(id, above, PAGE).await?;
         let Some((last, _)) = page.last() else { break };
         above = *last;
-        rows(trail, proof, page.iter().map(|(_, stored)| stored)).await?;
-        page.iter().for_each(|(_, stored)| proof.entry(stored));
+        rows(trail, verifier, page.iter().map(|(_, stored)| stored)).await?;
+        page.iter().for_each(|(_, stored)| verifier.entry(stored));
     }
-    proof.end(None);
+    verifier.end(None);
     Ok(())
 }
 
 /// The rows of units that these entries name for the first time.
 async fn rows(
     trail: &mut dyn Trail,
-    proof: &mut Proof,
+    verifier: &mut ChainVerifier,
     entries: impl IntoIterator<Item = &Stored>,
 ) -> Result<(), Cause> {
     let mut lacking: Vec<(u64, u64)> =
         entries.into_iter().map(|stored| (stored.lane, stored.unit)).collect();
     lacking.sort_unstable();
     lacking.dedup();
-    lacking.retain(|(lane, n)| proof.lacks(*lane, *n));
+    lacking.retain(|(lane, n)| verifier.lacks(*lane, *n));
     if !lacking.is_empty() {
-        trail.rows(lacking).await?.into_iter().for_each(|row| proof.row(row));
+        trail.rows(lacking).await?.into_iter().for_each(|row| verifier.row(row));
     }
     Ok(())
 }
 
 /// Units in the order of their seals, then those above the last one.
-async fn seals(trail: &mut dyn Trail, mut proof: Seals) -> Result<Findings, Cause> {
+async fn seals(trail: &mut dyn Trail, mut verifier: SealVerifier) -> Result<Findings, Cause> {
     let lanes = trail.lanes().await?;
     let mut at = vec![0; lanes.len()];
     let mut number = 0;
@@ -232,25 +232,25 @@ async fn seals(trail: &mut dyn Trail, mut proof: Seals) -> Result<Findings, Caus
         let page = trail.seals(number, PAGE).await?;
         for seal in &page {
             for (lane, at) in lanes.iter().zip(&mut at) {
-                *at = units(trail, &mut proof, *lane, *at, seal.cover.of(*lane)).await?;
+                *at = units(trail, &mut verifier, *lane, *at, seal.cover.of(*lane)).await?;
             }
             number = seal.number;
-            proof.seal(seal.clone());
+            verifier.seal(seal.clone());
         }
         if page.len() < PAGE {
             break;
         }
     }
     for (lane, at) in lanes.iter().zip(at) {
-        units(trail, &mut proof, *lane, at, u64::MAX).await?;
+        units(trail, &mut verifier, *lane, at, u64::MAX).await?;
     }
-    Ok(proof.finish())
+    Ok(verifier.finish())
 }
 
 /// A lane's units above one number up to another; the last one that was there.
 async fn units(
     trail: &mut dyn Trail,
-    proof: &mut Seals,
+    verifier: &mut SealVerifier,
     lane: u64,
     mut at: u64,
     upto: u64,
@@ -266,7 +266,7 @@ async fn units(
                 return Ok(at);
             }
             at = unit.n;
-            proof.unit(&unit);
+            verifier.unit(&unit);
         }
     }
     Ok(at)

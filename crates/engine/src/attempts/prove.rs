@@ -18,7 +18,7 @@ use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
 use kernel::ids::Id;
-use kernel::ports::chain::{Proof, SignRequest};
+use kernel::ports::chain::{AttemptProof, SignRequest};
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
@@ -76,13 +76,13 @@ impl Prover {
         for (mut carried, proof) in batch.into_iter().zip(proofs) {
             self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
-                Proof::NotYet(cause) => {
+                AttemptProof::NotYet(cause) => {
                     self.chains.look_stops_chain(&carried.attempt, &cause);
                     carried.last = Some(cause);
                     waits.push(carried);
                 }
-                Proof::Form(purpose) => self.one_more(pool, carried, purpose).await,
-                Proof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
+                AttemptProof::Form(purpose) => self.one_more(pool, carried, purpose).await,
+                AttemptProof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
                     Ok(()) => closes.push((carried, verdicts)),
                     Err(cause) => {
                         self.chains.refused_verdicts(&carried.attempt, &cause.to_string());
@@ -130,12 +130,12 @@ impl Prover {
     }
 
     /// One proof for each; a batch that panicked is asked one by one.
-    async fn proofs(&self, pool: &ChainPool, batch: &[Carried]) -> Vec<Proof> {
+    async fn proofs(&self, pool: &ChainPool, batch: &[Carried]) -> Vec<AttemptProof> {
         let attempts: Vec<Attempt> = batch.iter().map(|carried| carried.attempt.clone()).collect();
         match caught(async { pool.port.prove(&attempts).await }).await {
             Some(proofs) if proofs.len() == attempts.len() => return proofs,
-            Some(_) => return vec![Proof::NotYet(Cause::of("BAD_REPLY")); attempts.len()],
-            None if attempts.len() == 1 => return vec![Proof::NotYet(Cause::of("PANIC"))],
+            Some(_) => return vec![AttemptProof::NotYet(Cause::of("BAD_REPLY")); attempts.len()],
+            None if attempts.len() == 1 => return vec![AttemptProof::NotYet(Cause::of("PANIC"))],
             None => {}
         }
         let mut proofs = Vec::with_capacity(attempts.len());
@@ -143,18 +143,20 @@ impl Prover {
             let one = [attempt];
             let proof = caught(async { pool.port.prove(&one).await }).await;
             let proof = proof.and_then(|mut proofs| proofs.pop());
-            proofs.push(proof.unwrap_or(Proof::NotYet(Cause::of("PANIC"))));
+            proofs.push(proof.unwrap_or(AttemptProof::NotYet(Cause::of("PANIC"))));
         }
         proofs
     }
 
-    fn proof_seen(&self, attempt: &Attempt, proof: &Proof, nanos: u64) {
+    fn proof_seen(&self, attempt: &Attempt, proof: &AttemptProof, nanos: u64) {
         let table = self.shared.plan.table(attempt.flow);
         let Some(act) = self.shared.plan.act_of(attempt) else { return };
         let (flow, act) = (table.flow, table.act(act).name);
         let answer = match proof {
-            Proof::Closed(verdicts) => verdicts.first().map_or("unknown", |v| v.answer.word()),
-            Proof::NotYet(_) | Proof::Form(_) => "unknown",
+            AttemptProof::Closed(verdicts) => {
+                verdicts.first().map_or("unknown", |v| v.answer.word())
+            }
+            AttemptProof::NotYet(_) | AttemptProof::Form(_) => "unknown",
         };
         self.shared.parts.meter.see(Seen::Step { flow, act, answer, nanos });
         if answer == "unknown" {

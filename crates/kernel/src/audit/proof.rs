@@ -266,9 +266,10 @@ struct Open {
     digest: UnitDigest,
 }
 
-/// The proof in the making.
+/// Verifies the chains of hashes: it takes every chain, entry by entry, and the rows of the units that the
+/// entries name. [`Self::chained`] makes the verifier of seals of it.
 #[derive(Debug)]
-pub struct Proof {
+pub struct ChainVerifier {
     key: SealKey,
     recorded: Option<RecordedSeal>,
     /// Transfers are numbered without a gap.
@@ -287,8 +288,8 @@ pub struct Proof {
     found: Findings,
 }
 
-impl Proof {
-    /// Begins. `gapless`: the journal numbers its transfers without a gap.
+impl ChainVerifier {
+    /// A verifier that has read nothing yet. `gapless`: the journal numbers its transfers without a gap.
     pub fn new(key: SealKey, recorded: Option<RecordedSeal>, gapless: bool) -> Self {
         Self {
             key,
@@ -312,7 +313,7 @@ impl Proof {
         }
     }
 
-    /// True where the row of a unit must be handed in by [`Proof::row`] before its entries.
+    /// True where the row of a unit must be handed in by [`ChainVerifier::row`] before its entries.
     pub fn lacks(&self, lane: u64, n: u64) -> bool {
         let at = (lane, n);
         !self.open.contains_key(&at)
@@ -409,38 +410,38 @@ impl Proof {
     }
 
     /// Every chain was read; now come units and seals.
-    pub fn chained(mut self) -> Seals {
+    pub fn chained(mut self) -> SealVerifier {
         for ((lane, n), Open { row, digest }) in std::mem::take(&mut self.open) {
             let missing = row.count.saturating_sub(digest.count);
             self.complete.add(lane, n);
             self.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(missing) });
         }
-        Seals { proof: self, last: None, sealing: None, ends: BTreeMap::new() }
+        SealVerifier { chains: self, last: None, sealing: None, ends: BTreeMap::new() }
     }
 }
 
-/// The second half of the proof: each seal after the units that it covers, in the order of their
-/// lanes and numbers; then the units above the last one.
+/// Verifies units and seals, once every chain was read. It takes each seal after the units that the seal
+/// covers, in the order of their lanes and numbers; then the units above the last seal.
 #[derive(Debug)]
-pub struct Seals {
-    proof: Proof,
+pub struct SealVerifier {
+    chains: ChainVerifier,
     last: Option<Seal>,
     sealing: Option<Sealing>,
     /// The last number of each lane that was there.
     ends: BTreeMap<u64, u64>,
 }
 
-impl Seals {
+impl SealVerifier {
     /// Takes the next unit of a lane.
     pub fn unit(&mut self, row: &AuditUnit) {
         let AuditUnit { lane, n, count, .. } = *row;
-        self.proof.found.units = self.proof.found.units.saturating_add(1);
+        self.chains.found.units = self.chains.found.units.saturating_add(1);
         let last = self.ends.insert(lane, n).unwrap_or_default();
         for missing in (last.saturating_add(1)..n).take(NAMED) {
-            self.proof.wrong(Fault::Unit { lane, n: missing, what: UnitFault::Gap });
+            self.chains.wrong(Fault::Unit { lane, n: missing, what: UnitFault::Gap });
         }
-        if !self.proof.complete.has(lane, n) {
-            self.proof.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(count) });
+        if !self.chains.complete.has(lane, n) {
+            self.chains.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(count) });
         }
         let last = self.last.as_ref();
         self.sealing.get_or_insert_with(|| Sealing::after(last)).push(row);
@@ -449,7 +450,7 @@ impl Seals {
     /// A seal, after the units that it covers.
     pub fn seal(&mut self, seal: Seal) {
         let number = seal.number;
-        self.proof.found.seals = self.proof.found.seals.saturating_add(1);
+        self.chains.found.seals = self.chains.found.seals.saturating_add(1);
         let last = self.last.as_ref();
         let sealing = self.sealing.take().unwrap_or_else(|| Sealing::after(last));
         let before = last.map_or(0, |last| last.number);
@@ -457,28 +458,29 @@ impl Seals {
         let back =
             last.is_some_and(|last| last.cover.0.iter().any(|(l, n)| seal.cover.of(*l) < *n));
         if before.checked_add(1) != Some(number) {
-            self.proof.wrong(Fault::Seal { number, what: "seals before it are missing" });
+            self.chains.wrong(Fault::Seal { number, what: "seals before it are missing" });
         } else if previous != seal.previous {
-            self.proof.wrong(Fault::Seal { number, what: "it does not follow the seal before it" });
+            self.chains
+                .wrong(Fault::Seal { number, what: "it does not follow the seal before it" });
         }
         if back {
-            self.proof
+            self.chains
                 .wrong(Fault::Seal { number, what: "it covers less than the seal before it" });
         }
-        if !seal.is_of(&self.proof.key) {
-            self.proof.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" });
+        if !seal.is_of(&self.chains.key) {
+            self.chains.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" });
         }
         let short = seal.cover.0.iter().find(|(lane, n)| sealing.cover().of(**lane) < **n);
         if let Some((lane, sealed)) = short {
             let last = self.ends.get(lane).copied().unwrap_or_default();
             if last < *sealed {
                 let (seal, lane, sealed) = (number, *lane, *sealed);
-                self.proof.wrong(Fault::Cut { seal, lane, sealed, last });
+                self.chains.wrong(Fault::Cut { seal, lane, sealed, last });
             } else {
-                self.proof.wrong(Fault::Seal { number, what: "units that it covers are missing" });
+                self.chains.wrong(Fault::Seal { number, what: "units that it covers are missing" });
             }
         } else if sealing.root() != seal.root {
-            self.proof
+            self.chains
                 .wrong(Fault::Seal { number, what: "its units are not those that it sealed" });
         }
         self.keeps(&seal);
@@ -487,25 +489,25 @@ impl Seals {
 
     /// Compares it with the seal that was recorded elsewhere.
     fn keeps(&mut self, seal: &Seal) {
-        let Some(RecordedSeal { number, root, mac }) = self.proof.recorded else { return };
+        let Some(RecordedSeal { number, root, mac }) = self.chains.recorded else { return };
         if number == seal.number {
-            self.proof.recorded = None;
+            self.chains.recorded = None;
             if root != seal.root || mac != seal.mac {
-                self.proof.wrong(Fault::RecordedSeal { number, what: "here it is another one" });
+                self.chains.wrong(Fault::RecordedSeal { number, what: "here it is another one" });
             }
         }
     }
 
     /// All was handed in.
     pub fn finish(mut self) -> Findings {
-        if let Some(RecordedSeal { number, .. }) = self.proof.recorded {
-            self.proof.wrong(Fault::RecordedSeal {
+        if let Some(RecordedSeal { number, .. }) = self.chains.recorded {
+            self.chains.wrong(Fault::RecordedSeal {
                 number,
                 what: "it is not there: the end was cut off",
             });
         }
-        self.proof.found.unsealed = self.sealing.map_or(0, |sealing| sealing.units());
-        self.proof.found.last = self.last;
-        self.proof.found
+        self.chains.found.unsealed = self.sealing.map_or(0, |sealing| sealing.units());
+        self.chains.found.last = self.last;
+        self.chains.found
     }
 }

@@ -1,7 +1,7 @@
 //! A chain, as the engine's gatherers and provers use it: what spends a lock at most once, what a form
 //! pays, and what is proven of an attempt.
 //!
-//! Nothing that a chain or its node answers decides anything but a [`Proof`]. Each method ends its own
+//! Nothing that a chain or its node answers decides anything but an [`AttemptProof`]. Each method ends its own
 //! waits; where nothing is known it says so.
 
 use super::Fut;
@@ -73,7 +73,7 @@ impl From<Cause> for Unsigned {
 
 /// What a look at the chain says of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum AttemptProof {
     /// One verdict for each member, in order. Closes the attempt.
     Closed(Vec<Verdict>),
     /// Nothing is clear: look again later, for ever.
@@ -371,5 +371,5 @@ pub trait Chain: Send + Sync {
     /// Looks at every form and the lock of each attempt, one proof for each. A form that is not repeatable
     /// may still be in the hands of a worker that lost its lease: a proof that an attempt is dead has
     /// fenced it.
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>>;
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>>;
 }

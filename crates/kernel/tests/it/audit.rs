@@ -6,7 +6,9 @@
 )]
 
 use crate::table::record;
-use kernel::audit::proof::{Chain, End, Fault, Findings, Proof, RecordedSeal, Stored, UnitFault};
+use kernel::audit::proof::{
+    Chain, ChainVerifier, End, Fault, Findings, RecordedSeal, Stored, UnitFault,
+};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{
     AuditUnit, Entry, OPERATORS, UnitDigest, action_entry, birth, genesis, hex, link,
@@ -116,7 +118,7 @@ impl Model {
     }
 
     fn proven(&self, kept: Option<RecordedSeal>) -> Findings {
-        let mut proof = Proof::new(SealKey::new(KEY), kept, true);
+        let mut proof = ChainVerifier::new(SealKey::new(KEY), kept, true);
         for row in &self.rows {
             for Stored { lane, unit, .. } in &row.entries {
                 if proof.lacks(*lane, *unit) {
