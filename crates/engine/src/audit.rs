@@ -4,7 +4,9 @@
 //! has the other against him.
 
 use kernel::answer::Cause;
-use kernel::audit::proof::{Chain, ChainVerifier, Findings, RecordedSeal, SealVerifier, Stored};
+use kernel::audit::proof::{
+    ChainStart, ChainVerifier, Findings, RecordedSeal, SealVerifier, StoredEntry,
+};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{OPERATORS, WORLD, genesis, hex, unhex};
 use kernel::ids::{Id, Millis, Serial};
@@ -193,7 +195,7 @@ pub async fn prove(
 
 /// One of the chains that belong to no transfer.
 async fn chain(trail: &mut dyn Trail, verifier: &mut ChainVerifier, id: Id) -> Result<(), Cause> {
-    verifier.begin(Chain { id, serial: Serial(0), start: genesis(id) });
+    verifier.begin(ChainStart { id, serial: Serial(0), start: genesis(id) });
     let mut above = 0;
     loop {
         let page = trail.chain_entries(id, above, PAGE).await?;
@@ -210,7 +212,7 @@ async fn chain(trail: &mut dyn Trail, verifier: &mut ChainVerifier, id: Id) -> R
 async fn rows(
     trail: &mut dyn Trail,
     verifier: &mut ChainVerifier,
-    entries: impl IntoIterator<Item = &Stored>,
+    entries: impl IntoIterator<Item = &StoredEntry>,
 ) -> Result<(), Cause> {
     let mut lacking: Vec<(u64, u64)> =
         entries.into_iter().map(|stored| (stored.lane, stored.unit)).collect();

@@ -56,7 +56,7 @@ use kernel::ports::chain::Chain;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::{Journal, Linked, ServiceStatus};
-use kernel::ports::ledger::{Form, Ledger, World};
+use kernel::ports::ledger::{Ledger, LedgerForm, World};
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
@@ -173,8 +173,8 @@ impl Engine {
                 reversible: !parts.settings.irreversible.contains(&ledger.id()),
                 epoch: epochs.get(&ledger.id()).copied(),
                 // where no other worker shares the journal none can adopt another one
-                named: leased.ends && enlist.is_none() && ledger.form() == Form::Full,
-                simple: ledger.form() == Form::Simple,
+                named: leased.ends && enlist.is_none() && ledger.form() == LedgerForm::Full,
+                simple: ledger.form() == LedgerForm::Simple,
             };
             (ledger.id(), capabilities)
         };

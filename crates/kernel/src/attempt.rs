@@ -90,7 +90,7 @@ pub struct Attempt {
 
 /// What a proof says of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct MemberVerdict {
     /// `Done`, `Rejected` or `Dead`: `Unknown` is no proof, and [`Attempt::admit`] turns it away.
     pub answer: Answer,
     /// It spoiled the attempt: send it alone next time.
@@ -106,7 +106,7 @@ impl Attempt {
     ///
     /// # Errors
     /// The cause for which the verdicts are no proof; the attempt stays open.
-    pub fn admit(&self, verdicts: &[Verdict]) -> Result<(), Cause> {
+    pub fn admit(&self, verdicts: &[MemberVerdict]) -> Result<(), Cause> {
         if verdicts.len() != self.members.len() || verdicts.is_empty() {
             return Err(Cause::of("VERDICT_COUNT"));
         }

@@ -13,7 +13,7 @@ use crate::tasks::Background;
 use kernel::ids::Millis;
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::chain::LOCK_SPENT;
-use kernel::ports::ledger::Form;
+use kernel::ports::ledger::LedgerForm;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
 use kernel::webhooks::DISABLED_CASE;
@@ -146,7 +146,7 @@ impl Cases {
     /// What cannot prove anything stands as a question as long as it is configured.
     pub(crate) fn warn_of_simple_ledgers(self: &Arc<Self>) {
         for ledger in
-            self.shared.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple)
+            self.shared.parts.ledgers.iter().filter(|ledger| ledger.form() == LedgerForm::Simple)
         {
             let facts = format!(
                 "{}: the simple form has no identity, no totals and no fence. Whether it is the \

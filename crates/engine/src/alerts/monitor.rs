@@ -16,7 +16,7 @@ use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::ServiceStatus;
-use kernel::ports::ledger::Form;
+use kernel::ports::ledger::LedgerForm;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub(crate) enum KeySet {
 }
 
 /// What cases are held against besides their transfers.
-struct Facts {
+struct CaseFacts {
     status: ServiceStatus,
     /// Users who were above the limit within the last minute.
     hasty: BTreeMap<UserId, u32>,
@@ -101,7 +101,7 @@ impl Monitor {
         let (limit, now) = (LOOK.saturating_add(open.len()), journal.now());
         let old = journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;
         let chains = self.chain_facts(&open, &old).await?;
-        let facts = Facts { status: journal.service_status().await?, hasty, chains };
+        let facts = CaseFacts { status: journal.service_status().await?, hasty, chains };
         self.close_over(&open, &facts).await?;
         self.look_at_transfers(&old, entered).await?;
         self.look_at_chains(&facts.chains, &facts.status);
@@ -124,7 +124,7 @@ impl Monitor {
     }
 
     /// Closes the cases whose end is a fact by now.
-    async fn close_over(&self, open: &[OpenCase], facts: &Facts) -> Result<(), Cause> {
+    async fn close_over(&self, open: &[OpenCase], facts: &CaseFacts) -> Result<(), Cause> {
         let ids: Vec<Id> = open.iter().filter_map(|case| case.subject.transfer()).collect();
         let mut records = BTreeMap::new();
         for ids in ids.chunks(PAGE) {
@@ -146,7 +146,7 @@ impl Monitor {
 
     /// The fact that ends a case, where there is one. Of kinds that are not the engine's it knows
     /// none.
-    fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &Facts) -> Option<String> {
+    fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &CaseFacts) -> Option<String> {
         let status = &facts.status;
         if let Some(fact) = record.and_then(|record| self.shared.plan.went_on(&case.kind, record)) {
             return Some(fact);
@@ -179,7 +179,7 @@ impl Monitor {
             }
             ("SIMPLE_LEDGER", None, Subject::Ledger(ledger)) => {
                 let form = self.shared.ledger(ledger).map(|ledger| ledger.form());
-                let ends = form != Some(Form::Simple) && self.cases.may_say(case);
+                let ends = form != Some(LedgerForm::Simple) && self.cases.may_say(case);
                 ends.then(|| "it is none any more".to_owned())
             }
             ("JWKS_STALE", None, _) => {

@@ -5,7 +5,7 @@ use crate::attempts::claim::SharedUnit;
 use crate::attempts::lanes::{LaneState, resource_name};
 use crate::pipeline::plan::{FuseMode, Plan, UnitBuilder};
 use kernel::answer::{Answer, Evidence};
-use kernel::attempt::{Attempt, Form, Verdict};
+use kernel::attempt::{Attempt, Form, MemberVerdict};
 use kernel::ids::{LedgerId, Millis};
 use kernel::record::Record;
 use kernel::unit::{Guard, Hold, Put, Unit};
@@ -23,7 +23,7 @@ pub(crate) struct Closing {
 /// What an attempt is closed with.
 #[derive(Debug)]
 pub(crate) struct Closed<'a> {
-    pub verdicts: &'a [Verdict],
+    pub verdicts: &'a [MemberVerdict],
     /// How its lane stands now.
     pub lane: &'a LaneState,
     pub at: Millis,

@@ -16,7 +16,7 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::select::caught;
 use crate::shared::SharedState;
 use kernel::answer::Cause;
-use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ids::Id;
 use kernel::ports::chain::{AttemptProof, SignRequest};
 use kernel::ports::meter::Seen;
@@ -41,7 +41,7 @@ pub(crate) struct Prover {
 /// An attempt and the plan of its end, while the unit of that is written.
 struct PlannedEnd {
     carried: Carried,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<MemberVerdict>,
     closing: Closing,
 }
 
@@ -269,7 +269,7 @@ impl Prover {
     }
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
-    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
+    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<MemberVerdict>)>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
         let known = self.shared.controls.all_known();
         for (carried, verdicts) in closes {
@@ -313,7 +313,7 @@ impl Prover {
         &self,
         pool: &ChainPool,
         carried: &Carried,
-        verdicts: &[Verdict],
+        verdicts: &[MemberVerdict],
     ) -> Option<Closing> {
         let attempt = &carried.attempt;
         let lane = match self.chains.lane_state(pool.id(), &attempt.lane).await {

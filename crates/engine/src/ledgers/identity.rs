@@ -14,7 +14,7 @@ use kernel::operation::{Incarnation, Known, Operation, StoredOutcome};
 use kernel::operators::{Accepted, Subject};
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::StatusChange;
-use kernel::ports::ledger::{Form, Ledger, Reply};
+use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
@@ -242,7 +242,7 @@ impl Ledgers {
             Reply::NoAnswer(cause) => return Err(Adoption::Later(cause)),
         };
         // one that cannot say who it is is taken for who it is said to be
-        if port.enlist().is_some() || port.form() == Form::Simple {
+        if port.enlist().is_some() || port.form() == LedgerForm::Simple {
             return Ok(Examined { stored, actual, adopts: None, answered_by });
         }
         let receipts = stored.map_or(0, |stored| stored.highest);

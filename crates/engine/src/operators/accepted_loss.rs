@@ -12,7 +12,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::Known;
 use kernel::operators::{Accepted, Scope};
-use kernel::ports::ledger::{Form, Ledger, Reply};
+use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
 use kernel::reconcile::Break;
 use kernel::record::Record;
@@ -62,7 +62,7 @@ impl Operators {
         // read first: the ledger must know all that was stored before it was asked
         let status = journal.service_status().await?;
         let Some(stored) = status.ledger(ledger) else { return Ok(None) };
-        if port.enlist().is_some() || port.form() == Form::Simple {
+        if port.enlist().is_some() || port.form() == LedgerForm::Simple {
             return Ok(None);
         }
         let actual = match port.hello().await {

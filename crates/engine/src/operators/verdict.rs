@@ -18,7 +18,7 @@ use kernel::flow::life::Step;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::{Op, Operation, StoredOutcome as Ended};
 use kernel::operators::ApprovalStatus;
-use kernel::ports::ledger::{Form, Stored};
+use kernel::ports::ledger::{LedgerForm, Stored};
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Operators {
         op: &Op,
     ) -> Result<Option<Operation>, Stop> {
         let port = self.shared.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
-        if port.form() == Form::Simple {
+        if port.form() == LedgerForm::Simple {
             let name = ledger.name();
             let why = format!("{name} cannot be fenced and holds nothing: wait and ask again");
             return Err(Objection::NotPossible(why).into());

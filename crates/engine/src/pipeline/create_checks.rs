@@ -9,7 +9,7 @@ use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::money::Amount;
 use kernel::operators::Scope;
-use kernel::ports::ledger::{Form, Holding, Reply, Whose};
+use kernel::ports::ledger::{Holding, LedgerForm, Reply, Whose};
 use kernel::record::{Account, Party, System, Terms};
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl CreateChecks {
     /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
     fn shows_none(&self, system: &System) -> Option<LedgerId> {
         let System::Ledger(id) = system else { return None };
-        self.shared.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
+        self.shared.ledger(*id).filter(|port| port.form() == LedgerForm::Simple).map(|_| *id)
     }
 
     async fn holdings(&self, party: &Party) -> Result<Vec<Holding>, Cause> {

@@ -33,7 +33,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Millis};
 use kernel::operators::Accepted;
 use kernel::ports::journal::{Journal, ServiceStatus, Snapshot};
-use kernel::ports::ledger::{Form, Ledger, Totals};
+use kernel::ports::ledger::{Ledger, LedgerForm, Totals};
 use kernel::reconcile;
 use kernel::reconcile::Laws;
 use lines::Lines;
@@ -370,7 +370,7 @@ async fn look<'l>(
 ) -> Vec<Looked<'l>> {
     // of one in the simple form there are only our own rows, which are looked at with the transfers
     let proves =
-        |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
+        |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == LedgerForm::Full;
     let mut instants = Vec::new();
     for ledger in ledgers.iter().filter(proves) {
         let matcher = outside.entry(ledger.id()).or_default();

@@ -15,7 +15,7 @@ const NAMED: usize = 200;
 
 /// A chain that is about to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chain {
+pub struct ChainStart {
     /// Whose: a transfer's, [`super::OPERATORS`] or [`super::WORLD`].
     pub id: Id,
     /// The transfer's number; 0 for the others.
@@ -26,7 +26,7 @@ pub struct Chain {
 
 /// An entry of a chain, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredEntry {
     /// The entry, as it is stored.
     pub entry: Entry,
     /// The hash that is stored with it.
@@ -275,7 +275,7 @@ pub struct ChainVerifier {
     /// Transfers are numbered without a gap.
     gapless: bool,
     /// The chain that is read, its next place and the hash before it.
-    chain: Option<(Chain, u32, Hash)>,
+    chain: Option<(ChainStart, u32, Hash)>,
     /// Where the history that was read last stands.
     stands: i16,
     /// The hash of what was agreed in it.
@@ -327,7 +327,7 @@ impl ChainVerifier {
     }
 
     /// Begins the chain of a transfer, or one that belongs to none.
-    pub fn begin(&mut self, chain: Chain) {
+    pub fn begin(&mut self, chain: ChainStart) {
         self.numbered(chain.serial.0);
         self.chain = Some((chain, 0, chain.start));
         self.agreed = None;
@@ -353,9 +353,9 @@ impl ChainVerifier {
     }
 
     /// The next entry of the chain that began last.
-    pub fn entry(&mut self, stored: &Stored) {
+    pub fn entry(&mut self, stored: &StoredEntry) {
         let Some((chain, seq, prev)) = self.chain else { return };
-        let Stored { entry, hash, lane, unit } = stored;
+        let StoredEntry { entry, hash, lane, unit } = stored;
         self.found.entries = self.found.entries.saturating_add(1);
         if entry.seq != seq || link(prev, entry) != *hash {
             self.wrong(Fault::Entry { id: chain.id, seq });

@@ -6,7 +6,7 @@
 
 use super::Fut;
 use crate::answer::Cause;
-use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
+use crate::attempt::{Attempt, Form, Lock, MemberVerdict, Purpose};
 use crate::ids::{AssetId, ChainId, Id, Millis};
 use crate::money::Amount;
 use crate::operators::Severity;
@@ -75,7 +75,7 @@ impl From<Cause> for Unsigned {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptProof {
     /// One verdict for each member, in order. Closes the attempt.
-    Closed(Vec<Verdict>),
+    Closed(Vec<MemberVerdict>),
     /// Nothing is clear: look again later, for ever.
     NotYet(Cause),
     /// Sign another form under the same lock, store it, then send it.

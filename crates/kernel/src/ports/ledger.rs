@@ -117,7 +117,7 @@ pub enum Whose {
 
 /// How much a ledger can say of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum LedgerForm {
     /// It has an identity, numbers and lists its operations, proves its totals, and can be fenced.
     Full,
     /// It takes operations and can be asked for one, and nothing else: it is taken for who it is
@@ -143,8 +143,8 @@ pub trait Ledger: Send + Sync {
     /// The number of the ledger in the settings.
     fn id(&self) -> LedgerId;
     /// How much it can say of itself.
-    fn form(&self) -> Form {
-        Form::Full
+    fn form(&self) -> LedgerForm {
+        LedgerForm::Full
     }
     /// True where the world reaches it by ways that it does not list: what its totals say of the
     /// world is then its own word, and only the sum and the clearing can be proven.

@@ -10,7 +10,7 @@ use crate::near::sign::yocto;
 use crate::near::tokens::TokenState;
 use crate::near::tx::BatchAction;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Verdict};
+use kernel::attempt::{Attempt, MemberVerdict};
 use kernel::ports::chain::{AttemptProof, FOREIGN_FORM};
 use serde_json::json;
 use std::sync::Arc;
@@ -209,7 +209,7 @@ fn judged(
             true => Answer::Rejected(evidence, landed.clone()),
             false => Answer::Dead(evidence),
         };
-        Verdict { answer, alone: at == culprit }
+        MemberVerdict { answer, alone: at == culprit }
     };
     AttemptProof::Closed((0..attempt.members.len()).map(verdict).collect())
 }

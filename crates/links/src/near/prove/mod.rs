@@ -26,7 +26,7 @@ use blame::is_paused;
 use events::{EventBalance, balance};
 use flows::relay::Act;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Purpose, Verdict};
+use kernel::attempt::{Attempt, MemberVerdict, Purpose};
 use kernel::ports::chain::{AttemptProof, EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT};
 use landing::NOT_FINAL;
 use serde_json::json;
@@ -244,6 +244,6 @@ fn dead(code: &'static str, doc: Arc<str>) -> Answer {
 
 /// One answer for every member.
 fn all(attempt: &Attempt, answer: &Answer) -> AttemptProof {
-    let verdict = Verdict { answer: answer.clone(), alone: false };
+    let verdict = MemberVerdict { answer: answer.clone(), alone: false };
     AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }

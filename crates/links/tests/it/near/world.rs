@@ -4,7 +4,7 @@
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
 use kernel::answer::{Answer, Cause};
-use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, MemberVerdict, Purpose};
 use kernel::ids::{AssetId, ChainId, FlowId, Id};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
@@ -312,7 +312,7 @@ impl World {
         &self,
         port: &NearChain,
         attempt: &mut Attempt,
-    ) -> Vec<Verdict> {
+    ) -> Vec<MemberVerdict> {
         let mut seen = Vec::new();
         for _ in 0..20 {
             match self.look(port, attempt).await {
@@ -342,12 +342,12 @@ impl World {
 }
 
 /// The word of each verdict, and who goes alone.
-pub(super) fn words(verdicts: &[Verdict]) -> Vec<(&'static str, bool)> {
+pub(super) fn words(verdicts: &[MemberVerdict]) -> Vec<(&'static str, bool)> {
     verdicts.iter().map(|verdict| (verdict.answer.word(), verdict.alone)).collect()
 }
 
 /// The code of the first verdict's evidence.
-pub(super) fn code(verdicts: &[Verdict]) -> String {
+pub(super) fn code(verdicts: &[MemberVerdict]) -> String {
     match verdicts.first().map(|verdict| &verdict.answer) {
         Some(Answer::Dead(why) | Answer::Rejected(why, _)) => why.code.to_string(),
         other => format!("{other:?}"),

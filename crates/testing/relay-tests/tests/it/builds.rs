@@ -2,7 +2,7 @@
 
 use super::local_chain::LastChain;
 use kernel::answer::{Answer, Evidence, Receipt};
-use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ports::Fut;
 use kernel::ports::chain::{AttemptProof, Chain};
 use sim::chain::ChainWrap;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Each member of an attempt is answered so.
 fn all(attempt: &Attempt, answer: &Answer) -> AttemptProof {
-    let verdict = Verdict { answer: answer.clone(), alone: false };
+    let verdict = MemberVerdict { answer: answer.clone(), alone: false };
     AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }
 

@@ -5,7 +5,7 @@ use super::node::View;
 use super::state::{ChainRules, Locking};
 use super::transaction::Outcome;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Form, Purpose, Verdict};
+use kernel::attempt::{Attempt, Form, MemberVerdict, Purpose};
 use kernel::ports::chain::AttemptProof;
 
 /// A node-signed call that is not found so many blocks later is fenced.
@@ -66,20 +66,20 @@ fn document(form: &Form, at: u64) -> String {
     format!(r#"{{"height":{at},"transaction":"{name}"}}"#)
 }
 
-fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<Verdict> {
+fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<MemberVerdict> {
     let doc = Some(document(form, at).into());
     let receipt = Receipt { seq: at, doc: doc.clone() };
     let why = |code: &'static str| Evidence { code: code.into(), doc: doc.clone() };
     let all = 0..attempt.members.len();
     let verdict = |n: usize| match outcome {
-        Outcome::Success => Verdict { answer: Answer::Done(receipt.clone()), alone: false },
+        Outcome::Success => MemberVerdict { answer: Answer::Done(receipt.clone()), alone: false },
         // its own action failed, and it has no other
-        Outcome::Failed(_) if attempt.members.len() == 1 => Verdict {
+        Outcome::Failed(_) if attempt.members.len() == 1 => MemberVerdict {
             answer: Answer::Rejected(why("RECEIVER_FAILED"), receipt.clone()),
             alone: false,
         },
         Outcome::Failed(culprit) => {
-            Verdict { answer: Answer::Dead(why("SPOILED")), alone: n == culprit }
+            MemberVerdict { answer: Answer::Dead(why("SPOILED")), alone: n == culprit }
         }
     };
     all.map(verdict).collect()
@@ -88,6 +88,6 @@ fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<Ve
 fn dead(attempt: &Attempt, code: &'static str, at: u64) -> AttemptProof {
     let doc = format!(r#"{{"height":{at},"lock":"{}"}}"#, attempt.lock);
     let answer = Answer::Dead(Evidence { code: code.into(), doc: Some(doc.into()) });
-    let verdict = Verdict { answer, alone: false };
+    let verdict = MemberVerdict { answer, alone: false };
     AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }

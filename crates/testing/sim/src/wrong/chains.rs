@@ -3,7 +3,7 @@
 use crate::chain::{ChainWrap, JournalWrap};
 use crate::wrapper::{ChainWrapper, JournalWrapper, Wrapper};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, AttemptId, Lock, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Lock, MemberVerdict};
 use kernel::ids::FlowId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{AttemptProof, Chain, SignRequest, Signed, Unsigned};
@@ -73,23 +73,23 @@ fn proofs(mutated: ProofMutation) -> ChainWrap {
     around(move |inner| MutatedProofs(inner, mutated))
 }
 
-fn is_dead(verdict: &Verdict) -> bool {
+fn is_dead(verdict: &MemberVerdict) -> bool {
     matches!(verdict.answer, Answer::Dead(_))
 }
 
-fn dead(attempt: &Attempt) -> Vec<Verdict> {
+fn dead(attempt: &Attempt) -> Vec<MemberVerdict> {
     let answer = Answer::Dead(Evidence::code("NOT_FOUND"));
-    vec![Verdict { answer, alone: false }; attempt.members.len()]
+    vec![MemberVerdict { answer, alone: false }; attempt.members.len()]
 }
 
-fn condemned(verdict: Verdict) -> Verdict {
+fn condemned(verdict: MemberVerdict) -> MemberVerdict {
     match verdict.answer {
         Answer::Dead(why) if verdict.alone => {
-            Verdict { answer: Answer::Rejected(why, Receipt::default()), alone: false }
+            MemberVerdict { answer: Answer::Rejected(why, Receipt::default()), alone: false }
         }
         answer
         @ (Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
-            Verdict { answer, ..verdict }
+            MemberVerdict { answer, ..verdict }
         }
     }
 }
@@ -232,7 +232,8 @@ impl ChainWrapper for BroadcastIsDone {
             let done = self.1.lock().unwrap_or_else(PoisonError::into_inner);
             let mutated = |(attempt, proof): (&Attempt, AttemptProof)| {
                 let confirmed = attempt.forms.iter().any(|form| done.contains(&form.name));
-                let verdict = Verdict { answer: Answer::Done(Receipt::default()), alone: false };
+                let verdict =
+                    MemberVerdict { answer: Answer::Done(Receipt::default()), alone: false };
                 let all = vec![verdict; attempt.members.len()];
                 if confirmed { AttemptProof::Closed(all) } else { proof }
             };

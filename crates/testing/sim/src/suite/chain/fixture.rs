@@ -2,7 +2,7 @@
 
 use super::ChainSite;
 use kernel::answer::{Answer, Cause};
-use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, MemberVerdict, Purpose};
 use kernel::ids::FlowId;
 use kernel::ports::chain::{
     AttemptProof, Chain, ChainIdentity, LaneMark, SignRequest, Signed, Unsigned,
@@ -146,7 +146,11 @@ impl ChainFixture {
     }
 
     /// Looks until it is closed, as the engine does. `sent`: this run has sent the newest form.
-    pub(super) async fn see_through(&self, attempt: &mut Attempt, mut sent: bool) -> Vec<Verdict> {
+    pub(super) async fn see_through(
+        &self,
+        attempt: &mut Attempt,
+        mut sent: bool,
+    ) -> Vec<MemberVerdict> {
         let mut last = None;
         for _ in 0..LOOKS {
             if !sent || attempt.forms.last().is_some_and(|form| form.repeatable) {
@@ -185,11 +189,11 @@ impl ChainFixture {
 }
 
 /// True where all are done.
-pub(super) fn all_done(verdicts: &[Verdict]) -> bool {
+pub(super) fn all_done(verdicts: &[MemberVerdict]) -> bool {
     verdicts.iter().all(|verdict| matches!(verdict.answer, Answer::Done(_)))
 }
 
 /// True where all are dead.
-pub(super) fn all_dead(verdicts: &[Verdict]) -> bool {
+pub(super) fn all_dead(verdicts: &[MemberVerdict]) -> bool {
     verdicts.iter().all(|verdict| matches!(verdict.answer, Answer::Dead(_)))
 }
