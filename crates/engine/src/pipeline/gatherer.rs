@@ -141,7 +141,7 @@ impl Pipeline {
             Ok(lock) => lock,
             Err(cause) => {
                 self.chains.no_lock(&gathering, &cause);
-                return untried(station, records);
+                return give_back_untried(station, records);
             }
         };
         let mut records = self.tried_in_company(station, records).await;
@@ -177,7 +177,7 @@ impl Pipeline {
             to: *to,
         };
         if !pool.lane_check.is_open() {
-            return untried(station, records);
+            return give_back_untried(station, records);
         }
         let (attempt, unit) = self.shared.plan.claimed(&records, claim);
         self.shared.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
@@ -201,9 +201,9 @@ impl Pipeline {
         why: NoForm,
     ) {
         match why {
-            NoForm::Stopped => untried(station, records),
+            NoForm::Stopped => give_back_untried(station, records),
             NoForm::Mismatch(facts) => {
-                untried(station, records);
+                give_back_untried(station, records);
                 self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
             NoForm::Unsigned(Unsigned { cause, culprit }) => {
@@ -220,7 +220,7 @@ impl Pipeline {
                 if cause.class == "PANIC" {
                     station.ring.give_back(records);
                 } else {
-                    untried(station, records);
+                    give_back_untried(station, records);
                 }
                 if let Some(record) = out {
                     let job = self.postponed(record, &cause);
@@ -241,7 +241,7 @@ impl Pipeline {
         match guard {
             Guard::NotHalted => {
                 self.shared.controls.is_halted("the journal is halted".into());
-                untried(station, records);
+                give_back_untried(station, records);
             }
             Guard::Resource { .. } => {
                 // another worker has the lane
@@ -249,10 +249,10 @@ impl Pipeline {
                     tracing::error!(%cause, "the lanes of a chain cannot be read");
                     lane.rests(self.shared.due(TROUBLE));
                 }
-                untried(station, records);
+                give_back_untried(station, records);
             }
             Guard::LockFree { lock, .. } => {
-                untried(station, records);
+                give_back_untried(station, records);
                 let facts = format!("lane {}: lock {lock} was used before", lane.name);
                 self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
@@ -277,7 +277,7 @@ impl Pipeline {
             | Guard::Pending(_) => {
                 tracing::error!(?guard, "a claim was lost");
                 lane.rests(self.shared.due(TROUBLE));
-                untried(station, records);
+                give_back_untried(station, records);
             }
         }
     }
@@ -373,9 +373,10 @@ fn together(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
     records.into_iter().partition(|record| Some(of(record)) == first)
 }
 
-/// Gives back transfers of which no attempt came and whose worker lives: the mark of a try, where they have one, is no
-/// death, and their next try begins to count anew.
-fn untried(station: &Station, mut records: Vec<Record>) {
+/// Gives transfers back to their queue, of which no attempt was stored although their worker lives. The worker did
+/// not die of them, so the deaths that a try had counted are set to 0. Nothing is written, and nothing else is counted:
+/// the chain, and no transfer, is the reason.
+fn give_back_untried(station: &Station, mut records: Vec<Record>) {
     for record in &mut records {
         record.head.deaths = 0;
     }
