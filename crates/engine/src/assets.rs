@@ -1,5 +1,5 @@
-//! The assets as the journal said last. Readings of it overtake each other: what counts is the later
-//! version, in whatever order they come.
+//! Keeps the assets as the journal gave them last. Two reads of the journal may end in any order: the one
+//! with the higher version counts.
 
 use kernel::money::Asset;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

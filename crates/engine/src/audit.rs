@@ -1,7 +1,7 @@
-//! Seals over the audit, made from time to time, and the proof of all of it.
+//! Seals the audit from time to time, and proves all of it on request.
 //!
-//! Neither reads or moves money. A seal goes to the journal and to the log: a person who changes the one
-//! has the other against him.
+//! Neither reads or moves money. A seal goes to the journal and to the log, so a person who changes one of
+//! them is contradicted by the other.
 
 use kernel::answer::Cause;
 use kernel::audit::proof::{

@@ -1,4 +1,4 @@
-//! Composes the engine of its components, from the bottom up: each is given those below it that it calls.
+//! Builds the components of the engine, the lower ones first: each gets those below it that it calls.
 
 use crate::Engine;
 use crate::alerts::cases::Cases;

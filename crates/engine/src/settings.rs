@@ -1,4 +1,4 @@
-//! What the engine can be told: timeouts, thresholds of cases, limits of users, and the defaults of each.
+//! The settings of the engine, each with its default: timeouts, thresholds of cases, limits of users.
 
 use crate::pipeline::plan::FuseMode;
 use kernel::ids::{LedgerId, Millis};

@@ -1,5 +1,5 @@
-//! What all components of the engine share: the ports, the plan, the controls, and the few things that each of
-//! them asks for.
+//! What all components of the engine share: the ports, the plan, the controls, and a few questions that
+//! several of them ask.
 
 use crate::Parts;
 use crate::assets::Assets;

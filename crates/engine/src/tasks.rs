@@ -1,4 +1,4 @@
-//! Every background task of the engine, in one enum that says what its death means.
+//! Every background task of the engine, in one enum that says what stands still when the task dies.
 
 use kernel::ports::spawn::{OnEnd, Task};
 

@@ -1,5 +1,5 @@
-//! Cases about chains: one for each attempt that takes too long, whatever it has of members, and one for
-//! each chain whose claims wait.
+//! Opens the cases about chains, for the monitor: one for each attempt that takes too long, however many
+//! members it has, and one for each chain on which transfers wait too long for an attempt.
 
 use crate::alerts::cases::ENGINE;
 use crate::alerts::monitor::Monitor;

@@ -1,4 +1,5 @@
-//! Questions for people: opened once per episode, closed by the fact that ends it.
+//! Opens and closes cases, which are questions for operators. A component opens a case once for each
+//! episode; the fact that answers the question closes it.
 
 use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, KEY_RETURNED, NEAR_LOW, ONE_PROVIDER,

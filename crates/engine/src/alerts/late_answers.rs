@@ -1,5 +1,5 @@
-//! Answers that come when their transfer has gone on without them: each is held against the one that
-//! is stored in its place (`design.md` §1).
+//! Compares an answer that came after its transfer had gone on with the receipt that is stored in its place
+//! (`design.md` §1). An answer that contradicts the receipt stops the flow.
 
 use crate::alerts::cases::Cases;
 use kernel::answer::Cause;

@@ -1,5 +1,6 @@
-//! The watch: holds what is open against the thresholds, by the journal alone, so that it is right
-//! after a crash and with many workers. A round is bounded; what it leaves over, the next one takes.
+//! The monitor compares what is open with the thresholds of the settings, and opens and closes cases. It
+//! reads the journal alone, so it is right after a crash and with many workers. The work of a round is
+//! bounded; the next round does the rest.
 
 use crate::alerts::attempts::ChainFacts;
 use crate::alerts::cases::{Cases, ENGINE, KINDS};

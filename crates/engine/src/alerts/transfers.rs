@@ -1,4 +1,5 @@
-//! Transfers that do not go on: what each is a case of, and the fact that ends that case.
+//! Opens the cases about transfers that do not go on, for the monitor, and says which fact ends each of
+//! them.
 
 use crate::alerts::monitor::Monitor;
 use crate::alerts::monitor::WRITE;

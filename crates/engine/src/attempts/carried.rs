@@ -1,5 +1,5 @@
-//! The attempts that this process holds, in RAM: each has its own clock, and is in the heap or in the hands
-//! of one prover.
+//! Keeps the attempts that this process carries, in RAM, for the provers. Each attempt has a time of its
+//! own, at which a prover looks at it next. It is either in the heap or in the hands of one prover.
 
 use crate::pipeline::select::race;
 use kernel::answer::Cause;

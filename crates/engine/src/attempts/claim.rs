@@ -1,5 +1,5 @@
-//! Plans the unit of a claim: every member in its sending state, the attempt with its signed form, the lane
-//! that has it from now on. Pure.
+//! Plans the unit of a claim, for the gatherers: it moves every member to its sending state, stores the
+//! attempt with its signed form, and gives the lane to the attempt. Pure.
 
 use crate::attempts::lanes::{LaneState, resource_name};
 use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};

@@ -1,5 +1,5 @@
-//! Plans the units of an attempt that was claimed: its end for all members at once, one more form, that it
-//! may be on the wire, that another worker took it up. Pure.
+//! Plans the units of a stored attempt, for the provers: one ends it for all members at once, one adds a
+//! form, one says that a form may be on the wire, and one takes it over from another worker. Pure.
 
 use crate::attempts::claim::SharedUnit;
 use crate::attempts::lanes::{LaneState, resource_name};

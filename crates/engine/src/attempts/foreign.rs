@@ -1,10 +1,12 @@
-//! Transactions under a key of ours that no attempt has, stored as attempts. What they are the port read of
-//! blocks that several providers show alike; what they mean is decided here, against the journal.
+//! Stores a transaction that one of our keys signed and that no attempt has, as an attempt. The chain port
+//! reads the transaction in blocks that several providers show alike; this module decides against the
+//! journal what it means.
 //!
-//! A memo proves nothing. One that names a transfer which waits to be paid exactly that is stored as an open
-//! attempt with that transfer as its member: the prover then proves it as any other, and nothing else pays it
-//! meanwhile. A transaction that names no transfer is stored as an attempt that is over. One that names a
-//! transfer in any other way is stored too, as evidence, and the chain stands until two persons resume it.
+//! A memo proves nothing. Where the memo names a transfer that waits for exactly this payment, the
+//! transaction becomes an open attempt with that transfer as its member: the prover proves it like any
+//! other, and no other attempt pays the transfer meanwhile. A transaction that names no transfer becomes an
+//! attempt that is already closed. One that names a transfer in any other way is stored as evidence, and
+//! the chain stops until two persons resume it.
 
 use crate::alerts::cases::ENGINE;
 use crate::attempts::ChainPool;

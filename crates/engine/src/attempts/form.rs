@@ -1,5 +1,6 @@
-//! Signing: under a ticket and the controls, and never trusted. What a form pays is read back out of it and
-//! carried against its members before it is stored.
+//! Signs the form of an attempt, for gatherers and provers. It takes a ticket and asks the controls first.
+//! It does not trust the chain port: it compares what the signed form pays with the members before the form
+//! is stored.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

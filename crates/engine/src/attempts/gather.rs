@@ -1,4 +1,5 @@
-//! What a gatherer asks of a chain: the next lock of a lane, and the unit that stores a claim.
+//! Does for the pipeline's gatherers what needs the chain or the journal: it asks for the next lock of a
+//! lane, and writes the unit of a claim.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

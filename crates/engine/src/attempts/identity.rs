@@ -1,8 +1,7 @@
-//! Which chain it is: the journal is bound once to the first one that providers show, before anything is signed, and no
-//! other is worked with from then on.
+//! Binds the journal to one chain: the first one that the providers show, before anything is signed. From
+//! then on the engine works with no other chain.
 //!
-//! The row is written once and never changed. What each port does with it is its own part: nothing counts that another
-//! chain says.
+//! The row is written once and never changes. Each chain port then ignores whatever another chain says.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

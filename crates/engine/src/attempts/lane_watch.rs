@@ -1,10 +1,11 @@
-//! Watches that no key of a chain is used elsewhere. Before the first claim of this process, when a pause of
-//! the chain ends and whenever a lane is found ahead, every lane is held against the chain at once; until
-//! that is done nothing is claimed here. Beside that it is done now and then.
+//! Finds out whether a key of a chain is used elsewhere. Before the first claim of this process, when a
+//! pause of the chain ends, and whenever the chain is ahead of a lane, the watch compares every lane with
+//! the chain, and this process claims nothing until that is done. Beside that it compares them now and
+//! then.
 //!
-//! A lane of which the chain has spent more than the journal has attempts stops claims and sends of the
-//! chain. What spent it is read, and stored as attempts (`foreign`). The stop ends by itself when no lane is
-//! ahead any more: everything that was spent is an attempt then.
+//! Where the chain has spent more of a lane than the journal has attempts, the watch stops claims and sends
+//! on the chain. It reads what spent the lane and stores that as attempts (`foreign`). The stop ends by
+//! itself once every spent lock has an attempt.
 
 use crate::alerts::cases::{Cases, LANES};
 use crate::attempts::ChainPool;

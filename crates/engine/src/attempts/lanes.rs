@@ -1,6 +1,6 @@
-//! Lanes as rows of the journal: each is free or has one open attempt, and remembers its last lock. The row
-//! is compared and swapped by the unit that claims and by the unit that closes; what this process knows of
-//! it only saves reads.
+//! Reads and reserves lanes, which are rows of the journal. A lane is free or has one open attempt, and
+//! keeps its last lock. The unit that claims and the unit that closes each compare and swap the row; the
+//! copy in this process only saves reads.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

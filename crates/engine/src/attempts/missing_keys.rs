@@ -1,5 +1,5 @@
-//! Keys that are missing: those of open attempts that this process has not, and those of this process that the
-//! account on the chain has not. Nothing can be signed with either; a person is told.
+//! Finds keys that are missing: a key of an open attempt that this process does not have, or a key of this
+//! process that the account on the chain does not have. Neither can sign, so a case tells operators.
 
 use crate::alerts::attempts::KEY_MISSING;
 use crate::attempts::ChainPool;

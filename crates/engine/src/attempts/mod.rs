@@ -1,15 +1,15 @@
-//! Once-acts on chains: what gathers transfers into attempts, stores what was signed before it is sent, and
-//! proves what became of it (`design.md` §2).
+//! Attempts on chains, whose effects cannot be repeated: this component gathers transfers into an attempt,
+//! stores what it signed before it sends it, and proves what the attempt came to (`design.md` §2).
 //!
-//! `claim` and `close` are pure plans. `gather` has a claim signed and stored for what waits at the pipeline's
-//! gatherers, `prove` looks after every attempt that this process holds, `recover` takes up those of others.
-//! `lane_watch` finds keys that are used elsewhere, `foreign` stores what they signed, `missing_keys` tells of
-//! keys that cannot sign, and `returned_keys` of those that can again. A lane is a key or account whose
-//! locks are spent one after the other; whether it is free the journal says. `identity` holds the journal to one
-//! chain: before it is bound nothing is claimed.
+//! `claim` and `close` are pure plans. `gather` has a claim signed and stored for the pipeline's gatherers,
+//! `prove` looks after every attempt that this process carries, `recover` takes over the attempts of other
+//! workers. `lane_watch` finds keys that are used elsewhere, `foreign` stores what they signed,
+//! `missing_keys` reports keys that cannot sign, and `returned_keys` reports retired keys that can sign
+//! again. A lane is a key or an account whose locks are spent one after the other; the journal says whether
+//! it is free. `identity` binds the journal to one chain: nothing is claimed before that.
 //!
-//! [`Chains`] owns the pool of each chain and stands below the pipeline; the prover and the lane watch stand
-//! above it.
+//! [`Chains`] owns the pool of each chain and stands below the pipeline; the prover and the lane watch
+//! stand above it.
 
 pub(crate) mod carried;
 pub(crate) mod claim;

@@ -1,5 +1,5 @@
-//! How long a chain takes until an attempt is proven, learned from the attempts that were. A question that
-//! comes sooner is a request at a provider for nothing; which answer an attempt gets does not depend on it.
+//! Learns from proven attempts how long a chain takes until it can prove one. The provers wait that long
+//! before they ask: an earlier question only costs a request at a provider. The delay changes no answer.
 
 use kernel::ids::Millis;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
-//! Provers: what looks after every attempt that this process holds, until it is proven. Each look sends
-//! identical bytes again where a form allows it, asks the chain, and writes what was proven for all members
-//! in one unit. Questions and proofs go on under HALT; forms are signed and sent only where they may be.
+//! The provers look after every attempt that this process carries, until it is proven. At each look a
+//! prover sends the same bytes again where the form allows that, asks the chain, and writes the proof for
+//! all members in one unit. Questions and proofs go on under HALT; signing and sending do not.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

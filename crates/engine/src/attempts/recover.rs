@@ -1,5 +1,5 @@
-//! Attempts of other workers and of earlier runs, and units of attempts whose outcome is not known: each is
-//! taken up as an attempt, with a write that makes every unit of a former owner lose.
+//! Takes over attempts of other workers and of earlier runs, and attempts whose unit had no clear outcome.
+//! The write that takes an attempt over raises its version, so every unit of its former owner fails.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

@@ -1,5 +1,5 @@
-//! What operators are shown of a chain's lanes: how each stands in the journal, the attempt that has it, and
-//! whether the chain has it.
+//! Lists the lanes of a chain for operators: the journal's state of each, the attempt that has it, and
+//! whether the chain has its key.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;

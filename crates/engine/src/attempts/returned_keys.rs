@@ -1,6 +1,6 @@
-//! Keys that were retired and proven gone, and that the chain has again: an operator added one by a slip, or another
-//! program has a full-access key of the account. Such a key stays retired, and may sign: that it is gone is taken back,
-//! so that the watch of the lanes sees what it spends, and a person is told.
+//! Finds retired keys that were proven gone and that the chain has again: an operator added one by mistake,
+//! or another program has a full-access key of the account. Such a key stays retired, but it may sign. So
+//! the journal takes the proof back, the lane watch sees what the key spends, and a case tells operators.
 
 use crate::alerts::attempts::KEY_RETURNED;
 use crate::attempts::ChainPool;

@@ -1,4 +1,4 @@
-//! Where a record's attempt is made: which chain its claim is gathered for, and which carries it. Pure.
+//! Says on which chain a record's claim is gathered, and which chain carries its attempt. Pure.
 
 use crate::pipeline::plan::Plan;
 use kernel::flow::life::Step;

@@ -1,6 +1,6 @@
-//! What stops a chain by itself: facts that only a key used elsewhere, a port that is wrong or a journal that
-//! was set back can explain. Claims and sends of the chain stand until two persons resume them; intake,
-//! questions, proofs and every other chain go on.
+//! Stops a chain after a fact that only three things explain: a key that is used elsewhere, a chain port
+//! that is wrong, or a journal that was restored to an earlier time. Claims and sends on the chain stop
+//! until two persons resume them; intake, questions, proofs and all other chains go on.
 
 use crate::alerts::cases::ENGINE;
 use crate::attempts::Chains;

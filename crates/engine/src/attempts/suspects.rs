@@ -1,7 +1,7 @@
-//! Transfers whose owner died while they waited for an attempt. Thousands may wait in one ring, of which the
-//! owner had a hundred in hand at most, and an attempt of each alone would cost a transaction and a lane for
-//! seconds. They are tried in company once, and the journal knows it before: those that an owner dies of
-//! again, or dies beside, go alone from then on, as orphans do elsewhere.
+//! Tries transfers again whose worker died while they waited for an attempt. Thousands may wait in one
+//! queue, of which the worker had a hundred in its hands at most; an attempt for each alone would cost a
+//! transaction, and a lane for seconds. So they are tried once in company, and the journal knows that
+//! before. A transfer beside which a worker dies again goes alone from then on, like other orphans.
 
 use crate::attempts::Chains;
 use kernel::record::Record;

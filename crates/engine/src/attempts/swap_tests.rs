@@ -1,4 +1,4 @@
-//! What attempts of swaps may pay, and with whom, without a chain.
+//! Tests of what an attempt of swaps may pay, and which transfers may share one, without a chain.
 
 use crate::pipeline::plan::{FuseMode, Plan};
 use flows::swaps::rules::PAYOUT_ATTEMPTS;

@@ -1,8 +1,9 @@
-//! What stops money: HALT, pauses, ledgers whose identity is not settled.
+//! The controls say whether money may move now: HALT, pauses, and ledgers whose identity is not settled
+//! stop it.
 //!
-//! Every worker asks [`Controls`] before each batch of calls, repeats included. The stored flags are the
-//! truth; this is their copy in RAM. It stops before they are stored, and lets go only after the
-//! journal was read to say so.
+//! Every worker asks [`Controls`] before each batch of calls, repeats included. The flags in the journal
+//! are the truth, and the controls are their copy in RAM. The copy stops money before the flag is stored,
+//! and releases it only after a read of the journal says so.
 
 use crate::pipeline::plan::FuseMode;
 use kernel::ids::{ChainId, FlowId, LedgerId};

@@ -1,4 +1,5 @@
-//! HALT: no claim and no effect until persons resume (`ledgers.md` §3).
+//! Raises HALT for any component that finds a reason: no claim and no effect begins until persons resume
+//! (`ledgers.md` §3).
 
 use crate::alerts::cases::Cases;
 use crate::shared::SharedState;

@@ -1,4 +1,5 @@
-//! What a user may move on one day, and how often: counted in the unit that opens a transfer.
+//! The limits of creates, for the intake: how much and how often one owner may move on a day. The unit that
+//! opens a transfer counts it.
 
 use crate::shared::SharedState;
 use crate::{Limits, OwnerLimits, Settings};

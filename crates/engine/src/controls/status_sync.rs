@@ -1,4 +1,5 @@
-//! Follows the flags and assets that the journal holds, other workers' changes among them.
+//! Reads the flags and assets of the journal again and again, so that this process follows the changes of
+//! other workers.
 
 use crate::attempts::Chains;
 use crate::ledgers::identity::Ledgers;

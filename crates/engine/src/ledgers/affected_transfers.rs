@@ -1,4 +1,4 @@
-//! Whom it concerns that a ledger is not the one that we know: the transfers that the reason names.
+//! Names the transfers that a wrong ledger affects, in the sentence of its HALT.
 
 use crate::ledgers::identity::Ledgers;
 use kernel::answer::Cause;

@@ -1,5 +1,5 @@
-//! The owner of a core that runs inside this process (`ledgers.md` §2): an epoch, raised at its
-//! start, guards every unit that claims at the core or stores a receipt of it.
+//! Makes this process the owner of the ledger cores that run inside it (`ledgers.md` §2). Each start raises
+//! the owner's epoch, and the epoch guards every unit that claims at the core or stores a receipt of it.
 
 use crate::Parts;
 use kernel::answer::Cause;

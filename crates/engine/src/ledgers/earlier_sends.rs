@@ -1,10 +1,10 @@
-//! Which requests of an open call were sent before, for ledgers that do not promise to keep their
+//! Remembers which requests of an open call were sent before, for ledgers that do not promise to keep their
 //! refusals (the simple form; `ledgers.md` §1).
 //!
-//! A refusal of such a ledger proves something only where no earlier request of the key is
-//! unanswered. This process can say so of a claim that it wrote in this run, as long as no other worker
-//! sends: so a worker that sends for a claim of another one writes the transfer first, and the answer
-//! of a process that believes itself alone loses its guard then.
+//! A refusal of such a ledger proves something only where every earlier request of the key has its answer.
+//! This process knows that of a claim that it wrote in this run, as long as no other worker sends. So a
+//! worker that sends for another worker's claim first writes the transfer; the answer of a process that
+//! still believes itself alone then fails its guard.
 
 use crate::shared::SharedState;
 use kernel::ids::Id;

@@ -1,4 +1,5 @@
-//! Whether each ledger outside the journal's database answers at all.
+//! Asks each ledger outside the journal's database from time to time whether it answers, for the monitor
+//! and for the handback.
 
 use crate::pipeline::select::{First, caught, race};
 use crate::shared::SharedState;

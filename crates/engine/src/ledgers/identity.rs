@@ -1,4 +1,5 @@
-//! Who a ledger is: adopted only when everything that it did is accounted for (`ledgers.md` §2).
+//! Finds out which ledger answers under a name. It adopts the ledger only when each operation that the
+//! ledger did belongs to a transfer, or to a break that persons accepted (`ledgers.md` §2).
 
 use crate::controls::admission::KnownLedgers;
 use crate::controls::halt::KillSwitch;

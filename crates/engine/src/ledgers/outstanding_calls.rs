@@ -1,7 +1,7 @@
-//! What has begun and has not ended: calls that may have an effect, and writes.
+//! Counts what has begun and has not ended: writes, and calls that may have an effect.
 //!
-//! A worker takes a ticket *before* it asks the controls. So a task that stops money finds here
-//! everything that began before.
+//! A worker takes a ticket *before* it asks the controls. So a task that stops money finds here everything
+//! that began before the stop.
 
 use kernel::flow::life::Leg;
 use kernel::ids::{ChainId, Id, LedgerId};

@@ -1,5 +1,5 @@
-//! The audit of messages: each is held to the event of its transfer that it tells of, and at the end of a
-//! transfer each message that its history asks for must have come.
+//! Audits messages: it compares each message with the event of its transfer that it reports. At the end of
+//! a transfer each message that the history asks for must have arrived.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;

@@ -1,6 +1,6 @@
-//! What messages do to the transfers of a flow that events drive.
+//! Moves transfers of flows that events drive, by the messages that a consumer took.
 //!
-//! A message moves its transfer on in one unit with its inbox row, or not at all: one that comes again,
+//! A message moves its transfer on in one unit with its inbox row, or not at all. One that arrives again,
 //! late or out of order finds its row, or a transfer that has moved on.
 
 use crate::ledgers::outstanding_calls::CallStart;

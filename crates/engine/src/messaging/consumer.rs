@@ -1,5 +1,5 @@
-//! A consumer: takes what its group is sent, has the engine consume it, and commits the offsets behind
-//! that. A message may be consumed again, and none is lost.
+//! A consumer takes the messages of its group from the bus, has each consumed, and then commits the
+//! offsets. A message may be consumed twice; none is lost.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;

@@ -1,5 +1,5 @@
-//! Dead letters: messages that can never be consumed, beside why and where they came from, on a topic
-//! of their own.
+//! Publishes dead letters: messages that can never be consumed, each with the reason and the place that it
+//! came from, on a topic of their own.
 
 use crate::messaging::Messaging;
 use crate::messaging::group::GroupTask;

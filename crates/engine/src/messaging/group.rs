@@ -1,4 +1,4 @@
-//! A group of consumers: what it is called, what it takes, and what it does with that.
+//! The groups of consumers: the name of each, the topics that it takes, and what it does with a message.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::{Consumption, Received};

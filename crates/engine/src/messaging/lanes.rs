@@ -1,8 +1,8 @@
-//! The messages that a consumer has in hand, by partition: which are to be consumed now, and how far each
-//! partition is done.
+//! Keeps the messages that a consumer has in hand, by partition: which of them to consume now, and up to
+//! which offset each partition is done.
 //!
-//! A message that failed holds back those of its key alone. The offset of a partition rises to the first
-//! message that is not done.
+//! A message that failed holds back only messages of its own key. The offset of a partition rises to the
+//! first message that is not done.
 
 use kernel::ids::Id;
 use kernel::ports::bus::{BusDelivery, Partition};

@@ -1,4 +1,4 @@
-//! Messages: what units wrote into the outbox goes to the bus, and what comes from the bus moves the
+//! Publishes the messages that units wrote into the outbox, and consumes the messages that move the
 //! transfers of flows that events drive.
 
 mod auditing;

@@ -1,5 +1,5 @@
-//! Keys that are parked: their messages wait in the journal, so that the bus goes on with the others, and
-//! are tried again in their order.
+//! Parks the key of a message that failed too often: the messages of the key wait in the journal and are
+//! tried again in their order, while the bus goes on with all others.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;

@@ -1,5 +1,5 @@
-//! The publisher: sends the rows of the buckets that it holds, in the order of each key, and marks them
-//! behind the bus's answer. A message may be sent twice, and none is lost.
+//! The publisher sends the rows of its buckets to the bus, in the order of each key, and marks each row
+//! after the bus acknowledged it. A message may be sent twice; none is lost.
 
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;

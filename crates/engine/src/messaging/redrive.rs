@@ -1,5 +1,5 @@
-//! Dead letters on their way back: they are read as a group of their own, whose offsets say which of them
-//! wait, and go to the topic that they came from under the numbers that they have.
+//! Sends dead letters back to the topics that they came from, under their old numbers. A consumer group of
+//! its own reads them: its offsets say which dead letters still wait.
 
 use crate::messaging::BusClient;
 use crate::messaging::Messaging;

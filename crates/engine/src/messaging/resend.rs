@@ -1,5 +1,5 @@
-//! What the scanner finds of flows that events drive: it executes nothing, and sends again what moves
-//! a transfer on.
+//! Sends again what moves a transfer on, where the scanner finds a transfer of a flow that events drive. It
+//! executes nothing.
 
 use crate::messaging::Messaging;
 use kernel::record::Record;

@@ -1,4 +1,5 @@
-//! How the pipeline does: what waits where, for operators and metrics, and the cases that follow from it.
+//! Measures the message pipeline: what waits at which place. Operators and metrics read that, and cases
+//! follow from it.
 
 use crate::messaging::BusClient;
 use crate::messaging::Messaging;

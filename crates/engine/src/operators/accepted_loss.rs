@@ -1,8 +1,9 @@
-//! A ledger that lost operations for good, taken back into service by a resume of two persons.
+//! Takes a ledger that lost operations for good back into service, by a resume that two persons agree on.
 //!
-//! They accept each operation that the journal holds a receipt of, and how much shorter the ledger is.
-//! The unit that lifts the HALT adopts the ledger at its lower number and stops every transfer whose call
-//! there is open, or whose stored answer is lost: what becomes of each is another decision of persons.
+//! They accept each operation that the journal holds a receipt of and the ledger lost, and by how much the
+//! ledger is shorter. The unit that ends the HALT adopts the ledger at its lower number. It also pauses
+//! every transfer whose call there is open or whose stored answer is lost: persons decide on each of them
+//! later.
 
 use crate::operators::Objection;
 use crate::operators::Operators;

@@ -1,4 +1,5 @@
-//! One action on its way: what is written of it, and that a key has one action at a time.
+//! The context of one action while the engine executes it: the rows that record it, and the lock that gives
+//! each key one action at a time.
 
 use crate::alerts::cases::noted_at;
 use crate::operators::Operators;

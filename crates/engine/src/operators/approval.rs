@@ -1,5 +1,5 @@
-//! What takes effect when another person approves: verdicts, the resume from HALT, the end of a chain's stop, and
-//! deposits above a bound.
+//! Executes what needs the approval of a second person: verdicts, the resume from HALT, the end of a
+//! chain's stop, and deposits above a bound.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};

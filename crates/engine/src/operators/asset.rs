@@ -1,4 +1,4 @@
-//! Assets: added, suspended, limited. Their precision and number never change.
+//! Adds, suspends and limits assets. The precision and the number of an asset never change.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};

@@ -1,8 +1,9 @@
-//! The end of a transfer of which nothing was sent: two persons cancel what would wait for ever.
+//! Ends a transfer that would wait for ever, after two persons agreed, where nothing of it was sent.
 //!
-//! The verdict is `rejected`, as for a call: nothing has an effect and nothing ever will. No ledger bears it out
-//! but the journal itself. What is not stored is never sent, each attempt of the transfer is proven dead, and the
-//! unit that ends it moves its version: a claim that any worker writes later is lost.
+//! The verdict is `rejected`, as for a call: nothing has an effect, and nothing ever will. The journal
+//! alone bears it out, and no ledger. A form that is not stored is never sent; each attempt of the transfer
+//! is proven dead; and the unit that ends the transfer raises its version, so a claim that any worker
+//! writes later is lost.
 
 use crate::attempts::stops::{is_engine_stop, stops_name};
 use crate::operators::Operators;

@@ -1,4 +1,4 @@
-//! Deposits above what one operator may book on a day: proposed, and booked with the approval of another.
+//! Books deposits above what one operator may book on a day: one person proposes, another approves.
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};

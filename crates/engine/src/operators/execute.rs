@@ -1,4 +1,5 @@
-//! The one entry: once for each (caller, key), whether or not the caller waits for it.
+//! Executes an action once for each (caller, key), whether or not the caller waits for the result. It is
+//! the one entry to all actions.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};

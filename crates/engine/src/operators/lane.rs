@@ -1,7 +1,7 @@
-//! Lanes that are taken out of use: retired in the journal, and proven gone from the chain.
+//! Retires lanes in the journal, and records that their key is gone from the chain.
 //!
-//! A lane is retired by a unit that compares and swaps its row, as each claim does: of the two one is lost,
-//! and what is claimed before is proven as ever. The key itself is deleted on the chain by its owner; nothing
+//! The unit that retires a lane compares and swaps the lane's row, as each claim does: of the two one is
+//! lost, and an earlier claim is proven like any other. The owner of a key deletes it on the chain; nothing
 //! here signs that.
 
 use crate::attempts::ChainPool;

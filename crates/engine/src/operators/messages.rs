@@ -1,8 +1,8 @@
-//! What operators do to messages: keys that are tried again, dead letters that go back, published messages
-//! that are sent again, groups that go on elsewhere.
+//! Executes the actions on messages: to try parked keys again, to send dead letters back, to send published
+//! messages again, and to set a group to other offsets.
 //!
-//! The effect comes before the row of the audit: a crash between the two leaves an effect that the repeat
-//! under the same key has once more, under the same numbers.
+//! The effect comes before the row of the audit. After a crash between the two, the repeat under the same
+//! key has the effect once more, under the same numbers.
 
 use crate::messaging::BusParts;
 use crate::messaging::dead_letter::header;

@@ -1,7 +1,7 @@
-//! What people do to the service, through one entry: [`Operators::execute`].
+//! Executes every action of an operator, through one entry: [`Operators::execute`].
 //!
-//! Each action is a row of the audit in the same unit as its effect, once for each (caller, key), and
-//! an `OPERATOR` event in the history of the transfer that it is about. The table of actions is
+//! Each action is a row of the audit in the same unit as its effect, once for each (caller, key), and an
+//! `OPERATOR` event in the history of the transfer that it is about. The table of actions is
 //! [`kernel::operators::AdminAction`].
 
 pub(crate) mod accepted_loss;

@@ -1,4 +1,5 @@
-//! Accounts at the accounts ledger: opened, frozen, freed and closed. Their owner and currency never change.
+//! Opens, freezes, frees and closes accounts at the accounts ledger. The owner and the currency of an
+//! account never change.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};

@@ -1,4 +1,5 @@
-//! Pauses of flows, ledgers, assets and accounts, HALT by hand, and accounts' status.
+//! Pauses and unpauses flows, ledgers, assets and accounts, raises HALT on command, and sets the status of
+//! accounts.
 
 use crate::attempts::stops::{is_engine_stop, stops_name};
 use crate::operators::Operators;

@@ -1,4 +1,4 @@
-//! What is done to one transfer.
+//! Executes the actions on one transfer.
 
 use crate::alerts::cases::at_state;
 use crate::operators::Operators;

@@ -1,8 +1,8 @@
-//! Verdicts: what a person says that an open call came to, borne out by the ledger alone
+//! Executes verdicts: an operator says what an open call came to, and the ledger alone must bear it out
 //! (`design.md` §5).
 //!
-//! A verdict is an answer to the open call and takes that answer's edge. The ledger is asked, and
-//! where that is not enough fenced, when the verdict takes effect and never before.
+//! A verdict is an answer to the open call and takes that answer's edge. The engine asks the ledger, and
+//! fences the call where asking is not enough, when the verdict takes effect and never before.
 
 use crate::alerts::cases::at_state;
 use crate::alerts::late_answers::Late;

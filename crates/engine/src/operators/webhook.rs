@@ -1,5 +1,5 @@
-//! Endpoints of webhooks: added, changed, rotated, asked to be sent something, deleted. Each is a resource
-//! of the journal, written in the unit with the action that changes it.
+//! Adds, changes, rotates, tests and deletes the endpoints of webhooks. An endpoint is a resource of the
+//! journal, and the unit of the action writes it.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};

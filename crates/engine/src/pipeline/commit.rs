@@ -1,4 +1,4 @@
-//! Writes the units of many transfers in one journal write, and carries each transfer to its next
+//! Writes the units of many transfers in one journal write. Then it brings each transfer to its next
 //! station, or plans its unit again.
 
 use crate::alerts::late_answers::Late;

@@ -1,4 +1,5 @@
-//! The checks of a create request once more, for callers that bypass the API, and what a create would be told.
+//! Checks a create request once more, for callers that bypass the API, and answers the dry run: what a
+//! create would answer now.
 
 use crate::attempts::Chains;
 use crate::controls::limits::CreateLimits;

@@ -1,4 +1,4 @@
-//! A transfer on its way in, and what those who wait for it are told.
+//! A create request on its way through the intake, and the result that its callers wait for.
 
 use crate::controls::limits::Quota;
 use crate::pipeline::waiters::Waiter;

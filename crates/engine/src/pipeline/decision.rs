@@ -1,4 +1,5 @@
-//! What a rule decides of a record, and what the event of its decision keeps.
+//! Asks the rule of a state for its decision on a record, and writes down which facts the rule had. For the
+//! plan.
 
 use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;

@@ -1,7 +1,8 @@
-//! States that look outside without an effect: a rule gathers its facts there, and a question is asked.
+//! Gathers the facts of a rule, and asks a flow's questions, in the states that look outside without an
+//! effect.
 //!
 //! *Not yet* is no answer: nothing is written and nothing is counted. The record waits in its worker's own
-//! heap, at longer and longer intervals from the first time; after a crash it is found as open work.
+//! heap, at longer and longer intervals; after a crash the scanner finds it as open work.
 
 use crate::Parts;
 use crate::pipeline::Pipeline;

@@ -1,8 +1,9 @@
-//! Gatherers: one station per (flow, state before a claim, chain). Each takes what gathered while the lanes
-//! were busy, up to the cap of an attempt, has it signed under one free lane's next lock, and stores attempt,
-//! members and lane in one unit. Nothing is sent here.
+//! Gatherers make attempts of waiting transfers: one station per (flow, state before a claim, chain). A
+//! gatherer takes the transfers that came while the lanes were busy, up to the cap of an attempt, has them
+//! signed under the next lock of a free lane, and stores attempt, members and lane in one unit. It sends
+//! nothing.
 //!
-//! What hinders an attempt before it is stored is without a trace: the transfers wait in their ring.
+//! What keeps an attempt from being stored leaves no trace: the transfers wait in their queue.
 
 use crate::attempts::claim::Claim;
 use crate::attempts::form::NoForm;

@@ -1,4 +1,4 @@
-//! The transfers in this process's workers.
+//! Knows which transfers the workers of this process carry, so that each has one worker.
 
 use crate::pipeline::gather::NotYet;
 use crate::recovery::superseded::SupersededTransfers;

@@ -1,4 +1,5 @@
-//! Taking in transfers: the checks again, the opening, and the caller's wait.
+//! Takes in new transfers: it checks the request again, opens the transfer, and lets the caller wait for
+//! the end.
 
 use crate::controls::limits::{CreateLimits, Quota};
 use crate::pipeline::Pipeline;

@@ -1,4 +1,5 @@
-//! The way of a transfer: it is taken in, planned, carried through the stations of its states, written.
+//! Carries a transfer from its create request to its end: intake, plan, the stations of its states, and the
+//! writes.
 
 pub(crate) mod commit;
 pub(crate) mod create_checks;

@@ -1,8 +1,9 @@
-//! The intake of watchers: what was paid to us on a chain becomes transfers, and the cursor moves with them.
+//! Makes transfers of the deposits that a watcher observed on a chain, and moves the watcher's cursor with
+//! them.
 //!
-//! All openings and the cursor are one unit, so that no deposit is lost between two of them and none is
-//! opened twice: each is bound to its place on the chain. A deposit has happened whatever is paused,
-//! limited or halted here, so nothing of that keeps it from being written down; its transfer then waits.
+//! All openings and the cursor are one unit: no deposit is lost between two units, and none is opened
+//! twice, since each is bound to its place on the chain. A deposit has happened whatever is paused, limited
+//! or halted here, so it is always written; its transfer then waits.
 
 use crate::alerts::cases::Cases;
 use crate::ledgers::outstanding_calls::CallStart;

@@ -1,5 +1,5 @@
-//! Transfers that stand for themselves, their asset or their account while others of their station
-//! go on: parked without a count, and brought back when nothing bars them any more.
+//! Parks transfers that a pause of the transfer, its asset or its account stops while others of the station
+//! go on. They wait without a count of retries, and come back when no pause stops them.
 
 use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};

@@ -1,4 +1,5 @@
-//! Plans, without I/O: from a record and an answer, the unit that writes it and the head that follows.
+//! Plans units, without I/O: from a record and an answer it makes the unit that writes the answer, and the
+//! head that follows.
 //!
 //! One code plans fused and plain units: [`FuseMode`] allows a fork, forbids it, or forbids claims.
 

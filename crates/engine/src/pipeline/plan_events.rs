@@ -1,7 +1,8 @@
-//! Plans for flows that events drive: what a message moves, and what is sent again when its time has come.
+//! Plans units for flows that events drive: what a message moves, and what is sent again when its time has
+//! come.
 //!
-//! Every unit of such a flow frees its transfer until a time: no worker holds it, and the scanner sends
-//! again what moves it on, should that be lost.
+//! Every unit of such a flow frees its transfer until a time: no worker holds it. Should the message be
+//! lost that moves it on, the scanner sends it again.
 
 use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use crate::pipeline::plan_waits::put_off;

@@ -1,4 +1,4 @@
-//! What the plan makes of records and answers, without a journal.
+//! Tests of what the plan makes of records and answers, without a journal.
 
 use crate::pipeline::plan::{FuseMode, LedgerCapabilities, Plan, Planned};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};

@@ -1,5 +1,5 @@
-//! Plans that move no money: when a record is looked at next, by which worker, what is noted of its worker,
-//! and what follows an answer that the table does not allow.
+//! Plans units that move no money: they say when a worker looks at a record next and which one does, count
+//! tries, and pause a flow after an answer that its table does not allow.
 
 use crate::alerts::cases::{ENGINE, at_state};
 use crate::pipeline::plan::{NextStep, Plan, Planned, put, settled};

@@ -1,8 +1,8 @@
-//! A station's bounded ring: what gathered while its workers were busy comes out as one batch.
+//! The bounded queue of a station: what came while the workers were busy leaves it as one batch.
 //!
-//! Beside the ring stand those that may only be called alone, and one heap of those whose time has
-//! not come. Those that a rule holds back wait in a heap of their own: there may be many of them for long,
-//! and they take no place from those that can go on.
+//! Records that may only be called alone stand beside the ring, and records whose time has not come wait in
+//! a heap. Records that a rule holds back wait in a heap of their own: many of them may wait for long, and
+//! they take no place from those that can go on.
 
 use crate::pipeline::select::race;
 use kernel::ids::{Id, Millis};

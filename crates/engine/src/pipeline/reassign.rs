@@ -1,4 +1,4 @@
-//! Records that were written past the workers that carry their transfers: they replace the older ones.
+//! Brings records that another component wrote back to the workers: they replace the older ones there.
 
 use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};

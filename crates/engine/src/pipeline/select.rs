@@ -1,4 +1,4 @@
-//! Waiters for the first of two things, and calls that may panic, without a runtime's macros.
+//! Waits for the first of two futures, and catches the panic of a call, without the macros of a runtime.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,9 @@
-//! Stations: one per (flow, state, system), so that a sick ledger holds up no other.
+//! Stations call ledgers for the transfers of one (flow, state, system), so that a sick ledger holds up no
+//! other.
 //!
-//! A station's workers take what gathered, call as one batch, and write the answers with the next
-//! claims in one journal write. Two workers, so that one calls while the other writes.
+//! A worker of a station takes what has come, makes one call for the whole batch, and writes the answers
+//! with the next claims in one journal write. Each station has two workers, so that one calls while the
+//! other writes.
 
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::Pipeline;

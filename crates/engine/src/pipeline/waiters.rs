@@ -1,4 +1,4 @@
-//! Callers who wait for the end of a transfer.
+//! Keeps the callers that wait for the end of a transfer, and wakes them.
 
 use kernel::ids::Id;
 use kernel::record::Record;

@@ -1,6 +1,7 @@
-//! Accounts beside their operations: a fault that moves money between two users keeps every sum. It
-//! reads every operation row, so it goes with the count of all rows: at start, once a day, after a
-//! break and on command. Its memory is a page of accounts, and what a ledger elsewhere does meanwhile.
+//! Compares each account with its operations: a fault that moves money between two users keeps every sum.
+//! It reads every operation row, so it runs together with the count of all rows: at start, once a day,
+//! after a break and on command. Its memory is one page of accounts, and what a remote ledger does
+//! meanwhile.
 
 use crate::reconciliation::operation_matcher::{known_answer, list};
 use crate::reconciliation::{EVERY, Inquiry, PAGE};

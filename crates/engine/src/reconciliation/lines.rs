@@ -1,5 +1,5 @@
-//! Transfers beside their operations: the new ones, those that were open, and a window that moves
-//! over all the others.
+//! Compares transfers with their operations: the new ones, those that were open, and a window that moves
+//! over all others.
 
 use crate::reconciliation::{Inquiry, PAGE, lesser};
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! Operations that a ledger elsewhere lost: a round lists those that are new, and leaves out those that
+//! Finds operations that a remote ledger lost. A round lists the new losses, and leaves out those that
 //! persons accepted, whose numbers the ledger gives again.
 
 use crate::reconciliation::operation_matcher::Instant;

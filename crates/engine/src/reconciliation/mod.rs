@@ -1,8 +1,8 @@
-//! The proof of conservation on a live system (`ledgers.md` §3).
+//! Proves conservation on a live system (`ledgers.md` §3).
 //!
-//! Facts are never taken back and come in the order claim, effect, receipt, final. So a round that reads
-//! the outside ledgers first and the journal afterwards finds, for each effect, the claim before it:
-//! whatever is missing then is missing. In the other order every busy moment looks like a loss.
+//! Facts are never taken back, and come in the order claim, effect, receipt, final. A round reads the
+//! outside ledgers first and the journal afterwards, so it finds the claim of each effect: whatever is
+//! missing then is missing. In the other order every busy moment would look like a loss.
 
 mod accounts;
 mod lines;

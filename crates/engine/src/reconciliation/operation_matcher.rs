@@ -1,5 +1,5 @@
-//! A ledger outside the journal's database: every operation is matched once it is listed, carried
-//! until its receipt is stored, and matched again in a window that moves over all of them.
+//! Matches the operations of a ledger outside the journal's database with transfers: each once when the
+//! ledger lists it, then until its receipt is stored, and again in a window that moves over all of them.
 
 use crate::reconciliation::losses::discount;
 use crate::reconciliation::{Inquiry, PAGE, lesser};

@@ -1,4 +1,4 @@
-//! How far a round has come, for who waits for it.
+//! Says how far a round has come, to callers that wait for it.
 
 use kernel::ids::Serial;
 use std::sync::Arc;

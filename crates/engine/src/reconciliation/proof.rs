@@ -1,4 +1,5 @@
-//! The proof for a resume, and what is stored of how far the proof has come.
+//! Proves conservation for a resume, stores how far the proof has come, and keeps the breaks that persons
+//! accepted.
 
 use crate::reconciliation::task::CONSERVATION;
 use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Reconciler, Report};

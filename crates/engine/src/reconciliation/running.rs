@@ -1,7 +1,7 @@
-//! Running sums beside the rows that they stand for. A round adds up no operation rows: their sums
-//! are written with them. After a break, and where no count is stored that can be believed, a round
-//! counts every row first; behind each start and resume, and once a day, the background does. From
-//! then on what the rows said counts, whatever the running sums were.
+//! Compares the running sums with the rows that they stand for. A round adds up no operation rows, since
+//! each write updates the sums with its rows. After a break, and where no stored count can be believed, a
+//! round counts every row first; after each start and resume, and once a day, a background task does. From
+//! then on the rounds take what the rows said, whatever the running sums were.
 
 use crate::reconciliation::EVERY;
 use kernel::answer::Cause;

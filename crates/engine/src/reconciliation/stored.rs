@@ -1,10 +1,10 @@
-//! How far the proof has come, as it is stored in the journal, so that neither a start nor a resume looks
-//! at every transfer there is, or adds up every row, before it says anything.
+//! Stores in the journal how far the proof has come, so that a start or a resume does not look at every
+//! transfer, or add up every row, before it says anything.
 //!
-//! What is stored is believed where its MAC was made with the key of the audit's seals. Anything else
-//! proves nothing: a proof begins with the first transfer, and counts all rows itself. A row that
-//! is changed behind it is looked at again all the same: the window comes by every row, and the
-//! background counts all of them behind each start and resume.
+//! A stored proof is believed where the key of the audit's seals made its MAC. Anything else proves
+//! nothing: then a proof begins with the first transfer and counts all rows itself. Someone may change a
+//! row behind the stored proof: the window comes by every row, and the background task counts all of them
+//! after each start and resume.
 
 use crate::reconciliation::lines::Lines;
 use crate::reconciliation::operation_matcher::OperationMatcher;

@@ -1,4 +1,4 @@
-//! The two tasks that look after the whole: the proof of conservation, and the horizon.
+//! Runs two background tasks: the proof of conservation, and the horizon.
 
 use crate::reconciliation::Reconciler;
 use crate::reconciliation::{Checker, Report};

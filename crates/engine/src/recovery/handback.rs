@@ -1,5 +1,6 @@
-//! What a worker gives back that cannot reach a ledger, while others may: one whose token for it is
-//! wrong lives, and renews its lease, but what it holds would wait for as long as it does.
+//! Gives the transfers of a ledger that this worker cannot reach back to the journal, while other workers
+//! may reach it. A worker with a wrong token lives and renews its lease, so without this its transfers
+//! would wait as long as it lives.
 
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::recovery::Recovery;

@@ -1,7 +1,7 @@
-//! This worker's lease, where others share the journal, and what it tells them of HALT.
+//! Renews this worker's lease where several workers share the journal, and tells them of HALT.
 //!
-//! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew it
-//! cannot read the flags either, so it makes no call before it did.
+//! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew its lease
+//! cannot read the flags either, so it makes no call until it can.
 
 use crate::attempts::Chains;
 use crate::controls::status_sync::StatusSync;

@@ -1,4 +1,5 @@
-//! The scanner: brings what is due and what no worker holds. Crash recovery, retries and overflow.
+//! The scanner reads transfers from the journal that are due and that no worker holds, and brings them to
+//! the pipeline. It is crash recovery, the retries and the overflow of full queues in one.
 
 use crate::pipeline::station::SPARE;
 use crate::recovery::Recovery;

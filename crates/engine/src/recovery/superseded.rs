@@ -1,12 +1,12 @@
-//! Transfers that another worker moved while they were in this one's workers: they are let go without a
-//! word, and looked after from afar.
+//! Watches transfers that another worker moved while this one had them in its workers. This worker releases
+//! them and looks at them again from time to time.
 //!
-//! The journal brings what a dead worker held. But a unit of our own, whose outcome is not known, may have
-//! been the one that moved them: then the journal takes them for ours. So what stands still for
-//! longer than any lease lasts is taken up again.
+//! The journal brings the transfers of a dead worker. But a unit of this process whose outcome is not known
+//! may have moved them: then the journal takes them for ours, and no scanner brings them. So a transfer
+//! that stands still for longer than any lease lasts is taken up again.
 //!
-//! The same holds for a transfer that may have been opened: a COMMIT whose outcome is not known may come to
-//! its end after the journal was asked, and then the journal takes it for ours.
+//! The same holds for a transfer that may have been opened: its COMMIT may succeed after the journal was
+//! asked, and then the journal takes it for ours.
 
 use crate::recovery::Recovery;
 use kernel::answer::Cause;
