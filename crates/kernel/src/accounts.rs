@@ -1,4 +1,5 @@
-//! Accounts with a number of their own, at the accounts ledger: one asset, one owner (`accounts_tb`).
+//! Accounts with a number of their own, at the accounts ledger (`accounts_tb`). Each has one asset and one
+//! owner.
 
 use crate::code::Code;
 use crate::ids::{AssetId, UserId};

@@ -1,4 +1,4 @@
-//! The four answers. Nothing else ever decides what happens to money.
+//! The four answers that a step may get. Nothing else decides what happens to money.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

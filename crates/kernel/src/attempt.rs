@@ -1,4 +1,4 @@
-//! An attempt: one intent on a chain, its members under one on-chain lock.
+//! An attempt: one intent on a chain, whose members are paid under one lock of the chain.
 
 use crate::answer::{Answer, Cause};
 use crate::flow::table::S;

@@ -1,8 +1,7 @@
-//! Messages to others: what a flow says of an event, and how the outbox keeps it.
+//! Messages to others: what a flow reports of an event, and the row that the outbox keeps of it.
 //!
-//! A message is made by the flow, belongs to one event and is written by the unit that writes that
-//! event. The journal completes it with what only the journal knows: place, hash and detail of the
-//! event in the transfer's chain.
+//! The flow makes a message for one event, and the unit of that event writes it. The journal adds what only
+//! it knows: the place of the event in the transfer's chain, its hash and its detail.
 
 use crate::audit::{self, Entry, Hash, genesis, link};
 use crate::ids::{Id, Millis};

@@ -1,4 +1,4 @@
-//! An effect at a ledger by its name, what the ledger stores of it, and which ledger that is.
+//! An operation is one effect at a ledger: its key, what the ledger stores of it, and which ledger that is.
 
 use crate::answer::Evidence;
 use crate::flow::life::Leg;

@@ -1,4 +1,4 @@
-//! Whose a transfer is: what its limits are counted for, as one text.
+//! The owner of a transfer, as one text: reads, lists and limits go by it.
 
 use crate::ids::{ChainId, UserId};
 use std::fmt;

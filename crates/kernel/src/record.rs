@@ -1,4 +1,5 @@
-//! A transfer: what was agreed (frozen, shared) and where it stands (small, copied).
+//! The record of a transfer: its terms (frozen, shared) and its head, which says where it stands (small,
+//! copied).
 
 use crate::agreed::{Agreed, target_side};
 use crate::answer::Evidence;

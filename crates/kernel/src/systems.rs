@@ -1,5 +1,5 @@
-//! The systems that money can stand at, as a table: number, name, kind. A system that is added is a row
-//! here; every list of ledgers or chains reads it.
+//! The table of the systems at which money can stand: number, name, kind. A new system is a row here; every
+//! list of ledgers or chains reads this table.
 
 use crate::ids::{ChainId, LedgerId};
 

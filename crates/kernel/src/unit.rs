@@ -1,4 +1,5 @@
-//! The journal's unit of writing: guards, what is written, and at most one fork at its end.
+//! The unit is the journal's atomic write: guards, the rows that it writes, and at most one fork at its
+//! end.
 
 use crate::accounts::NumberedStatus;
 use crate::agreed::Agreed;

@@ -1,7 +1,7 @@
-//! Endpoints that are told of events: what operators set, and what the journal keeps of it.
+//! Endpoints of webhooks: what operators set, and what the journal keeps of it.
 //!
-//! An endpoint is a resource of the journal ([`crate::unit::Put::Resource`]), so it is written in the
-//! unit with the operator's action and guarded by its version.
+//! An endpoint is a resource of the journal ([`crate::unit::Put::Resource`]): the unit of the operator's
+//! action writes it, guarded by its version.
 
 use crate::flow::life::Outcome;
 use crate::ids::{Id, Millis};

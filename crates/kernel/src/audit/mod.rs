@@ -1,9 +1,10 @@
-//! The audit: chains of hashes, the digest of one journal write, seals over many, and their proof.
+//! The audit: chains of hashes, the digest of one journal write, the seals over many writes, and their
+//! proof.
 //!
-//! Every entry is linked to the one before it in its chain: a transfer's history, what operators
-//! did, what came from the world. The entries of one journal write make a unit; a [`seal`] covers
-//! units up to a stated number. The journal calls these while it writes, so a row and its hash are
-//! one write; [`proof`] computes all of it again.
+//! Every entry names the hash of the entry before it in its chain: a transfer's history, the actions of
+//! operators, or the movements that came from outside. The entries of one journal write make a unit; a
+//! [`seal`] covers units up to a stated number. The journal calls these functions while it writes, so a row
+//! and its hash are one write; [`proof`] computes all of them again.
 
 pub mod merkle;
 pub mod proof;

@@ -1,8 +1,8 @@
-//! The proof that nothing of the audit was changed, removed or cut off: all of it computed again.
+//! Proves that no row of the audit was changed, removed or cut off: it computes all hashes again.
 //!
-//! Chains come first (the world, operators, then transfers by number: the order in which a unit's
-//! digest takes them), then units and seals by their numbers. Of the chains nothing is kept but the
-//! units whose entries did not all come yet, and which ones are complete.
+//! The chains come first (external movements, operators, then transfers by number, which is the order in
+//! which a unit's digest takes them), then units and seals by their numbers. Of the chains it keeps only
+//! the units whose entries did not all come yet, and which units are complete.
 
 use super::seal::{Seal, SealKey, Sealing};
 use super::{AuditUnit, Entry, Hash, UnitDigest, link};

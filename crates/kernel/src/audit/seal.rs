@@ -1,7 +1,7 @@
-//! Seals: from time to time one hash over everything written so far, with a keyed MAC.
+//! Seals: from time to time the journal writes one hash over everything before it, with a keyed MAC.
 //!
-//! A seal covers each lane up to a stated number without a gap, and names the seal before it. Who
-//! changes what is covered needs the key, and the copy of the seal that is in the log.
+//! A seal covers each lane up to a stated number without a gap, and names the seal before it. A person who
+//! changes a covered row also needs the key, and the copy of the seal in the log.
 
 use super::merkle::Merkle;
 use super::{AuditUnit, Hash};

@@ -1,4 +1,5 @@
-//! The crash points of a flow: every moment at which a process may die and leave something behind.
+//! Lists the crash points of a flow: every moment at which a process may die and leave something behind.
+//! The generic tests crash at each.
 
 use crate::flow::life::{Step, Via};
 use crate::flow::table::{S, Table};

@@ -1,7 +1,7 @@
-//! Which acts may, and which must, have happened on the ways to a state.
+//! Computes which acts may have happened, and which must have, on the ways to a state.
 //!
-//! All answers are fixpoints over the edges of a [`Table`]: *some way* unites what the ways bring,
-//! *every way* keeps what they have in common.
+//! All answers are fixpoints over the edges of a [`Table`]: *some way* unites what the ways bring, *every
+//! way* keeps what they have in common.
 
 use crate::flow::life::{Leg, Manner, Via};
 use crate::flow::table::{A, S, Table};

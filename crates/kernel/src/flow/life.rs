@@ -1,4 +1,4 @@
-//! A flow is an enum of states and one exhaustive `match`.
+//! The life of a flow as types: a flow is an enum of states and one exhaustive `match`.
 
 use crate::agreed::Agreed;
 use crate::answer::Evidence;

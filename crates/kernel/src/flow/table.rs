@@ -1,4 +1,4 @@
-//! A flow's table with its types rubbed out: what engine, checks and diagrams run on.
+//! A flow's table without its types: engine, checks and diagrams work on it for every flow alike.
 
 use crate::agreed::Agreed;
 use crate::answer::Evidence;

@@ -1,5 +1,5 @@
-//! Tables with one thing wrong: how much does [`crate::flow::check`] see? Each flow's tests hold the ones
-//! that it does not see against a list of reasons.
+//! Makes tables that have one fault each, to measure how many of them [`crate::flow::check`] finds. The
+//! tests of each flow compare those that it misses with a list of reasons.
 
 use crate::flow::check;
 use crate::flow::life::{Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via};

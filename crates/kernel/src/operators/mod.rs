@@ -1,7 +1,7 @@
-//! What operators are asked, decide and do: cases, pauses, actions, approvals (`design.md` §5).
+//! The records of operators' work: cases, pauses, actions, approvals (`design.md` §5).
 //!
-//! [`AdminAction`] is the table of actions, [`ActionResult`] what one came to, and [`Proposed`] what a
-//! second person approves.
+//! [`AdminAction`] is the table of actions, [`ActionResult`] what an action came to, and [`Proposed`] what
+//! a second person approves.
 
 mod action;
 mod proposal;

@@ -1,5 +1,5 @@
-//! What exactly is proposed to a second person: written by the engine that proposes, shown to the one who
-//! approves, and read by the engine that executes it then.
+//! A proposal to a second person. The engine that proposes writes it, the person who approves reads it, and
+//! the engine that executes it reads it again.
 
 use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, in_order};
 use crate::flow::life::Leg;

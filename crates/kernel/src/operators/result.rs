@@ -1,5 +1,5 @@
-//! What an operator's action came to: one type for the engine that says it, the audit that keeps it and
-//! the server that answers it. Serialized it is the stored result, which a repeat gets again.
+//! The result of an operator's action: one type for the engine that gives it, the audit that keeps it and
+//! the server that returns it. Its JSON is the stored result, which a repeat gets again.
 
 use super::{Accepted, Verdict, in_order};
 use crate::accounts::NumberedAccount;

@@ -1,4 +1,4 @@
-//! What operators do with endpoints of webhooks: rows of the table of actions.
+//! The actions on endpoints of webhooks, as rows of the table of actions.
 
 use super::action::no_value;
 use crate::ids::{Id, Millis};

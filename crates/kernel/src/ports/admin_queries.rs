@@ -1,4 +1,4 @@
-//! What people look things up in: searches and lists that no transfer waits for.
+//! The port behind the operators' searches and lists. No transfer waits for it.
 
 use super::Fut;
 use crate::answer::Cause;

@@ -1,4 +1,4 @@
-//! Where the audit is kept: what is sealed, and what its proof is made of.
+//! The port to the stored audit: it gives the rows that a seal covers and that the proof reads.
 
 use super::Fut;
 use crate::answer::Cause;

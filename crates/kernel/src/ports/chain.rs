@@ -1,8 +1,8 @@
-//! A chain, as the engine's gatherers and provers use it: what spends a lock at most once, what a form
-//! pays, and what is proven of an attempt.
+//! The port to a chain, for the engine's gatherers and provers: a chain spends each lock at most once, and
+//! the port says what a form pays and what is proven of an attempt.
 //!
-//! Nothing that a chain or its node answers decides anything but an [`AttemptProof`]. Each method ends its own
-//! waits; where nothing is known it says so.
+//! Nothing that a chain or its node answers decides anything but an [`AttemptProof`]. Each method ends its
+//! own waits; where it knows nothing, it says so.
 
 use super::Fut;
 use crate::answer::Cause;

@@ -1,4 +1,4 @@
-//! Waiting and chance.
+//! The ports to time and to random numbers.
 
 use super::Fut;
 use crate::ids::Millis;

@@ -1,4 +1,4 @@
-//! A system that holds accounts and keeps its answers (`ledgers.md` §1–2).
+//! The port to a ledger: a system that holds accounts and keeps its answers (`ledgers.md` §1–2).
 
 use super::Fut;
 use crate::answer::{Answer, Cause};

@@ -1,4 +1,4 @@
-//! What the engine and the store tell of themselves, for metrics.
+//! The port to metrics: what the engine and the store measure.
 
 use crate::code::Code;
 use crate::ids::{AssetId, Millis};

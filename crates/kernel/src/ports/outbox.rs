@@ -1,7 +1,7 @@
-//! What is to be published, and what was: the outbox of a journal.
+//! The outbox of a journal: the messages that are to be published, and those that were.
 //!
-//! Units write its rows ([`crate::unit::Then::outbox`]). A bucket is published by one worker at a time,
-//! which holds its lease; rows of one key lie in one bucket, in the order in which they were written.
+//! Units write its rows ([`crate::unit::Then::outbox`]). One worker at a time publishes a bucket, under a
+//! lease; rows of one key lie in one bucket, in the order in which they were written.
 
 use super::Fut;
 use crate::answer::Cause;

@@ -1,7 +1,7 @@
-//! What endpoints are to be told, and what came of it: the queue and the log of webhooks.
+//! The queue and the log of webhooks: which events endpoints are to get, and what came of each.
 //!
-//! A transfer writes nothing here. Events are found behind a cursor over the transfers' numbers, and
-//! become messages in one write with the cursor's next value.
+//! A transfer writes nothing here. A task finds events behind a cursor over the transfers' numbers, and
+//! writes their messages together with the next value of the cursor.
 
 use super::Fut;
 use super::admin_queries::{CaseRow, Tells};

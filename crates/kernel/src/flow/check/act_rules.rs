@@ -1,4 +1,5 @@
-//! The rules of acts: each is made by a step that knows all of its answers, at the side where its leg belongs.
+//! Checks the acts of a flow: a step that knows all answers of an act makes it, at the side where its leg
+//! belongs.
 
 use crate::flow::life::{Leg, Manner, Side, Step};
 use crate::flow::table::{A, ActRow, Table};

@@ -1,4 +1,5 @@
-//! What persons may end: a transfer of which nothing is under way, with its money where it came from.
+//! Checks which transfers persons may end: only one of which nothing is under way, with its money at its
+//! source.
 
 use crate::flow::dataflow;
 use crate::flow::life::{Leg, Outcome, Place, Step};

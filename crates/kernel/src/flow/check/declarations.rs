@@ -1,6 +1,6 @@
-//! What a flow declares beside its edges: its driver, what is normal in a state, what became of the
-//! money at an end, what an act moves, and its sentences. Each agrees with the edges, the legs and the
-//! places.
+//! Checks what a flow declares beside its edges: its driver, what is normal in a state, where the money is
+//! at an end, what an act moves, and its sentences. Each must agree with the edges, the legs and the places
+//! of the money.
 
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;

@@ -1,5 +1,5 @@
-//! What excludes what: claims before once-acts, one payee at most, nothing asked twice, ends that
-//! tell the truth about what was done before them.
+//! Checks what must exclude each other: a claim comes before each once-act, at most one party is paid, no
+//! question is asked twice, and an end tells the truth about what was done before it.
 
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;

@@ -1,4 +1,5 @@
-//! Money: it moves with the answer that moves it, never with a claim, a doubt or a refusal.
+//! Checks that money moves only with the answer that moves it, and never with a claim, an unknown answer or
+//! a refusal.
 
 use crate::flow::life::{Place, Via};
 use crate::flow::table::{S, Table};

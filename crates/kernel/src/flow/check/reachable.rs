@@ -1,4 +1,5 @@
-//! States: they have their own names, can be reached, and lead to an end by answers that differ.
+//! Checks the states of a flow: each has a name of its own, can be reached, and leads to an end by answers
+//! that differ.
 
 use crate::flow::life::{Step, Via};
 use crate::flow::mermaid;

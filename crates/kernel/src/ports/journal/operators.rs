@@ -1,4 +1,4 @@
-//! What the journal says of operators' work: cases, actions, approvals, numbered accounts.
+//! The queries about operators' work: cases, actions, approvals, numbered accounts.
 
 use crate::accounts::{AccountsOf, NumberedAccount};
 use crate::answer::Cause;

@@ -1,4 +1,4 @@
-//! What stands in the journal besides transfers: flags, named values, counters.
+//! The queries about what the journal holds besides transfers: flags, named values, counters.
 
 use crate::answer::Cause;
 use crate::ids::{AssetId, Day, Id, LedgerId, UserId, WorkerId};

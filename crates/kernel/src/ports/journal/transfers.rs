@@ -1,4 +1,4 @@
-//! What the journal says of transfers, by id, by key, and of those that are open.
+//! The queries about transfers, by id, by key, and of those that are open.
 
 use crate::answer::Cause;
 use crate::audit::{Entry, Hash};

@@ -1,4 +1,4 @@
-//! What writes to the journal, for every component of the engine that changes a row.
+//! The writer of units: every component of the engine that changes a row uses it.
 
 use crate::answer::Cause;
 use crate::ids::Millis;

@@ -1,4 +1,4 @@
-//! How workers that share a journal divide the due work: by leases.
+//! The leases of workers that share a journal: they decide which worker does which due work.
 
 use crate::answer::Cause;
 use crate::attempt::Attempt;
