@@ -9,7 +9,7 @@ use kernel::reconcile;
 use kernel::record::Record;
 use std::sync::Arc;
 
-/// A record that was called for, and what the ledger said when no unit waited for it any more.
+/// An answer that came when no unit waited for it any more, and the record whose call it answers.
 #[derive(Debug)]
 pub(crate) struct Late {
     pub record: Record,
@@ -18,7 +18,7 @@ pub(crate) struct Late {
 }
 
 impl Cases {
-    /// Stops the flow of every answer that contradicts the stored one, before anything goes on.
+    /// Stops the flow of each answer that contradicts the stored one, before the caller goes on.
     pub(crate) async fn too_late(self: &Arc<Self>, late: Vec<Late>) {
         if late.is_empty() {
             return;

@@ -23,36 +23,36 @@ use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A case about a message is open for so long; the next message after that opens another.
+/// How long a case about a message stays open; the next message after that opens another.
 const AUDITED: Millis = 86_400_000;
-/// Younger transfers are in good workers, whatever happened to them.
+/// A transfer that is younger than this gets no case: its worker still carries it.
 const YOUNG: Millis = 1_000;
-/// So many transfers without a case are looked at in one round, the oldest first.
+/// How many transfers without a case one round looks at, the oldest first.
 const LOOK: usize = 1_000;
-/// So many cases of each sort are opened or closed in one round.
+/// How many cases of each sort one round opens or closes.
 pub(super) const WRITE: usize = 200;
 /// How many transfers are read at once.
 const PAGE: usize = 1_000;
-/// A round is followed by so many times its own length of rest, so that the watch never takes more
+/// After a round the monitor rests this many times as long as the round took, so that it never takes more
 /// than a twentieth of a core.
 const REST: u64 = 19;
-/// The longest rest. A round also waits for the disk, which is no work: without this bound a disk that takes
-/// a second for each write keeps a case open for a minute after its end.
+/// The longest rest. A round also waits for the disk, which costs no CPU: without this bound, a disk that
+/// takes a second for each write would keep a case open for a minute after its end.
 const LONGEST_REST: Millis = 10_000;
 
-/// How old the keys are that check tokens, as this process reads them.
+/// The age of the keys that check tokens, as this process reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum KeySet {
-    /// No token is checked here, or none was yet: what others see of theirs is theirs to say.
+    /// This process checks no token, or has not yet: other processes report their own keys.
     #[default]
     Unwatched,
     /// They were read again in time.
     Read,
-    /// They were not, for long: what a person must know.
+    /// They were not read again for long: operators must know this reason.
     Old(Arc<str>),
 }
 
-/// What cases are held against besides their transfers.
+/// The facts by which cases are closed, besides their transfers.
 struct CaseFacts {
     status: ServiceStatus,
     /// Users who were above the limit within the last minute.
@@ -60,7 +60,7 @@ struct CaseFacts {
     chains: ChainFacts,
 }
 
-/// Holds what is open against the thresholds: it opens cases, and closes them when their fact ends.
+/// Compares what is open with the thresholds: it opens cases, and closes them when their fact ends.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Monitor {
     pub(crate) shared: Arc<SharedState>,
@@ -145,8 +145,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// The fact that ends a case, where there is one. Of kinds that are not the engine's it knows
-    /// none.
+    /// The fact that ends a case, where there is one. The monitor knows none for kinds that are not the
+    /// engine's.
     fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &CaseFacts) -> Option<String> {
         let status = &facts.status;
         if let Some(fact) = record.and_then(|record| self.shared.plan.went_on(&case.kind, record)) {
@@ -223,8 +223,8 @@ impl Monitor {
         )
     }
 
-    /// What reads the keys that check tokens reports here after each time: `Some` says what a person
-    /// must know of a set that was not read again for long.
+    /// The reader of the keys that check tokens reports here after each read. `Some`: the set was not read
+    /// again for long, and operators must know this reason.
     pub fn keys_read(&self, old: Option<Arc<str>>) {
         *self.key_set() = old.map_or(KeySet::Read, KeySet::Old);
     }

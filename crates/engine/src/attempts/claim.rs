@@ -11,14 +11,14 @@ use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
-/// What is about to be claimed.
+/// What a claim is made of.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     pub id: AttemptId,
     pub flow: FlowId,
     pub chain: ChainId,
     pub lane: &'a Arc<str>,
-    /// How the lane stands before: free.
+    /// The lane's state before the claim: free.
     pub state: &'a LaneState,
     pub lock: Lock,
     pub form: Form,
@@ -26,7 +26,7 @@ pub(crate) struct Claim<'a> {
     pub to: S,
 }
 
-/// A unit about many transfers, while it is put together.
+/// A unit about many transfers, while `claim` or `close` puts it together.
 #[derive(Debug, Default)]
 pub(crate) struct SharedUnit {
     pub unit: Unit,
@@ -34,7 +34,7 @@ pub(crate) struct SharedUnit {
 }
 
 impl SharedUnit {
-    /// Takes in what was planned for one transfer.
+    /// Adds the plan of one transfer.
     pub(crate) fn add(&mut self, planned: Planned) {
         let Planned { unit: Unit { guards, then }, depends_on, .. } = planned;
         // each transfer has its own, but for those that are about the service

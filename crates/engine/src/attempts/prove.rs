@@ -25,10 +25,10 @@ use kernel::unit::{Guard, Unit, Written, Wrote};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So many attempts are looked at in one call.
+/// How many attempts one call looks at.
 const BATCH: usize = 64;
 
-/// Looks after the attempts that this process holds, until each of their transfers has gone on.
+/// Looks after the attempts that this process carries, until each of their transfers has gone on.
 pub(crate) struct Prover {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) ledgers: Arc<Ledgers>,
@@ -54,7 +54,7 @@ impl Prover {
         }
     }
 
-    /// One look at attempts whose time has come.
+    /// Looks once at attempts whose time has come.
     async fn look(&self, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
         let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
@@ -95,8 +95,8 @@ impl Prover {
         self.wait_on(pool, waits).await;
     }
 
-    /// Sends the newest forms of those that this run has not sent, or that may be sent again. Returns which
-    /// attempts it sent for the first time.
+    /// Sends the newest forms that this run has not sent, or that it may send again. Returns which attempts
+    /// it sent for the first time.
     async fn send(&self, pool: &ChainPool, batch: &mut [Carried]) -> BTreeSet<AttemptId> {
         let (mut fresh, now) = (BTreeSet::new(), self.shared.parts.journal.now());
         if !batch.iter().any(|carried| carried.sends(now)) {
@@ -129,7 +129,7 @@ impl Prover {
         fresh
     }
 
-    /// One proof for each; a batch that panicked is asked one by one.
+    /// Asks for one proof for each attempt; a batch that panicked is asked one by one.
     async fn proofs(&self, pool: &ChainPool, batch: &[Carried]) -> Vec<AttemptProof> {
         let attempts: Vec<Attempt> = batch.iter().map(|carried| carried.attempt.clone()).collect();
         match caught(async { pool.port.prove(&attempts).await }).await {
@@ -164,7 +164,8 @@ impl Prover {
         }
     }
 
-    /// Not yet: another look when this chain usually has a proof, then later and later.
+    /// After *not yet*: looks again when this chain usually has a proof, then at longer and longer
+    /// intervals.
     fn wait_for_proof(&self, pool: &ChainPool, mut carried: Carried) {
         carried.looks = carried.looks.saturating_add(1);
         let due = match pool.proof_delay.wait(carried.looks) {
@@ -174,7 +175,7 @@ impl Prover {
         pool.carried.keep(carried, due);
     }
 
-    /// Nothing is clear: another look, later and later, for ever.
+    /// After an unclear answer: looks again at longer and longer intervals, for ever.
     pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
         carried.looks = carried.looks.saturating_add(1);
         carried.last = Some(cause);
@@ -182,7 +183,7 @@ impl Prover {
         pool.carried.keep(carried, due);
     }
 
-    /// Not yet. That an attempt may be on the wire is written once, as one row for all its members.
+    /// After *not yet*: writes once that the attempt may be on the wire, as one row for all its members.
     async fn wait_on(&self, pool: &ChainPool, waits: Vec<Carried>) {
         let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
         let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
@@ -207,7 +208,7 @@ impl Prover {
         }
     }
 
-    /// One more form under the same lock: signed, stored, and sent with the next look.
+    /// Signs one more form under the same lock and stores it; the next look sends it.
     async fn one_more(&self, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
         let table = self.shared.plan.table(attempt.flow);
@@ -254,7 +255,8 @@ impl Prover {
         }
     }
 
-    /// A form that may have been stored: it is sent only where it is found, and behind a later write.
+    /// Finds out whether a form was stored. It is sent only where the journal has it, and behind a later
+    /// write.
     async fn stored_or_not(&self, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.chains.find_attempt(&carried.attempt).await {
@@ -307,8 +309,8 @@ impl Prover {
         wrote
     }
 
-    /// The plan of an attempt's end. `None`: the journal does not say how its lane stands, or a member
-    /// stands elsewhere.
+    /// Plans an attempt's end. `None`: the journal does not give the state of its lane, or a member stands
+    /// in another state.
     async fn closing(
         &self,
         pool: &ChainPool,
@@ -333,7 +335,7 @@ impl Prover {
         planned
     }
 
-    /// All members are where the proof brought them.
+    /// Goes on with the members after the end was written.
     async fn closed_attempt(&self, pool: &ChainPool, end: PlannedEnd, written: &Written) {
         let PlannedEnd { carried, verdicts, closing } = end;
         self.shared.room(true);
@@ -357,7 +359,7 @@ impl Prover {
         self.pipeline.reassign(members).await;
     }
 
-    /// Nothing was written, or it is not known whether.
+    /// Goes on after an end that was not written, or whose outcome is not known.
     async fn not_closed(&self, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
         match wrote {
             Wrote::Lost(Guard::NotHalted) => {
@@ -389,7 +391,8 @@ impl Prover {
 }
 
 impl Chains {
-    /// A record that a sending state has: its attempt carries it, in this process or in another.
+    /// Drops a record that stands in a sending state: its attempt carries it, in this process or in
+    /// another.
     pub(crate) fn in_an_attempt(&self, record: &Record) {
         self.in_flight.release(record.id);
         self.stray(record.id);

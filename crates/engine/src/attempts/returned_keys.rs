@@ -14,8 +14,8 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 
 impl Chains {
-    /// Asks the chain for lanes that were proven gone, and takes that back of each that it has again; true where
-    /// the row of one changed, here or by another worker: it is read again.
+    /// Asks the chain for lanes that were proven gone, and takes the proof back of each that the chain has
+    /// again. True where the row of one changed, here or by another worker, so that it must be read again.
     ///
     /// # Errors
     /// Why it is not known now.

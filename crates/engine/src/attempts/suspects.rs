@@ -7,8 +7,8 @@ use crate::attempts::Chains;
 use kernel::record::Record;
 
 impl Chains {
-    /// True for an orphan that waits for an attempt and was not tried by an owner that died: it is a suspect
-    /// from now on.
+    /// True for an orphan that waits for an attempt and that no dead worker had tried. From now on it is a
+    /// suspect.
     pub(crate) fn waits_in_company(&self, record: &Record) -> bool {
         let waits = self.shared.plan.claims_send(record).is_some();
         let fresh = waits && record.head.deaths == 0 && !record.head.alone;

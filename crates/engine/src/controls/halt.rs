@@ -8,7 +8,7 @@ use kernel::ports::meter::Seen;
 use kernel::unit::Put;
 use std::sync::Arc;
 
-/// Stops all money of this installation, and asks a person why.
+/// Stops all money of this installation, and opens a case.
 pub(crate) struct KillSwitch {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,
