@@ -16,7 +16,7 @@ impl Assets {
         self.last().1.clone()
     }
 
-    /// What was read of them at a version. Where it is news, `before` hears of it first.
+    /// Takes in the assets of a version that was read. Where it is newer, `before` runs first.
     pub(crate) fn read(&self, version: u32, assets: &[Asset], before: impl FnOnce()) {
         let mut last = self.last();
         if version >= last.0 && *last.1 != *assets {

@@ -16,10 +16,10 @@ use kernel::ports::journal::Journal;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// So many rows are read at once.
+/// How many rows are read at once.
 const PAGE: usize = 1_000;
 
-/// What seals and proves. Cheap to share.
+/// Seals and proves the audit. Cheap to share.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Sealer {
     audit: Arc<dyn Audit>,
@@ -27,15 +27,15 @@ pub struct Sealer {
     clock: Arc<dyn Clock>,
     key: SealKey,
     interval_ms: Millis,
-    /// Held while the next seal is made: two of one number would contradict each other.
+    /// Locked while the next seal is made: two seals of one number would contradict each other.
     sealing: Mutex<()>,
-    /// Locked by the one proof that is made at a time: each reads everything.
+    /// Locked while a proof is made, one at a time: each reads everything.
     proving: Mutex<()>,
 }
 
 impl Sealer {
-    /// Of this audit, by its journal's time: a seal every so many milliseconds while something new
-    /// is written.
+    /// Makes a sealer that seals every so many milliseconds of the journal's time while something new is
+    /// written.
     pub fn new(
         audit: Arc<dyn Audit>,
         journal: Arc<dyn Journal>,
@@ -58,8 +58,8 @@ impl Sealer {
         }
     }
 
-    /// The number of the newest seal where it was made with another key than this process's; nothing
-    /// where it was made with the same one, or there is none.
+    /// The number of the newest seal where another key than this process's made it; `None` where the same
+    /// one did, or where there is no seal.
     ///
     /// # Errors
     /// The journal does not answer.
@@ -68,8 +68,8 @@ impl Sealer {
         Ok(newest.filter(|seal| !seal.is_of(&self.key)).map(|seal| seal.number))
     }
 
-    /// Says once for each such seal that another process seals with another key. The number of the last
-    /// one that was found.
+    /// Warns once for each such seal that another process seals with another key. Returns the number of the
+    /// last one that was found.
     async fn report_other_key(&self, said: Option<u64>) -> Option<u64> {
         let found = match self.other_key().await {
             Ok(Some(found)) => found,
@@ -87,8 +87,8 @@ impl Sealer {
         Some(found)
     }
 
-    /// Seals what is new: each lane up to the last unit before a gap, whatever is being written
-    /// meanwhile. Nothing where nothing is new.
+    /// Seals what is new: each lane up to the last unit before a gap, whatever is being written meanwhile.
+    /// `None` where nothing is new.
     ///
     /// # Errors
     /// The journal does not answer, or has no room.
@@ -117,7 +117,7 @@ impl Sealer {
         Ok(Some(seal))
     }
 
-    /// Proves all of it. `None`: another proof is being made.
+    /// Proves all of the audit. `None`: another proof is being made.
     ///
     /// # Errors
     /// As [`prove`].
@@ -136,7 +136,7 @@ impl Sealer {
     }
 }
 
-/// A seal as people keep it: `NUMBER:ROOT:MAC`.
+/// A seal in the form in which operators keep it: `NUMBER:ROOT:MAC`.
 #[derive(Debug)]
 pub struct SealText<'a>(pub &'a Seal);
 
@@ -146,7 +146,7 @@ impl std::fmt::Display for SealText<'_> {
     }
 }
 
-/// The seal that a text names; `None` where it is no such text.
+/// Parses a seal; `None` where the text is no seal.
 pub fn parse_seal(text: &str) -> Option<RecordedSeal> {
     let mut parts = text.split(':');
     let (number, root, mac) = (parts.next()?, parts.next()?, parts.next()?);
@@ -155,8 +155,8 @@ pub fn parse_seal(text: &str) -> Option<RecordedSeal> {
     parts.next().is_none().then_some(recorded)
 }
 
-/// Computes all of the audit again. Memory is bounded by the units whose entries lie far apart: one
-/// of them is some 200 bytes.
+/// Computes all hashes of the audit again. Its memory is bounded by the units whose entries lie far apart:
+/// some 200 bytes for each.
 ///
 /// # Errors
 /// The journal does not answer; nothing is known then.
@@ -193,7 +193,7 @@ pub async fn prove(
     seals(trail, verifier.chained()).await
 }
 
-/// One of the chains that belong to no transfer.
+/// Reads one of the chains that belong to no transfer.
 async fn chain(trail: &mut dyn Trail, verifier: &mut ChainVerifier, id: Id) -> Result<(), Cause> {
     verifier.begin(ChainStart { id, serial: Serial(0), start: genesis(id) });
     let mut above = 0;
@@ -208,7 +208,7 @@ async fn chain(trail: &mut dyn Trail, verifier: &mut ChainVerifier, id: Id) -> R
     Ok(())
 }
 
-/// The rows of units that these entries name for the first time.
+/// Reads the rows of units that these entries name for the first time.
 async fn rows(
     trail: &mut dyn Trail,
     verifier: &mut ChainVerifier,
@@ -225,7 +225,7 @@ async fn rows(
     Ok(())
 }
 
-/// Units in the order of their seals, then those above the last one.
+/// Reads units in the order of their seals, then those above the last seal.
 async fn seals(trail: &mut dyn Trail, mut verifier: SealVerifier) -> Result<Findings, Cause> {
     let lanes = trail.lanes().await?;
     let mut at = vec![0; lanes.len()];
@@ -249,7 +249,7 @@ async fn seals(trail: &mut dyn Trail, mut verifier: SealVerifier) -> Result<Find
     Ok(verifier.finish())
 }
 
-/// A lane's units above one number up to another; the last one that was there.
+/// Reads a lane's units above one number up to another. Returns the last one that was there.
 async fn units(
     trail: &mut dyn Trail,
     verifier: &mut SealVerifier,

@@ -13,7 +13,7 @@ use kernel::ports::meter::Seen;
 use kernel::ports::outbox::Backlog;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// A group that is behind for so long is a case, and so is a message that is not published for so long.
+/// How long a group may be behind, or a message unpublished, before a case is opened.
 const BEHIND: Millis = 60_000;
 /// So many parked keys are read.
 const KEYS: usize = 10_000;
