@@ -14,7 +14,7 @@ use kernel::webhooks::{
 };
 use std::sync::Arc;
 
-/// So often an endpoint is written again that others changed meanwhile.
+/// How often an endpoint is written again that others changed meanwhile.
 const TRIES: usize = 8;
 
 /// An endpoint's resource, as it was read.
@@ -23,7 +23,7 @@ struct Read {
     version: u32,
 }
 
-/// What becomes of an endpoint, and what ends its case.
+/// The new value of an endpoint, and the fact that ends its case.
 struct Change {
     value: Arc<str>,
     outcome: ActionResult,
@@ -68,7 +68,8 @@ impl Operators {
         }
     }
 
-    /// A request is done in the background; a disabled endpoint is sent nothing, so it is refused there.
+    /// Adds a request to an endpoint; a background task does it. A disabled endpoint gets nothing, so the
+    /// request is refused there.
     async fn ask_webhook(
         &self,
         context: &ActionContext,
@@ -146,8 +147,8 @@ impl Operators {
         Err(Cause::of("MOVES").into())
     }
 
-    /// Changes an endpoint as it is; again where others changed it meanwhile. What the change says ends
-    /// its case.
+    /// Changes the present endpoint; again where others changed it meanwhile. The fact that the change
+    /// returns ends the endpoint's case.
     async fn change_webhook(
         &self,
         context: &ActionContext,
@@ -176,7 +177,7 @@ impl Operators {
         found.ok_or_else(|| Objection::NotFound("webhook").into())
     }
 
-    /// Writes it, with the action, in one unit; `None`: others changed it meanwhile.
+    /// Writes an endpoint with the action, in one unit; `None`: others changed it meanwhile.
     async fn write_webhook(
         &self,
         context: &ActionContext,
@@ -197,7 +198,7 @@ impl Operators {
     }
 }
 
-/// The endpoint with what changes of it.
+/// Applies a change to an endpoint.
 fn changed(endpoint: &mut WebhookEndpoint, change: &WebhookChange, now: Millis) {
     let WebhookChange { target, description, events, flows, owner, status, id: _ } = change;
     if let Some(target) = target {

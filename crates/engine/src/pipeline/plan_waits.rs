@@ -12,7 +12,7 @@ use kernel::unit::{Hold, Put, Then, Unit};
 use std::sync::Arc;
 
 impl Plan {
-    /// Puts a record's next attempt at a later time; nothing else moves.
+    /// Puts a record's next try off to a later time; nothing else moves.
     pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
         // what a ledger refused is what people ask for: a later hindrance does not hide it
         let error = (record.head.rejections == 0)
@@ -20,15 +20,15 @@ impl Plan {
         put_off(record, due, error, hold)
     }
 
-    /// True for a record that spoiled its last attempt: no owner's death marks it, and the mark is for its next
-    /// attempt, however many rules stand before that.
+    /// True for a record that spoiled its last attempt. The mark is not of a worker's death, and it is for
+    /// the record's next attempt, however many rules stand before that.
     pub(super) fn spoiled(&self, record: &Record) -> bool {
         let table = self.table(record.flow);
         let marked = record.head.alone && record.head.deaths == 0;
         marked && table.all().any(|state| table.sends(state))
     }
 
-    /// An answer that the table does not allow: the flow stops, a person is asked.
+    /// The case and the pause after an answer that the table does not allow: the flow stops.
     pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
         let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
         let case = Case {
@@ -41,7 +41,7 @@ impl Plan {
         (case, Put::Pause { scope, reason, caller })
     }
 
-    /// Whether an answer contradicts the record's step, and why.
+    /// Why an answer contradicts the record's step; `None` where it does not.
     pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
         let step = self.table(record.flow).step(record.head.state);
         match (step, answer) {
@@ -61,8 +61,8 @@ impl Plan {
         put_off(record, due, None, Hold::Free)
     }
 
-    /// It was tried alone and no owner died of it: the mark is taken away. It waits in its worker's own
-    /// heap for `due`, which is not written.
+    /// Takes the mark away from a record that was tried alone without a worker's death. It waits in its
+    /// worker's own heap until `due`, which is not written.
     pub(crate) fn survived(&self, record: &Record, due: Millis) -> Planned {
         let head = settled(record.head);
         let mut planned = put_alone(record, head, put(record, head, None));
@@ -70,7 +70,7 @@ impl Plan {
         planned
     }
 
-    /// Marks a record as tried by an owner that may die of it, alone or in company.
+    /// Marks a record as tried, alone or in company, by a worker that may die of it.
     pub(crate) fn trial(&self, record: &Record, alone: bool) -> Planned {
         let mut head = record.head;
         head.version = head.version.saturating_add(1);
@@ -80,8 +80,8 @@ impl Plan {
         put_alone(record, head, put(record, head, None))
     }
 
-    /// Writes a record as it stands, before a call whose claim is of another process or an earlier
-    /// run is sent again: an answer that is still being written there loses its guard.
+    /// Writes a record in its state, before a call is sent again whose claim is of another process or of an
+    /// earlier run: an answer that is still being written there fails its guard.
     pub(crate) fn taken_over(&self, record: &Record) -> Planned {
         let mut head = record.head;
         head.version = head.version.saturating_add(1);
@@ -91,7 +91,7 @@ impl Plan {
 }
 
 impl Planned {
-    /// Where it leads, the record is taken alone, or in company.
+    /// Marks the record's next head, so that it is taken alone, or in company.
     pub(crate) fn goes_alone(&mut self, alone: bool) {
         self.next.otherwise.alone = alone;
         for put in &mut self.unit.then.puts {
@@ -102,7 +102,7 @@ impl Planned {
     }
 }
 
-/// Nothing but when the record is looked at next, and by whom.
+/// Plans nothing but when the record is looked at next, and by which worker.
 pub(super) fn put_off(
     record: &Record,
     due: Millis,
@@ -115,7 +115,7 @@ pub(super) fn put_off(
     put_alone(record, head, Put::Head { id: record.id, head, error, hold })
 }
 
-/// Nothing but where the record stands.
+/// Plans nothing but the record's head.
 fn put_alone(record: &Record, head: Head, put: Put) -> Planned {
     let then = Then { puts: vec![put], ..Then::default() };
     let unit = Unit { guards: vec![at_state(record)], then };
