@@ -66,7 +66,7 @@ pub struct Attempt {
     pub id: AttemptId,
     /// The chain that the attempt is made on.
     pub chain: ChainId,
-    /// Of which flow its members are.
+    /// The flow of its members.
     pub flow: FlowId,
     /// The sending state in which its members stand.
     pub state: S,
@@ -76,7 +76,7 @@ pub struct Attempt {
     pub lane: Arc<str>,
     /// What the chain spends at most once in the lane.
     pub lock: Lock,
-    /// Who is paid, in order.
+    /// The transfers that it pays, in order.
     pub members: Arc<[Record]>,
     /// What was signed under the lock, in the order of signing.
     pub forms: Vec<Form>,
@@ -101,8 +101,8 @@ impl Attempt {
     /// The version of a new one: a guard of version 0 says that there is none.
     pub const FIRST: u32 = 1;
 
-    /// Holds what a chain port says of the members against the law (`design.md` §2): one answer for
-    /// each; all members share their fate; a refusal comes only from an attempt of one.
+    /// Checks the verdicts of a chain port against the law (`design.md` §2): one answer for each member;
+    /// all members share their fate; a refusal comes only from an attempt of one.
     ///
     /// # Errors
     /// The cause for which the verdicts are no proof; the attempt stays open.

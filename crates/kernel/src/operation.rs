@@ -7,7 +7,7 @@ use crate::money::Amount;
 use crate::record::Account;
 use serde::{Deserialize, Serialize};
 
-/// Who a ledger is: drawn once, in its first record.
+/// The identity of a ledger: drawn once, in its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(pub u128);
 
@@ -68,6 +68,6 @@ pub struct Operation {
     pub seq: u64,
     /// What was asked. A fence knows only the key: its amount is zero.
     pub op: Op,
-    /// What became of it.
+    /// The outcome of the operation.
     pub outcome: StoredOutcome,
 }

@@ -21,7 +21,7 @@ pub struct SystemRow {
     pub code: u8,
     /// The stored and shown name.
     pub name: &'static str,
-    /// Whose accounts it has, or that it is a chain.
+    /// The kind of its accounts, or that it is a chain.
     pub kind: SystemKind,
     /// It lives in the journal's own database: its operations are part of a unit.
     pub enlisted: bool,

@@ -67,13 +67,13 @@ impl Channel {
     }
 }
 
-/// Whether an endpoint is told of what happens.
+/// Whether an endpoint gets events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EndpointStatus {
-    /// It is told of events.
+    /// The endpoint gets events.
     Active,
-    /// It is told of nothing; what happens meanwhile is sent by a replay only.
+    /// The endpoint gets nothing; only a replay sends what happens meanwhile.
     Disabled,
 }
 
@@ -116,14 +116,14 @@ pub fn event_types() -> Vec<String> {
     transfers.chain(["opened", "closed"].map(|half| format!("{CASE_EVENTS}{half}"))).collect()
 }
 
-/// What a filter is asked about.
+/// The facts by which a filter decides.
 #[derive(Debug, Clone, Copy)]
 pub enum FilterQuestion<'e> {
     /// A transfer of this flow and owner that ended.
     Transfer {
         /// The name of the flow.
         flow: &'e str,
-        /// Whose transfer it is.
+        /// The owner of the transfer.
         owner: &'e TransferOwner,
         /// What became of it.
         outcome: Outcome,
@@ -178,7 +178,7 @@ pub struct WebhookEndpoint {
     pub description: Arc<str>,
     /// Which events it wants.
     pub filter: EventFilter,
-    /// Whether it is told of them.
+    /// Whether the endpoint gets events.
     pub status: EndpointStatus,
     /// Why it was disabled, where the service did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

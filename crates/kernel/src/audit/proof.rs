@@ -10,13 +10,13 @@ use crate::ids::{Id, Serial};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// So many faults are named; more are only counted.
+/// The most faults that are named; more are only counted.
 const NAMED: usize = 200;
 
 /// A chain that is about to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainStart {
-    /// Whose: a transfer's, [`super::OPERATORS`] or [`super::WORLD`].
+    /// The owner of the chain: a transfer, [`super::OPERATORS`] or [`super::WORLD`].
     pub id: Id,
     /// The transfer's number; 0 for the others.
     pub serial: Serial,
@@ -81,7 +81,7 @@ pub enum Fault {
         /// The part of the row that differs.
         what: &'static str,
     },
-    /// Transfers of these numbers are not there.
+    /// The transfers of these numbers are missing.
     Removed {
         /// The lowest number that is missing.
         from: u64,
@@ -104,7 +104,7 @@ pub enum Fault {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// What a seal covers is not there any more.
+    /// A seal covers units that are missing.
     Cut {
         /// The number of the seal that covers it.
         seal: u64,
@@ -115,7 +115,7 @@ pub enum Fault {
         /// The last number that is there.
         last: u64,
     },
-    /// The seal that was recorded elsewhere.
+    /// The seal that was recorded elsewhere is not the one that is stored.
     RecordedSeal {
         /// The number of the recorded seal.
         number: u64,
@@ -131,7 +131,7 @@ pub enum UnitFault {
     NoRow(Id),
     /// All its entries came, and then one more, of this chain.
     TooMany(Id),
-    /// So many of its entries are not there.
+    /// This many of its entries are missing.
     TooFew(u32),
     /// Its entries have another digest.
     Digest,
@@ -187,7 +187,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The owner of a chain, for people.
+/// The owner of a chain, as text for operators.
 struct Whose(Id);
 
 impl fmt::Display for Whose {
@@ -200,7 +200,7 @@ impl fmt::Display for Whose {
     }
 }
 
-/// What a proof of the audit found.
+/// The result of a proof of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     /// The number of transfers that were read.
@@ -276,7 +276,7 @@ pub struct ChainVerifier {
     gapless: bool,
     /// The chain that is read, its next place and the hash before it.
     chain: Option<(ChainStart, u32, Hash)>,
-    /// Where the history that was read last stands.
+    /// The state to which the last entry of the present history leads.
     stands: i16,
     /// The hash of what was agreed in it.
     agreed: Option<Hash>,
@@ -321,7 +321,7 @@ impl ChainVerifier {
             && !self.complete.has(lane, n)
     }
 
-    /// The row of a unit that entries are about to name.
+    /// Takes the row of a unit that entries are about to name.
     pub fn row(&mut self, row: AuditUnit) {
         self.open.insert((row.lane, row.n), Open { row, digest: UnitDigest::default() });
     }
@@ -333,13 +333,13 @@ impl ChainVerifier {
         self.agreed = None;
     }
 
-    /// A transfer whose row cannot be read.
+    /// Notes a transfer whose row cannot be read.
     pub fn unreadable(&mut self, serial: Serial, what: String) {
         self.numbered(serial.0);
         self.wrong(Fault::Unreadable { serial: serial.0, what });
     }
 
-    /// The next transfer; 0 for a chain that belongs to none.
+    /// Notes the number of the next transfer; 0 for a chain that belongs to none.
     fn numbered(&mut self, number: u64) {
         if number == 0 {
             return;
@@ -352,7 +352,7 @@ impl ChainVerifier {
         self.serial = number;
     }
 
-    /// The next entry of the chain that began last.
+    /// Takes the next entry of the chain that began last.
     pub fn entry(&mut self, stored: &StoredEntry) {
         let Some((chain, seq, prev)) = self.chain else { return };
         let StoredEntry { entry, hash, lane, unit } = stored;
@@ -370,7 +370,7 @@ impl ChainVerifier {
         self.member(chain.id, *lane, *unit, *hash);
     }
 
-    /// An entry as a member of its unit.
+    /// Counts an entry in its unit.
     fn member(&mut self, id: Id, lane: u64, n: u64, hash: Hash) {
         let at = (lane, n);
         let Some(open) = self.open.get_mut(&at) else {
@@ -393,7 +393,7 @@ impl ChainVerifier {
         }
     }
 
-    /// The chain that began last ends. `end`: what the transfer's row says of it.
+    /// Ends the chain that began last. `end`: the end as the transfer's row has it.
     pub fn end(&mut self, end: Option<End>) {
         let Some((chain, entries, last)) = self.chain.take() else { return };
         let Some(end) = end else { return };
@@ -409,7 +409,7 @@ impl ChainVerifier {
         }
     }
 
-    /// Every chain was read; now come units and seals.
+    /// Goes on with units and seals, after every chain was read.
     pub fn chained(mut self) -> SealVerifier {
         for ((lane, n), Open { row, digest }) in std::mem::take(&mut self.open) {
             let missing = row.count.saturating_sub(digest.count);
@@ -447,7 +447,7 @@ impl SealVerifier {
         self.sealing.get_or_insert_with(|| Sealing::after(last)).push(row);
     }
 
-    /// A seal, after the units that it covers.
+    /// Takes a seal, after the units that it covers.
     pub fn seal(&mut self, seal: Seal) {
         let number = seal.number;
         self.chains.found.seals = self.chains.found.seals.saturating_add(1);
@@ -487,7 +487,7 @@ impl SealVerifier {
         self.last = Some(seal);
     }
 
-    /// Compares it with the seal that was recorded elsewhere.
+    /// Compares a seal with the one that was recorded elsewhere.
     fn keeps(&mut self, seal: &Seal) {
         let Some(RecordedSeal { number, root, mac }) = self.chains.recorded else { return };
         if number == seal.number {
@@ -498,7 +498,7 @@ impl SealVerifier {
         }
     }
 
-    /// All was handed in.
+    /// Ends the proof, after everything was read.
     pub fn finish(mut self) -> Findings {
         if let Some(RecordedSeal { number, .. }) = self.chains.recorded {
             self.chains.wrong(Fault::RecordedSeal {

@@ -73,8 +73,8 @@ fn every_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     }
 }
 
-/// The acts whose effect may stand when a state is entered. An unanswered call may have one, and so
-/// may a claimed send; a refused or dead one has none; what was undone stands no longer.
+/// The acts whose effect may exist when a transfer enters a state. A call without an answer may have one,
+/// and so may a claimed send; a refused or dead one has none, and what was undone no longer exists.
 pub fn possible(t: &Table) -> Ways {
     some_way(t, |edge, mut acts| {
         let act = t.makes(edge.from).filter(|a| t.act(*a).manner != Manner::Question);

@@ -100,7 +100,7 @@ pub enum Step<S, A, R = Never> {
     End,
 }
 
-/// Where the money is while a transfer stands in a state.
+/// Where the money is while a transfer is in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Still, or again, at its source.
@@ -253,7 +253,7 @@ pub enum Response {
     AtOpening,
 }
 
-/// How long a transfer normally stands in a state before an operator is asked.
+/// How long a transfer is normally in a state before an operator is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normal {
     /// No call is made here and no time is set: a claim, a rule that decides at once, an end.
@@ -262,7 +262,7 @@ pub enum Normal {
     Usual,
     /// A call of the target that may take as long as `alerts.target_pending_seconds` says.
     Configured,
-    /// So many seconds from the event that led here.
+    /// This many seconds from the event that led here.
     Seconds(u32),
 }
 
@@ -277,7 +277,7 @@ impl Normal {
     }
 }
 
-/// What became of the money of a transfer that ended, or that waits for a person.
+/// Where the money is of a transfer that ended, or that waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// The target has the money.
@@ -309,7 +309,7 @@ impl Outcome {
     }
 }
 
-/// Who reads a sentence.
+/// The reader of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The owner of the transfer; of a swap, everyone who knows its id.
@@ -399,7 +399,7 @@ pub enum Ruling {
     NotYet,
 }
 
-/// Which answer an edge of the table stands for.
+/// The answer to which an edge of the table belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Via {
     /// The intent was written.

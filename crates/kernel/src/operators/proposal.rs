@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// An answer to a transfer's open call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedVerdict {
-    /// What the call came to, as the proposer says.
+    /// The proposer's answer to the call.
     pub answer: Verdict,
     /// The name of the state whose call it answers.
     pub state: Arc<str>,
@@ -24,7 +24,7 @@ pub struct ProposedVerdict {
     pub ledger: LedgerId,
     /// The leg of the call.
     pub leg: Leg,
-    /// What bears it out, for the one who approves.
+    /// The proposer's evidence, for the person who approves.
     pub evidence: Value,
 }
 

@@ -12,7 +12,8 @@ use crate::ids::{Id, Serial};
 pub enum History {
     /// As it is stored.
     Read {
-        /// Whose, and the hash before its first entry as the row's terms make it now.
+        /// The owner of the chain, and the hash before its first entry, computed from the row's terms as
+        /// they are now.
         chain: ChainStart,
         /// The entries of its history, in their order.
         entries: Vec<StoredEntry>,

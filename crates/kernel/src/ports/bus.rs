@@ -68,7 +68,7 @@ pub struct PartitionLag {
 }
 
 impl PartitionLag {
-    /// So many messages are not committed.
+    /// How many messages are not committed.
     pub const fn messages(&self) -> u64 {
         self.end.saturating_sub(self.next)
     }

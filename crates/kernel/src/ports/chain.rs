@@ -26,7 +26,7 @@ pub struct SignRequest {
     pub lane: Arc<str>,
     /// What the chain spends at most once in the lane.
     pub lock: Lock,
-    /// Who is to be paid, in order: of one asset and one source account.
+    /// The transfers to pay, in order: of one asset and one source account.
     pub members: Arc<[Record]>,
     /// Whether they are paid, or the lock is taken without a payment.
     pub purpose: Purpose,
@@ -34,7 +34,7 @@ pub struct SignRequest {
     pub forms: Vec<Form>,
 }
 
-/// What a form pays to one member, as it is read back out of what was signed.
+/// What a form pays to one member, as the port reads it out of the signed bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     /// The account at the chain that is paid, or registered.
@@ -141,7 +141,7 @@ pub struct ProviderReport {
     pub state: ProviderState,
     /// The chain that it showed last; `None`: it never did.
     pub shows: Option<ChainIdentity>,
-    /// So many requests in a row had no answer.
+    /// How many requests in a row had no answer.
     pub failures: u32,
 }
 
@@ -183,7 +183,7 @@ pub struct LanesOnChain {
     pub height: u64,
     /// The lanes that any of the providers shows.
     pub lanes: BTreeSet<Arc<str>>,
-    /// So many providers showed all that the account has.
+    /// How many providers showed all that the account has.
     pub providers: usize,
 }
 
@@ -235,9 +235,9 @@ pub enum LanePresence {
     There {
         /// The lowest of the blocks that were looked at.
         height: u64,
-        /// So many providers show it.
+        /// How many providers show it.
         shown_by: usize,
-        /// So many were asked and answered.
+        /// How many were asked and answered.
         of: usize,
     },
     /// The account does not have it: as many providers as are needed, two at least, show all its keys without
@@ -245,7 +245,7 @@ pub enum LanePresence {
     Absent {
         /// The lowest of the blocks that were looked at.
         height: u64,
-        /// So many providers agree.
+        /// How many providers agree.
         providers: usize,
     },
 }
@@ -256,7 +256,7 @@ pub enum LanePresence {
 pub struct ForeignPayment {
     /// The transfer that the memo names.
     pub id: Id,
-    /// Who is paid, and what.
+    /// The receivers and the amounts of its payments.
     pub payment: Payment,
 }
 
@@ -274,7 +274,7 @@ pub struct ForeignUse {
     pub pays: Option<Vec<ForeignPayment>>,
     /// Every text in it that could be a transfer's id; empty where it had no effect.
     pub names: Vec<Id>,
-    /// What it is, in words for people.
+    /// A description for operators.
     pub facts: Arc<str>,
 }
 

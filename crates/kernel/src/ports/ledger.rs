@@ -106,7 +106,7 @@ pub struct Holding {
     pub status: AccountStatus,
 }
 
-/// Which accounts are asked for.
+/// A selection of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// The balances of one user.
@@ -151,7 +151,7 @@ pub trait Ledger: Send + Sync {
     fn own_world(&self) -> bool {
         false
     }
-    /// Who it is now. Executes nothing.
+    /// Asks which ledger it is now. Executes nothing.
     fn hello(&self) -> Fut<'_, Reply<()>>;
     /// One answer for each operation, in order. Independent of each other.
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>>;
@@ -180,8 +180,8 @@ pub trait Ledger: Send + Sync {
     fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>>;
     /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>>;
-    /// Every asset that there is from now on; told before any operation names a new one. Nothing
-    /// where the ledger reads them itself.
+    /// Tells the ledger every asset that there is from now on, before any operation names a new one. A
+    /// ledger that reads the assets itself does nothing.
     fn know(&self, _assets: &[Asset]) {}
     /// Some where the ledger lives in the journal's database.
     fn enlist(&self) -> Option<&dyn Enlist> {
@@ -210,7 +210,7 @@ pub trait Enlist: Send + Sync {
     fn holds(&self) -> bool;
 }
 
-/// The direction of money from or to the world.
+/// The direction of an external movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// A deposit, into an account.
@@ -219,7 +219,7 @@ pub enum Direction {
     Out,
 }
 
-/// External money in or out of an account.
+/// An external movement: a deposit to an account, or a withdrawal from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct External {
     /// Whether it is a deposit or a withdrawal.
@@ -267,10 +267,10 @@ impl External {
     }
 }
 
-/// A counter of deposits is kept for so many days.
+/// A counter of deposits is kept for this many days.
 const COUNTERS_KEPT: u32 = 7;
 
-/// On whose word a movement is booked.
+/// The persons on whose word a movement is booked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authority {
     /// The word of its caller is enough, for any amount.
@@ -302,7 +302,7 @@ impl Approved {
     }
 }
 
-/// What became of external money.
+/// The result of booking an external movement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
     /// It is booked, now or at an earlier request.
@@ -324,7 +324,7 @@ pub enum Moved {
     Conflict(Vec<&'static str>),
 }
 
-/// Where the world's money enters and leaves.
+/// The port that books external movements.
 pub trait World: Send + Sync {
     /// Books one movement on its caller's word, idempotent by its reference.
     ///

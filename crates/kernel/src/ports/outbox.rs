@@ -13,7 +13,7 @@ use crate::message::Emitted;
 pub struct BucketLease {
     /// The bucket, below [`crate::message::BUCKETS`].
     pub bucket: u16,
-    /// How often it changed hands: what guards the marks of its holder.
+    /// How often the lease went to another worker: it guards the marks of its holder.
     pub epoch: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Linked {
     pub hash: Hash,
 }
 
-/// How many transfers stand where.
+/// How many transfers are in each state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
     /// The flow that the transfers belong to, which this binary knows.

@@ -5,7 +5,7 @@ use crate::ids::Millis;
 use crate::ports::Fut;
 use crate::unit::{Unit, Wrote};
 
-/// What became of a unit, or where that is told.
+/// The outcome of a unit, or the future that tells it.
 #[expect(missing_debug_implementations, reason = "a future has none")]
 pub enum Writing {
     /// The write has ended, with this outcome.

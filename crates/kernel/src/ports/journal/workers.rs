@@ -7,12 +7,12 @@ use crate::ports::Fut;
 use crate::record::Record;
 use std::sync::Arc;
 
-/// Something whose time has come.
+/// Work whose time has come.
 #[derive(Debug, Clone)]
 pub enum Due {
     /// A transfer to be carried on.
     Transfer(Record),
-    /// A transfer whose owner died holding it: it runs alone.
+    /// A transfer whose worker died: it runs alone.
     Orphan(Record),
     /// An attempt to be looked at: its time has come, or its owner died holding it. Members of an open
     /// attempt do not come on their own.
@@ -78,7 +78,7 @@ pub trait WorkerLeases: Send + Sync {
         length: Millis,
         stopped: Option<u64>,
     ) -> Fut<'_, Result<Lease, Cause>>;
-    /// A clean stop: the lease ends, and what the worker held is free for every worker at once.
+    /// Ends the lease of a worker that stops cleanly: every worker may take its transfers at once.
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
     /// Live workers but this one that have not said yet that they obey the HALT that stands; none
     /// where none stands.
