@@ -108,9 +108,8 @@ impl Dictionary {
                     let places = self.all_places(file, text);
                     places.iter().filter(|place| Some(place.word) == index).count()
                 };
-                let page = sources.iter().find(|page| page.path == *file);
-                if !page.is_some_and(|page| count(&allowed.without(&page.text)) < count(&page.text))
-                {
+                let used = |page: &Page| count(&allowed.without(&page.text)) < count(&page.text);
+                if !sources.iter().any(|page| page.path == *file && used(page)) {
                     let Allowed { word, name, why, .. } = allowed;
                     let what = format!(
                         "`{name}` ({why}) is allowed for `{word}` in {file}, and does not stand there"
