@@ -140,7 +140,7 @@ pub enum Guard {
 /// The worker that looks after a transfer whose time has not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// The writing worker: it has it in its hands, or in its own heap until its time comes.
+    /// The writing worker: it works on it, or keeps it in its own heap until its time comes.
     Mine,
     /// No worker: the scanner of any worker may take it.
     Free,

@@ -185,8 +185,7 @@ pub struct WebhookEndpoint {
     pub disabled_because: Option<Arc<str>>,
     /// When it was added, by the journal's time.
     pub created_at: Millis,
-    /// Since when it is told, the last time that it was enabled: what happened before is sent by a
-    /// replay only.
+    /// When it was last enabled: only a replay sends what happened before.
     pub enabled_at: Millis,
     /// Until when the secrets before the last one sign too.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,7 @@ fn edges(t: &Table) -> Vec<Edge> {
     t.all().flat_map(of).collect()
 }
 
-/// What holds on some way: grows from nothing.
+/// Computes what holds on some way: the sets grow from nothing.
 fn some_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     let mut ways = Ways(vec![ActSet::new(); t.states.len()]);
     let edges = edges(t);
@@ -55,7 +55,7 @@ fn some_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     }
 }
 
-/// What holds on every way: shrinks from everything. The beginning has done nothing.
+/// Computes what holds on every way: the sets shrink from everything. At the beginning nothing is done.
 fn every_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     let all: ActSet = (0..).take(t.acts.len()).collect();
     let mut ways = Ways(vec![all; t.states.len()]);

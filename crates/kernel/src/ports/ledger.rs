@@ -12,10 +12,10 @@ use crate::unit::Put;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What came back from a ledger.
+/// The reply of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply<T> {
-    /// An answer, and what the ledger is at that moment.
+    /// An answer, with the ledger's identity at that moment.
     Answered(Known, T),
     /// It is another ledger, another incarnation, or knows less than the request: it executed
     /// nothing.
@@ -24,7 +24,7 @@ pub enum Reply<T> {
     NoAnswer(Cause),
 }
 
-/// What a ledger says of a key.
+/// The stored result under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stored {
     /// The operation as the ledger stored it, with its outcome.
@@ -36,9 +36,9 @@ pub enum Stored {
 /// One asset's books at one instant; `users + frozen + clearing + world = 0`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What users may use.
+    /// The money that users may use.
     pub users: i128,
-    /// What is held for withdrawals.
+    /// The money that is held for withdrawals.
     pub frozen: i128,
     /// Money between two ledgers.
     pub clearing: i128,
@@ -73,7 +73,7 @@ impl AccountStatus {
         [Self::Active, Self::Frozen, Self::Disabled].into_iter().find(|s| s.name() == text)
     }
 
-    /// What a withdraw is refused with (`ledgers.md` §1).
+    /// The code with which a withdraw is refused (`ledgers.md` §1).
     pub const fn bars_withdraw(self) -> Option<Code> {
         match self {
             Self::Active => None,
@@ -82,7 +82,7 @@ impl AccountStatus {
         }
     }
 
-    /// What a deposit is refused with.
+    /// The code with which a deposit is refused.
     pub const fn bars_deposit(self) -> Option<Code> {
         match self {
             Self::Active | Self::Frozen => None,
@@ -98,7 +98,7 @@ pub struct Holding {
     pub user: UserId,
     /// The asset of the balance.
     pub asset: AssetId,
-    /// What may be used.
+    /// The amount that may be used.
     pub available: Amount,
     /// The amount that holds set apart.
     pub frozen: Amount,
@@ -115,14 +115,14 @@ pub enum Whose {
     After(u64, usize),
 }
 
-/// How much a ledger can say of itself.
+/// How much a ledger can prove of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerForm {
     /// It has an identity, numbers and lists its operations, proves its totals, and can be fenced.
     Full,
-    /// It takes operations and can be asked for one, and nothing else: it is taken for who it is
-    /// said to be, its receipts have no number, and what it says of a key names the key alone,
-    /// neither account nor amount.
+    /// It takes operations and can be asked for one, and nothing else: its identity is taken from the
+    /// settings, its receipts have no number, and its answers about a key name the key alone, neither
+    /// account nor amount.
     Simple,
 }
 
@@ -142,12 +142,12 @@ pub enum EarlierSends {
 pub trait Ledger: Send + Sync {
     /// The number of the ledger in the settings.
     fn id(&self) -> LedgerId;
-    /// How much it can say of itself.
+    /// How much the ledger can prove of itself.
     fn form(&self) -> LedgerForm {
         LedgerForm::Full
     }
-    /// True where the world reaches it by ways that it does not list: what its totals say of the
-    /// world is then its own word, and only the sum and the clearing can be proven.
+    /// True where external money reaches the ledger by ways that it does not list. Its totals of external
+    /// money are then its own word, and only the sum and the clearing can be proven.
     fn own_world(&self) -> bool {
         false
     }
@@ -155,9 +155,9 @@ pub trait Ledger: Send + Sync {
     fn hello(&self) -> Fut<'_, Reply<()>>;
     /// One answer for each operation, in order. Independent of each other.
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>>;
-    /// The same, with what was sent of each key before, in the same order. It matters to a ledger
-    /// that does not promise to keep its refusals (`ledgers.md` §1): after a send that was not
-    /// answered its refusal proves nothing. Others need not look.
+    /// The same, with the earlier sends of each key, in the same order. It matters to a ledger that does
+    /// not promise to keep its refusals (`ledgers.md` §1): after a send without an answer its refusal
+    /// proves nothing. Other ledgers need not look.
     fn execute_after(
         &self,
         known: Known,
@@ -174,7 +174,7 @@ pub trait Ledger: Send + Sync {
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>>;
     /// Operations above `after`, by number, at most `limit`.
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>>;
-    /// Results at or below `id` may be forgotten, but for those of `open`.
+    /// Lets the ledger forget results at or below `id`, except those of `open`.
     fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>>;
     /// The balances of one user, or a page of all.
     fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>>;

@@ -5,7 +5,7 @@ use crate::flow::dataflow;
 use crate::flow::life::{Leg, Outcome, Place, Step};
 use crate::flow::table::{S, Table};
 
-/// Every state in which a transfer may be cancelled.
+/// Checks every state in which a transfer may be cancelled.
 pub(super) fn faults(t: &Table) -> Vec<String> {
     let possible = dataflow::possible(t);
     let mut bad = Vec::new();

@@ -6,7 +6,7 @@ use crate::flow::mermaid;
 use crate::flow::table::{S, Table};
 use std::collections::BTreeSet;
 
-/// Everything that a table points at is in it.
+/// Checks that everything that a table names is in it.
 pub(super) fn inside(t: &Table) -> Vec<String> {
     let mut bad = Vec::new();
     let state = |s: S| usize::from(s) < t.states.len();

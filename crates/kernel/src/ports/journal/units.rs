@@ -18,7 +18,7 @@ pub enum Writing {
 pub trait UnitWriter: Send + Sync {
     /// The journal's time: `max(clock, last written)`.
     fn now(&self) -> Millis;
-    /// Independent units; one answer each, in order. An answer is given when it is durable.
+    /// Independent units; one answer each, in order. An answer is given when the unit is durable.
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
     /// The same, without waiting for those among them that wait for another session.
     fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
