@@ -42,11 +42,11 @@ pub struct ChainReport {
 /// The providers of a chain, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderCounts {
-    /// So many are named.
+    /// How many providers the settings name.
     pub configured: usize,
-    /// So many of them show the chain that the journal is bound to, and answer.
+    /// How many of them answer and show the chain that the journal is bound to.
     pub usable: usize,
-    /// So many of them show another chain.
+    /// How many of them show another chain.
     pub wrong_chain: usize,
 }
 

@@ -72,7 +72,7 @@ fn pays(account: &str, asset: AssetId, amount: u128) -> Payment {
 const QUARANTINES: [(&str, &str); 2] =
     [("swap_in", "quarantine USDC"), ("swap_out", "quarantine USDD")];
 
-/// Turns red where money to be quarantined is held against the account that it came from.
+/// Turns red where money to be quarantined is compared with the account that it came from.
 #[test]
 fn a_quarantine_pays_all_of_it_to_an_account_of_ours() {
     let plan = plan();

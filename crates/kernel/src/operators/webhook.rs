@@ -71,7 +71,7 @@ pub enum WebhookAction {
         /// The new secret, drawn for it.
         #[serde(skip)]
         secret: WebhookSecret,
-        /// So long the secrets before it sign too.
+        /// How long the secrets before it sign too.
         overlap_ms: Millis,
     },
     /// Sends a test event.

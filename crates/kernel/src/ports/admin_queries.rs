@@ -95,7 +95,7 @@ pub struct Delivery {
     pub case: CaseRow,
     /// Whether the delivery reports the case's opening or its end.
     pub tells: Tells,
-    /// So often it was tried.
+    /// How often it was tried.
     pub attempts: u32,
     /// When it is tried next; `None`: it was delivered.
     pub due_at: Option<Millis>,

@@ -66,7 +66,7 @@ pub struct WebhookMessage {
     pub body: Arc<str>,
     /// When it was queued, by the journal's time.
     pub at: Millis,
-    /// So often it was tried since.
+    /// How often it was tried since.
     pub attempts: u32,
     /// When it is tried next; `None`: it was taken, or given up.
     pub due_at: Option<Millis>,
@@ -138,7 +138,7 @@ pub struct CaseEvent {
 pub struct ClaimQuery {
     /// Those of this endpoint.
     pub endpoint: Id,
-    /// So long no other process tries them.
+    /// How long no other process tries them.
     pub hold: Millis,
     /// One that is due further away than this counts as due: a clock was set back.
     pub longest: Millis,
