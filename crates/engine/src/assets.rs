@@ -1,5 +1,5 @@
-//! The assets as the journal said last. Readings of it overtake each other: what counts is the later
-//! version, in whatever order they come.
+//! Keeps the assets as the journal gave them last. Two reads of the journal may end in any order: the one
+//! with the higher version counts.
 
 use kernel::money::Asset;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ impl Assets {
         self.last().1.clone()
     }
 
-    /// What was read of them at a version. Where it is news, `before` hears of it first.
+    /// Takes in the assets of a version that was read. Where it is newer, `before` runs first.
     pub(crate) fn read(&self, version: u32, assets: &[Asset], before: impl FnOnce()) {
         let mut last = self.last();
         if version >= last.0 && *last.1 != *assets {

@@ -1,10 +1,12 @@
-//! Seals over the audit, made from time to time, and the proof of all of it.
+//! Seals the audit from time to time, and proves all of it on request.
 //!
-//! Neither reads or moves money. A seal goes to the journal and to the log: a person who changes the one
-//! has the other against him.
+//! Neither reads or moves money. A seal goes to the journal and to the log, so a person who changes one of
+//! them is contradicted by the other.
 
 use kernel::answer::Cause;
-use kernel::audit::proof::{Chain, Findings, Proof, RecordedSeal, Seals, Stored};
+use kernel::audit::proof::{
+    ChainStart, ChainVerifier, Findings, RecordedSeal, SealVerifier, StoredEntry,
+};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{OPERATORS, WORLD, genesis, hex, unhex};
 use kernel::ids::{Id, Millis, Serial};
@@ -14,10 +16,10 @@ use kernel::ports::journal::Journal;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// So many rows are read at once.
+/// How many rows are read at once.
 const PAGE: usize = 1_000;
 
-/// What seals and proves. Cheap to share.
+/// Seals and proves the audit. Cheap to share.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Sealer {
     audit: Arc<dyn Audit>,
@@ -25,15 +27,15 @@ pub struct Sealer {
     clock: Arc<dyn Clock>,
     key: SealKey,
     interval_ms: Millis,
-    /// Held while the next seal is made: two of one number would contradict each other.
+    /// Locked while the next seal is made: two seals of one number would contradict each other.
     sealing: Mutex<()>,
-    /// InFlight by the one proof that is made at a time: each reads everything.
+    /// Locked while a proof is made, one at a time: each reads everything.
     proving: Mutex<()>,
 }
 
 impl Sealer {
-    /// Of this audit, by its journal's time: a seal every so many milliseconds while something new
-    /// is written.
+    /// Makes a sealer that seals every so many milliseconds of the journal's time while something new is
+    /// written.
     pub fn new(
         audit: Arc<dyn Audit>,
         journal: Arc<dyn Journal>,
@@ -56,8 +58,8 @@ impl Sealer {
         }
     }
 
-    /// The number of the newest seal where it was made with another key than this process's; nothing
-    /// where it was made with the same one, or there is none.
+    /// The number of the newest seal where another key than this process's made it; `None` where the same
+    /// one did, or where there is no seal.
     ///
     /// # Errors
     /// The journal does not answer.
@@ -66,8 +68,8 @@ impl Sealer {
         Ok(newest.filter(|seal| !seal.is_of(&self.key)).map(|seal| seal.number))
     }
 
-    /// Says once for each such seal that another process seals with another key. The number of the last
-    /// one that was found.
+    /// Warns once for each such seal that another process seals with another key. Returns the number of the
+    /// last one that was found.
     async fn report_other_key(&self, said: Option<u64>) -> Option<u64> {
         let found = match self.other_key().await {
             Ok(Some(found)) => found,
@@ -85,8 +87,8 @@ impl Sealer {
         Some(found)
     }
 
-    /// Seals what is new: each lane up to the last unit before a gap, whatever is being written
-    /// meanwhile. Nothing where nothing is new.
+    /// Seals what is new: each lane up to the last unit before a gap, whatever is being written meanwhile.
+    /// `None` where nothing is new.
     ///
     /// # Errors
     /// The journal does not answer, or has no room.
@@ -115,7 +117,7 @@ impl Sealer {
         Ok(Some(seal))
     }
 
-    /// Proves all of it. `None`: another proof is being made.
+    /// Proves all of the audit. `None`: another proof is being made.
     ///
     /// # Errors
     /// As [`prove`].
@@ -134,7 +136,7 @@ impl Sealer {
     }
 }
 
-/// A seal as people keep it: `NUMBER:ROOT:MAC`.
+/// A seal in the form in which operators keep it: `NUMBER:ROOT:MAC`.
 #[derive(Debug)]
 pub struct SealText<'a>(pub &'a Seal);
 
@@ -144,7 +146,7 @@ impl std::fmt::Display for SealText<'_> {
     }
 }
 
-/// The seal that a text names; `None` where it is no such text.
+/// Parses a seal; `None` where the text is no seal.
 pub fn parse_seal(text: &str) -> Option<RecordedSeal> {
     let mut parts = text.split(':');
     let (number, root, mac) = (parts.next()?, parts.next()?, parts.next()?);
@@ -153,8 +155,8 @@ pub fn parse_seal(text: &str) -> Option<RecordedSeal> {
     parts.next().is_none().then_some(recorded)
 }
 
-/// Computes all of the audit again. Memory is bounded by the units whose entries lie far apart: one
-/// of them is some 200 bytes.
+/// Computes all hashes of the audit again. Its memory is bounded by the units whose entries lie far apart:
+/// some 200 bytes for each.
 ///
 /// # Errors
 /// The journal does not answer; nothing is known then.
@@ -163,9 +165,9 @@ pub async fn prove(
     key: SealKey,
     recorded: Option<RecordedSeal>,
 ) -> Result<Findings, Cause> {
-    let mut proof = Proof::new(key, recorded, trail.gapless());
+    let mut verifier = ChainVerifier::new(key, recorded, trail.gapless());
     for id in [WORLD, OPERATORS] {
-        chain(trail, &mut proof, id).await?;
+        chain(trail, &mut verifier, id).await?;
     }
     let mut after = Serial(0);
     loop {
@@ -176,55 +178,55 @@ pub async fn prove(
             History::Read { entries, .. } => entries.as_slice(),
             History::Unreadable { .. } => &[],
         });
-        rows(trail, &mut proof, entries).await?;
+        rows(trail, &mut verifier, entries).await?;
         for history in page {
             match history {
                 History::Read { chain, entries, end } => {
-                    proof.begin(chain);
-                    entries.iter().for_each(|stored| proof.entry(stored));
-                    proof.end(Some(end));
+                    verifier.begin(chain);
+                    entries.iter().for_each(|stored| verifier.entry(stored));
+                    verifier.end(Some(end));
                 }
-                History::Unreadable { serial, what } => proof.unreadable(serial, what),
+                History::Unreadable { serial, what } => verifier.unreadable(serial, what),
             }
         }
     }
-    seals(trail, proof.chained()).await
+    seals(trail, verifier.chained()).await
 }
 
-/// One of the chains that belong to no transfer.
-async fn chain(trail: &mut dyn Trail, proof: &mut Proof, id: Id) -> Result<(), Cause> {
-    proof.begin(Chain { id, serial: Serial(0), start: genesis(id) });
+/// Reads one of the chains that belong to no transfer.
+async fn chain(trail: &mut dyn Trail, verifier: &mut ChainVerifier, id: Id) -> Result<(), Cause> {
+    verifier.begin(ChainStart { id, serial: Serial(0), start: genesis(id) });
     let mut above = 0;
     loop {
         let page = trail.chain_entries(id, above, PAGE).await?;
         let Some((last, _)) = page.last() else { break };
         above = *last;
-        rows(trail, proof, page.iter().map(|(_, stored)| stored)).await?;
-        page.iter().for_each(|(_, stored)| proof.entry(stored));
+        rows(trail, verifier, page.iter().map(|(_, stored)| stored)).await?;
+        page.iter().for_each(|(_, stored)| verifier.entry(stored));
     }
-    proof.end(None);
+    verifier.end(None);
     Ok(())
 }
 
-/// The rows of units that these entries name for the first time.
+/// Reads the rows of units that these entries name for the first time.
 async fn rows(
     trail: &mut dyn Trail,
-    proof: &mut Proof,
-    entries: impl IntoIterator<Item = &Stored>,
+    verifier: &mut ChainVerifier,
+    entries: impl IntoIterator<Item = &StoredEntry>,
 ) -> Result<(), Cause> {
     let mut lacking: Vec<(u64, u64)> =
         entries.into_iter().map(|stored| (stored.lane, stored.unit)).collect();
     lacking.sort_unstable();
     lacking.dedup();
-    lacking.retain(|(lane, n)| proof.lacks(*lane, *n));
+    lacking.retain(|(lane, n)| verifier.lacks(*lane, *n));
     if !lacking.is_empty() {
-        trail.rows(lacking).await?.into_iter().for_each(|row| proof.row(row));
+        trail.rows(lacking).await?.into_iter().for_each(|row| verifier.row(row));
     }
     Ok(())
 }
 
-/// Units in the order of their seals, then those above the last one.
-async fn seals(trail: &mut dyn Trail, mut proof: Seals) -> Result<Findings, Cause> {
+/// Reads units in the order of their seals, then those above the last seal.
+async fn seals(trail: &mut dyn Trail, mut verifier: SealVerifier) -> Result<Findings, Cause> {
     let lanes = trail.lanes().await?;
     let mut at = vec![0; lanes.len()];
     let mut number = 0;
@@ -232,25 +234,25 @@ async fn seals(trail: &mut dyn Trail, mut proof: Seals) -> Result<Findings, Caus
         let page = trail.seals(number, PAGE).await?;
         for seal in &page {
             for (lane, at) in lanes.iter().zip(&mut at) {
-                *at = units(trail, &mut proof, *lane, *at, seal.cover.of(*lane)).await?;
+                *at = units(trail, &mut verifier, *lane, *at, seal.cover.of(*lane)).await?;
             }
             number = seal.number;
-            proof.seal(seal.clone());
+            verifier.seal(seal.clone());
         }
         if page.len() < PAGE {
             break;
         }
     }
     for (lane, at) in lanes.iter().zip(at) {
-        units(trail, &mut proof, *lane, at, u64::MAX).await?;
+        units(trail, &mut verifier, *lane, at, u64::MAX).await?;
     }
-    Ok(proof.finish())
+    Ok(verifier.finish())
 }
 
-/// A lane's units above one number up to another; the last one that was there.
+/// Reads a lane's units above one number up to another. Returns the last one that was there.
 async fn units(
     trail: &mut dyn Trail,
-    proof: &mut Seals,
+    verifier: &mut SealVerifier,
     lane: u64,
     mut at: u64,
     upto: u64,
@@ -266,7 +268,7 @@ async fn units(
                 return Ok(at);
             }
             at = unit.n;
-            proof.unit(&unit);
+            verifier.unit(&unit);
         }
     }
     Ok(at)

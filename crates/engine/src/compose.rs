@@ -1,4 +1,4 @@
-//! Composes the engine of its components, from the bottom up: each is given those below it that it calls.
+//! Builds the components of the engine, the lower ones first: each gets those below it that it calls.
 
 use crate::Engine;
 use crate::alerts::cases::Cases;
@@ -29,7 +29,7 @@ use kernel::record::Record;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::Sender;
 
-/// The components below the pipeline: none of them carries a transfer on.
+/// The components below the pipeline: none of them carries transfers.
 pub(crate) struct Lower {
     cases: Arc<Cases>,
     in_flight: Arc<InFlight>,
@@ -44,7 +44,8 @@ pub(crate) struct Lower {
 }
 
 impl Lower {
-    /// With what the journal said at start: the open cases, how many transfers are open, and what is proven.
+    /// Builds them from the journal at start: the open cases, how many transfers are open, and how far the
+    /// proof has come.
     pub(crate) fn new(
         shared: &Arc<SharedState>,
         open_cases: &[OpenCase],
@@ -151,7 +152,7 @@ impl Lower {
     }
 }
 
-/// The pipeline and what stands above it. `orders` brings to the intake's task what is to be opened.
+/// Builds the pipeline and the components above it. `orders` brings create requests to the intake's task.
 pub(crate) fn compose(
     shared: Arc<SharedState>,
     lower: Lower,

@@ -56,7 +56,7 @@ use kernel::ports::chain::Chain;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::{Journal, Linked, ServiceStatus};
-use kernel::ports::ledger::{Form, Ledger, World};
+use kernel::ports::ledger::{Ledger, LedgerForm, World};
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
@@ -65,14 +65,14 @@ use std::sync::Arc;
 use tasks::Background;
 use tokio::sync::mpsc;
 
-/// What the engine is made of. The server gives the real ones, the simulation its own.
+/// The parts that the engine is built of. The server gives the real ones, the simulation its own.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Parts {
     pub flows: Arc<Flows>,
-    /// The flows that are taken in and carried here: there is an adapter for their systems.
+    /// The flows that this process takes in and carries: it has an adapter for their systems.
     pub offered: Vec<FlowId>,
-    /// What each flow learns from outside, by the flow's name. A flow that neither gathers facts nor
-    /// asks questions needs none.
+    /// The port through which each flow learns from outside, by the flow's name. A flow that neither
+    /// gathers facts nor asks questions needs none.
     pub facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
     /// The bus and the outbox, where a flow that events drive is offered.
     pub bus: Option<messaging::BusParts>,
@@ -82,35 +82,35 @@ pub struct Parts {
     pub ledgers: Vec<Arc<dyn Ledger>>,
     /// Every chain on which attempts are made.
     pub chains: Vec<Arc<dyn Chain>>,
-    /// Where external money is booked.
+    /// The port that books deposits and withdrawals of external money.
     pub world: Arc<dyn World>,
     pub clock: Arc<dyn Clock>,
     pub rng: Arc<dyn Rng>,
     pub spawn: Arc<dyn Spawn>,
     pub meter: Arc<dyn Meter>,
     pub settings: Settings,
-    /// This run of this process, drawn at its start and never again. A store that is shared was
-    /// opened with the same one.
+    /// The id of this run of this process, drawn at its start and never again. A shared store was opened
+    /// with the same one.
     pub worker: WorkerId,
-    /// The ledgers whose cores run inside this process, where others could open theirs over the same
-    /// journal: it takes them over at its start, or refuses to.
+    /// The ledgers whose cores run inside this process, where other processes could open theirs over the
+    /// same journal: the start takes them over, or fails.
     pub cores: Vec<LedgerId>,
-    /// The key of the audit's seals: what is stored of the proof of conservation is believed by it.
+    /// The key of the audit's seals: a stored proof of conservation is believed by it.
     pub seal_key: SealKey,
-    /// Ends the process: another one took over a core that runs in it.
+    /// Ends the process after another one took over a core that runs in it.
     pub retire: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 /// A transfer that was opened, now or before.
 #[derive(Debug, Clone)]
 pub struct Accepted {
-    /// As it stands; the state says whether it ended.
+    /// The record as it stands; its state says whether it ended.
     pub record: Record,
     /// The key was bound before this request.
     pub replayed: bool,
 }
 
-/// Why nothing can be said of a new transfer.
+/// Why a create request has no transfer as its answer.
 #[derive(Debug, Clone)]
 pub enum Refused {
     Code(kernel::code::Code),
@@ -144,8 +144,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts: reads the flags, finds out who each ledger is, sets the tasks to work. Under HALT it
-    /// starts too: reads and proofs go on.
+    /// Starts the engine: it reads the flags, finds out the identity of each ledger, and starts the tasks.
+    /// It starts under HALT too: reads and proofs go on.
     ///
     /// # Errors
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
@@ -173,8 +173,8 @@ impl Engine {
                 reversible: !parts.settings.irreversible.contains(&ledger.id()),
                 epoch: epochs.get(&ledger.id()).copied(),
                 // where no other worker shares the journal none can adopt another one
-                named: leased.ends && enlist.is_none() && ledger.form() == Form::Full,
-                simple: ledger.form() == Form::Simple,
+                named: leased.ends && enlist.is_none() && ledger.form() == LedgerForm::Full,
+                simple: ledger.form() == LedgerForm::Simple,
             };
             (ledger.id(), capabilities)
         };
@@ -194,7 +194,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Takes over at start what the journal says of flags and assets.
+    /// Follows the journal's flags and assets at start.
     fn first_status(&self, status: &ServiceStatus) {
         self.shared.controls.follow(self.shared.controls.epoch(), status);
         self.shared.lease.hear(status);
@@ -202,7 +202,7 @@ impl Engine {
         log_stops(status);
     }
 
-    /// Says at start which flows this process carries: it is given no work of others.
+    /// Tells the journal at start which flows this process carries: it gets no work of others.
     fn log_flows(&self) {
         let names: Vec<&str> = self
             .shared
@@ -263,7 +263,7 @@ impl Engine {
         Ok(Some((record, self.shared.parts.journal.history(id).await?)))
     }
 
-    /// The assets, as the journal said last.
+    /// The assets, as this process read them last.
     pub fn assets(&self) -> Arc<[Asset]> {
         self.shared.assets()
     }
@@ -273,22 +273,22 @@ impl Engine {
         self.shared.asset(symbol)
     }
 
-    /// A configured ledger: a supported account type.
+    /// The configured ledger of that account type.
     pub fn ledger(&self, id: LedgerId) -> Option<Arc<dyn Ledger>> {
         self.shared.ledger(id)
     }
 
-    /// True for a flow that is taken in and carried here.
+    /// True for a flow that this process takes in and carries.
     pub fn offers(&self, flow: FlowId) -> bool {
         self.shared.offers(flow)
     }
 
-    /// Why no money moves, where it does not.
+    /// Why no money moves; `None` where it moves.
     pub fn halted(&self) -> Option<Arc<str>> {
         self.shared.halted()
     }
 
-    /// True while the store has no room: nothing is taken in.
+    /// True while the store has no room: the intake refuses everything.
     pub fn full(&self) -> bool {
         self.shared.full()
     }
@@ -306,7 +306,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What is known of a ledger.
+    /// The incarnation that this process knows of a ledger.
     pub fn known(&self, ledger: LedgerId) -> Option<Known> {
         self.shared.controls.known(ledger)
     }
@@ -325,9 +325,8 @@ impl Engine {
         self.in_flight.open_transfers()
     }
 
-    /// Takes nothing new in, and returns when what is in this process's workers has ended, or stands
-    /// still, or after `most` milliseconds. Whatever is left goes on at the next start, or at another
-    /// worker at once.
+    /// Stops the intake, and returns when everything in this process's workers has ended or waits, or after
+    /// `most` milliseconds. The rest goes on at the next start, or at another worker at once.
     pub async fn drain(&self, most: Millis) {
         self.shared.controls.drain();
         let (mut left, step) = (most, 20);
@@ -340,7 +339,7 @@ impl Engine {
     }
 }
 
-/// Says at start what keeps money from moving, until persons resume it.
+/// Logs at start why no money moves until persons resume.
 fn log_stops(status: &ServiceStatus) {
     if let Some(reason) = &status.halted {
         tracing::error!(%reason, "HALT stands until persons resume");

@@ -1,4 +1,4 @@
-//! What the engine can be told: timeouts, thresholds of cases, limits of users, and the defaults of each.
+//! The settings of the engine, each with its default: timeouts, thresholds of cases, limits of users.
 
 use crate::pipeline::plan::FuseMode;
 use kernel::ids::{LedgerId, Millis};
@@ -14,9 +14,9 @@ pub struct Settings {
     pub sync_timeout_ms: Millis,
     /// How long a caller waits for the durable opening.
     pub open_timeout_ms: Millis,
-    /// How many transfers wait at intake, and at each station.
+    /// How many transfers may wait at the intake, and at each station.
     pub ring: usize,
-    /// How often the journal is asked for what is due.
+    /// How often the scanner asks the journal for due transfers.
     pub scan_interval_ms: Millis,
     /// The waits between attempts.
     pub backoff: Backoff,
@@ -24,50 +24,50 @@ pub struct Settings {
     pub batch_max: usize,
     /// Calls at an enlisted ledger are part of the unit that leads to them.
     pub fuse: bool,
-    /// Above so many open transfers nothing is taken in.
+    /// The most open transfers: above it the intake refuses.
     pub max_open: u64,
     /// How often conservation is proven.
     pub conservation_interval_ms: Millis,
     /// Ledgers that cannot give back what they withdrew.
     pub irreversible: Vec<LedgerId>,
-    /// When a person is asked.
+    /// The thresholds of cases.
     pub alerts: Alerts,
-    /// What one user may move.
+    /// The limits of one user.
     pub limits: Limits,
-    /// What one owner that is no user may move, by the flow's name. A flow without an entry has no limit of
-    /// its own.
+    /// The limits of one owner that is no user, by the flow's name. A flow without an entry has none of its
+    /// own.
     pub owner_limits: BTreeMap<&'static str, OwnerLimits>,
     /// Verdicts and the resume from HALT take effect when another person approves.
     pub four_eyes: bool,
-    /// Every issuer of tokens that there was, the oldest first and the present one among them: a
-    /// client's key counts once for a subject, whichever of them signed for it. Empty: each by itself.
+    /// Every issuer of tokens that there was, the oldest first and the present one among them: a client's
+    /// key counts once for a subject, whichever issuer signed for it. Empty: each issuer counts by itself.
     pub issuers: Vec<Arc<str>>,
-    /// For so long a proposal may be approved, by the journal's time.
+    /// How long a proposal may be approved, by the journal's time.
     pub approval_ms: Millis,
     /// The most of an asset that one operator deposits by hand on one UTC day without a second person, by
     /// its symbol, as a decimal in its unit.
     pub deposit_limits: BTreeMap<String, String>,
-    /// Transfers are carried here. Off: they are opened here, for the workers of other processes,
-    /// and the caller that waits is told what those made of them.
+    /// This process carries transfers. Off: it opens them for the workers of other processes, and its
+    /// waiting callers get the result of those.
     pub workers: bool,
-    /// The waits before the message of a transfer that stands still is sent again.
+    /// The waits before the message of a transfer that does not go on is sent again.
     pub resend: Backoff,
     /// How long this worker's lease outlives its last renewal, where others share the journal.
     pub lease_ms: Millis,
 }
 
-/// When a case opens; defaults are those of `spec/storage.md`.
+/// The thresholds of cases; defaults are those of `spec/storage.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alerts {
-    /// `STUCK` after so many unknown answers.
+    /// `STUCK` after this many unknown answers.
     pub after_retries: u32,
-    /// `STUCK` after so many seconds without an end.
+    /// `STUCK` after this many seconds without an end.
     pub after_seconds: u64,
-    /// `TARGET_PENDING` after so many seconds in a state that calls the target.
+    /// `TARGET_PENDING` after this many seconds in a state that calls the target.
     pub target_pending_seconds: u64,
-    /// `COMPENSATION` after so many unknown answers to a refund.
+    /// `COMPENSATION` after this many unknown answers to a refund.
     pub compensation_failures: u32,
-    /// `LEDGER_SILENT` after so many seconds without a word of a ledger.
+    /// `LEDGER_SILENT` after this many seconds without an answer of a ledger.
     pub silent_seconds: u64,
 }
 
@@ -83,7 +83,7 @@ impl Default for Alerts {
     }
 }
 
-/// What one user may move on one day in UTC, by the journal's time; 0 or nothing is no limit.
+/// The limits of one user on one day in UTC, by the journal's time; 0 or `None` is no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The most transfers of one day.
@@ -91,12 +91,12 @@ pub struct Limits {
     /// The most of an asset on one day, by its symbol, as a decimal in its unit. An asset's own
     /// limit holds beside it.
     pub daily_amount: BTreeMap<String, String>,
-    /// `ABNORMAL_FREQUENCY` above so many creates of one user in a minute.
+    /// `ABNORMAL_FREQUENCY` above this many creates of one user in a minute.
     pub warn_per_minute: u32,
 }
 
-/// What one owner that is no user may move in a flow; a day is one in UTC, by the journal's time. 0 or `None`
-/// is no limit.
+/// The limits of one owner that is no user, in one flow. A day is one in UTC, by the journal's time. 0 or
+/// `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnerLimits {
     /// The most base units of one transfer.
@@ -141,7 +141,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How far a unit may go where nothing stands.
+    /// How far a unit may go where nothing is paused.
     pub(crate) const fn fuse_mode(&self) -> FuseMode {
         if self.fuse { FuseMode::Fused } else { FuseMode::Plain }
     }

@@ -1,5 +1,5 @@
-//! What all components of the engine share: the ports, the plan, the controls, and the few things that each of
-//! them asks for.
+//! What all components of the engine share: the ports, the plan, the controls, and a few questions that
+//! several of them ask.
 
 use crate::Parts;
 use crate::assets::Assets;
@@ -17,7 +17,7 @@ use kernel::record::Record;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The bottom of the engine: every component holds it, and it holds none of them.
+/// The state that every component holds. It holds none of them.
 pub(crate) struct SharedState {
     pub parts: Parts,
     pub plan: Plan,
@@ -25,7 +25,7 @@ pub(crate) struct SharedState {
     pub lease: Lease,
     /// The calls and writes that have begun here and have not ended.
     pub calls: Arc<OutstandingCalls>,
-    /// Callers who wait for the end of a transfer.
+    /// The callers that wait for the end of a transfer.
     pub waiters: Waiters,
     pub assets: Assets,
     /// The last id that was minted.
@@ -64,17 +64,17 @@ impl SharedState {
         self.assets().iter().find(|asset| asset.symbol == symbol).cloned()
     }
 
-    /// A configured ledger: a supported account type.
+    /// The configured ledger of that account type.
     pub(crate) fn ledger(&self, id: LedgerId) -> Option<Arc<dyn Ledger>> {
         self.parts.ledgers.iter().find(|ledger| ledger.id() == id).cloned()
     }
 
-    /// Why no money moves, where it does not.
+    /// Why no money moves; `None` where it moves.
     pub(crate) fn halted(&self) -> Option<Arc<str>> {
         self.controls.halted()
     }
 
-    /// True while the store has no room: nothing is taken in.
+    /// True while the store has no room: the intake refuses everything.
     pub(crate) fn full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
@@ -98,24 +98,24 @@ impl SharedState {
         }
     }
 
-    /// One more waits for the end of a transfer.
+    /// Adds a caller that waits for the end of a transfer.
     pub(crate) fn wait_for(&self, id: Id, waiter: Waiter) {
         self.waiters.add(id, waiter, self.parts.clock.ticks());
     }
 
-    /// When to try again after so many unknown answers.
+    /// The time of the next try after this many unknown answers.
     pub(crate) fn due(&self, retries: u32) -> Millis {
         let wait = self.parts.settings.backoff.wait(retries, self.parts.rng.next());
         self.parts.journal.now().saturating_add(wait)
     }
 
-    /// True for a flow that is offered here, and whose transfers no station carries.
+    /// True for a flow that is offered here and that no station carries.
     pub(crate) fn follows_events(&self, flow: FlowId) -> bool {
         self.plan.table(flow).follows_events() && self.offers(flow)
     }
 
-    /// What the journal holds of these. A journal that does not answer has said nothing, least of
-    /// all that there is nothing: it is asked until it answers.
+    /// Reads these transfers from the journal. A journal that does not answer has said nothing, least of
+    /// all that there are none, so it is asked until it answers.
     pub(crate) async fn read(&self, ids: Vec<Id>) -> Vec<Record> {
         loop {
             match self.parts.journal.get(ids.clone()).await {
@@ -126,13 +126,13 @@ impl SharedState {
         }
     }
 
-    /// True for a flow that is taken in and carried here.
+    /// True for a flow that this process takes in and carries.
     pub(crate) fn offers(&self, flow: FlowId) -> bool {
         self.parts.offered.contains(&flow)
     }
 
-    /// A new id: of the journal's time, and above every one that this process minted before, so
-    /// that rows are appended.
+    /// Makes a new id: of the journal's time, and above every id that this process made before, so that
+    /// rows are appended.
     pub(crate) fn mint(&self) -> Id {
         let random = u128::from(self.parts.rng.next());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +142,7 @@ impl SharedState {
         *last
     }
 
-    /// Measures what a step was answered, and how long that took.
+    /// Measures the answer to a step, and how long it took.
     pub(crate) fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
         let table = self.plan.table(record.flow);
         let Some(act) = table.makes(record.head.state) else { return };

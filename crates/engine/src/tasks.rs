@@ -1,55 +1,55 @@
-//! Every background task of the engine, in one enum that says what its death means.
+//! Every background task of the engine, in one enum that says what stands still when the task dies.
 
 use kernel::ports::spawn::{OnEnd, Task};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Opens what callers hand in. Without it nothing begins.
+    /// Opens the transfers of create requests. Without it nothing begins.
     Intake,
-    /// Calls one system for one state of one flow. Without it money of that state stands still.
+    /// Calls one system for one state of one flow. Without it money in that state does not move.
     Station,
-    /// Looks after the attempts on one chain. Without it money that was sent stands still.
+    /// Looks after the attempts on one chain. Without it money that was sent does not arrive at an end.
     Prover,
-    /// Finds out which chain a chain is. Without it nothing is signed for it.
+    /// Finds out which chain the providers show. Without it nothing is signed for it.
     ChainIdentity,
     /// Finds keys that are used elsewhere. Without it nothing is claimed on its chain.
     LaneWatch,
-    /// Brings what is due and what no worker holds. Without it nothing is ever recovered.
+    /// Brings transfers that are due and that no worker holds. Without it nothing is ever recovered.
     Scanner,
     /// Proves conservation. Without it a loss would go unseen.
     Checker,
-    /// Counts all rows and accounts once, beside the checker, which begins it again.
+    /// Counts all rows and accounts once, beside the checker, which starts it again.
     Count,
-    /// Finds out who a ledger is, again until it answers.
+    /// Finds out the identity of a ledger, and asks until it answers.
     Adopter,
-    /// Writes one case or flag, again until it is durable.
+    /// Writes one case or flag, and tries until it is durable.
     Case,
     /// Waits for one write that another session holds up.
     Write,
     /// Seals the audit. Without it changes would go unseen.
     Sealer,
-    /// Holds what is open against the thresholds. Without it no operator is asked.
+    /// Compares what is open with the thresholds. Without it no operator is asked.
     Monitor,
-    /// Listens to whether one ledger answers at all. Without it no case says that it is silent.
+    /// Finds out whether one ledger answers at all. Without it no case says that it is silent.
     HealthProbe,
-    /// Tells callers of ends that another worker brought about. Without it they wait in vain.
+    /// Tells callers of ends that another worker brought about. Without it they wait for nothing.
     Waker,
     /// Renews this worker's lease. Without it others take over what it holds.
     Lease,
-    /// Does what a person asked for, whether or not the person waits for it.
+    /// Executes a person's action, whether or not the person waits for it.
     Action,
-    /// Publishes the outbox. Without it no consumer hears of what happened.
+    /// Publishes the outbox. Without it no consumer gets a message.
     Publisher,
-    /// Consumes the messages of one group. Without it its flow stands still.
+    /// Consumes the messages of one group. Without it the transfers of its flow do not move.
     Consumer,
-    /// Looks at what waits in the outbox and on the bus. Without it no case says that a group is behind.
+    /// Measures what waits in the outbox and on the bus. Without it no case says that a group is behind.
     PipelineWatch,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
 
 impl Background {
-    /// Its name and on_end, for the spawner.
+    /// The name of the task and what its end means, for the spawner.
     pub const fn task(self) -> Task {
         let (name, on_end) = match self {
             Self::Intake => ("intake", OnEnd::EndsProcess),

@@ -1,4 +1,5 @@
-//! Accounts with a number of their own, at the accounts ledger: one asset, one owner (`accounts_tb`).
+//! Accounts with a number of their own, at the accounts ledger (`accounts_tb`). Each has one asset and one
+//! owner.
 
 use crate::code::Code;
 use crate::ids::{AssetId, UserId};
@@ -36,7 +37,7 @@ impl NumberedStatus {
         Self::ALL.iter().copied().find(|status| status.name() == text)
     }
 
-    /// What a payment out of the account is refused with.
+    /// The code of a refused payment out of the account; `None` where it may pay.
     pub const fn bars_payment(self) -> Option<Code> {
         match self {
             Self::Active => None,
@@ -45,7 +46,7 @@ impl NumberedStatus {
         }
     }
 
-    /// What money into the account is refused with.
+    /// The code of refused money into the account; `None` where it may receive.
     pub const fn bars_receipt(self) -> Option<Code> {
         match self {
             Self::Active | Self::Frozen => None,
@@ -81,7 +82,7 @@ pub struct NumberedAccount {
     pub version: u64,
 }
 
-/// Which numbered accounts are asked for.
+/// A selection of numbered accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountsOf {
     /// Those of these numbers; unknown ones are left out.

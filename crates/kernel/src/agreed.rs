@@ -1,5 +1,5 @@
-//! What is agreed on after a transfer was opened: written once, by the unit that accepts, and covered by
-//! the hash of that unit's event.
+//! What is agreed for a transfer after it was opened: the party that gets the money, the amount and the
+//! fee. The unit that accepts the transfer writes it once, and the hash of that unit's event covers it.
 
 use crate::audit::Hash;
 use crate::ids::{AssetId, Millis};

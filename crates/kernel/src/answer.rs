@@ -1,4 +1,4 @@
-//! The four answers. Nothing else ever decides what happens to money.
+//! The four answers that a step may get. Nothing else decides what happens to money.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -36,17 +36,17 @@ impl Receipt {
     }
 }
 
-/// Why nothing is known. The class is a label of bounded cardinality; the detail is for people.
+/// Why the outcome is not known. The class is a label of bounded cardinality; operators read the detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// A listed word, e.g. `TIMEOUT`, `WRONG_LEDGER`, `PANIC`.
     pub class: &'static str,
-    /// Whatever else is known.
+    /// Further facts, as text.
     pub detail: Option<Arc<str>>,
 }
 
 impl Cause {
-    /// The class of what the journal did not write because a HALT stands in it.
+    /// The class of a unit that the journal did not write because a HALT is in force.
     pub const HALTED: &'static str = "HALTED";
 
     /// A cause that its class explains.

@@ -1,4 +1,4 @@
-//! An attempt: one intent on a chain, its members under one on-chain lock.
+//! An attempt: one intent on a chain, whose members are paid under one lock of the chain.
 
 use crate::answer::{Answer, Cause};
 use crate::flow::table::S;
@@ -66,7 +66,7 @@ pub struct Attempt {
     pub id: AttemptId,
     /// The chain that the attempt is made on.
     pub chain: ChainId,
-    /// Of which flow its members are.
+    /// The flow of its members.
     pub flow: FlowId,
     /// The sending state in which its members stand.
     pub state: S,
@@ -76,7 +76,7 @@ pub struct Attempt {
     pub lane: Arc<str>,
     /// What the chain spends at most once in the lane.
     pub lock: Lock,
-    /// Who is paid, in order.
+    /// The transfers that it pays, in order.
     pub members: Arc<[Record]>,
     /// What was signed under the lock, in the order of signing.
     pub forms: Vec<Form>,
@@ -90,7 +90,7 @@ pub struct Attempt {
 
 /// What a proof says of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct MemberVerdict {
     /// `Done`, `Rejected` or `Dead`: `Unknown` is no proof, and [`Attempt::admit`] turns it away.
     pub answer: Answer,
     /// It spoiled the attempt: send it alone next time.
@@ -101,12 +101,12 @@ impl Attempt {
     /// The version of a new one: a guard of version 0 says that there is none.
     pub const FIRST: u32 = 1;
 
-    /// Holds what a chain port says of the members against the law (`design.md` §2): one answer for
-    /// each; all members share their fate; a refusal comes only from an attempt of one.
+    /// Checks the verdicts of a chain port against the law (`design.md` §2): one answer for each member;
+    /// all members share their fate; a refusal comes only from an attempt of one.
     ///
     /// # Errors
     /// The cause for which the verdicts are no proof; the attempt stays open.
-    pub fn admit(&self, verdicts: &[Verdict]) -> Result<(), Cause> {
+    pub fn admit(&self, verdicts: &[MemberVerdict]) -> Result<(), Cause> {
         if verdicts.len() != self.members.len() || verdicts.is_empty() {
             return Err(Cause::of("VERDICT_COUNT"));
         }

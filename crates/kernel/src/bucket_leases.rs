@@ -5,7 +5,7 @@ use crate::message::BUCKETS;
 use crate::ports::outbox::BucketLease;
 use std::collections::BTreeMap;
 
-/// The worker that publishes a bucket, until when, and how often it changed hands.
+/// The worker that publishes a bucket, until when, and how often the lease went to another worker.
 #[derive(Debug, Clone, Copy)]
 struct Holder {
     worker: Option<WorkerId>,
@@ -55,7 +55,7 @@ impl BucketLeases {
         leases
     }
 
-    /// What the worker holds is free.
+    /// Frees every bucket of the worker.
     pub fn release(&mut self, worker: WorkerId) {
         for holder in self.0.values_mut().filter(|holder| holder.worker == Some(worker)) {
             (holder.worker, holder.until) = (None, 0);

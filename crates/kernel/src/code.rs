@@ -1,4 +1,4 @@
-//! Every code that an answer of ours may carry, in the spelling of the HTTP contract.
+//! Every code that an answer of the HTTP API may carry, in the spelling of its contract.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {

@@ -1,4 +1,4 @@
-//! Keyed message authentication: a holder of the key can say that a text is its own.
+//! Keyed message authentication: the holder of a key can tell whether a text is its own.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;

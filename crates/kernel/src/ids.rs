@@ -1,4 +1,4 @@
-//! Small names for things: ids of transfers, users, assets, flows, systems; times.
+//! Small types for identity and time: ids of transfers, users, assets, flows and systems.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;

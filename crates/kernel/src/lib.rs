@@ -1,4 +1,4 @@
-//! The pure heart of Portage: what a transfer is, what an answer means, and what may be written.
+//! The pure core of Portage: what a transfer is, what an answer means, and what may be written.
 //!
 //! Nothing here does I/O, reads a clock or draws a random number. Reading order: [`answer`],
 //! [`flow::life`], [`flow::table`], [`record`], [`mod@unit`], [`ports`].

@@ -1,4 +1,4 @@
-//! What a user may move on one day in UTC.
+//! How much one user moves on one day in UTC, for the limits.
 
 use crate::ids::{AssetId, Day, UserId};
 use crate::money::Amount;

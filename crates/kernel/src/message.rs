@@ -1,18 +1,17 @@
-//! Messages to others: what a flow says of an event, and how the outbox keeps it.
+//! Messages to others: what a flow reports of an event, and the row that the outbox keeps of it.
 //!
-//! A message is made by the flow, belongs to one event and is written by the unit that writes that
-//! event. The journal completes it with what only the journal knows: place, hash and detail of the
-//! event in the transfer's chain.
+//! The flow makes a message for one event, and the unit of that event writes it. The journal adds what only
+//! it knows: the place of the event in the transfer's chain, its hash and its detail.
 
 use crate::audit::{self, Entry, Hash, genesis, link};
 use crate::ids::{Id, Millis};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// So many buckets the outbox has: each is published by one worker at a time, in order.
+/// How many buckets the outbox has. One worker at a time publishes a bucket, in order.
 pub const BUCKETS: u16 = 16;
 
-/// What a flow says of an event.
+/// The message that a flow makes of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The topic to which its publisher sends it.
@@ -24,7 +23,7 @@ pub struct Message {
     /// The fields of its payload. The journal adds `transfer`, `sequence`, `hash`, and
     /// `detail` where the event has one (of a refusal its code).
     pub payload: Map<String, Value>,
-    /// What stands beside the payload, by name.
+    /// The headers beside the payload, by name.
     pub headers: Map<String, Value>,
 }
 
@@ -42,23 +41,23 @@ impl Message {
     }
 }
 
-/// Why a flow is asked for a message.
+/// The reason for which a flow is asked for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emission {
     /// The transfer enters the state, by its opening or by an edge of the table.
     Entered,
-    /// The transfer stands in the state, and its time has come: what drives it on is sent again.
+    /// The transfer is in the state, and its time has come: the message that drives it on is sent again.
     Due,
 }
 
 /// A row of the outbox, as a unit writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// What the flow says.
+    /// The message of the flow.
     pub message: Message,
     /// The transfer that the message is about.
     pub id: Id,
-    /// How often it was emitted before: 0 at first.
+    /// How often the message was emitted before: 0 at first.
     pub n: u32,
     /// The place in [`crate::unit::Then::events`] of the event that it belongs to. `None`: no event is
     /// written beside it, and it belongs to the last one that the transfer has.
@@ -101,7 +100,7 @@ impl Outgoing {
     }
 }
 
-/// Where an event stands in its transfer's chain.
+/// The place of an event in its transfer's chain.
 #[derive(Debug, Clone, Copy)]
 pub struct EventPlace<'e> {
     /// Its place in the history of its transfer, from 0.
@@ -117,7 +116,7 @@ pub struct EventPlace<'e> {
 pub struct Emitted {
     /// The number that names it for ever ([`Outgoing::number`]).
     pub number: u128,
-    /// The transfer that the message is about, in whose history its event stands.
+    /// The transfer that the message is about, whose history has its event.
     pub id: Id,
     /// How often the same type was emitted before for this transfer.
     pub n: u32,
@@ -129,7 +128,7 @@ pub struct Emitted {
     pub key: Arc<str>,
     /// A JSON object, completed by the place of its event.
     pub payload: Arc<str>,
-    /// A JSON object of texts that stand beside the payload.
+    /// The headers beside the payload, as a JSON object of texts.
     pub headers: Arc<str>,
     /// When it was written, by the journal's time.
     pub at: Millis,
@@ -140,7 +139,7 @@ pub fn bucket(key: &str) -> u16 {
     u16::try_from(partition(key, u32::from(BUCKETS))).unwrap_or(0)
 }
 
-/// The partition of a key among so many, as Kafka's `murmur2` partitioner counts; 0 among none.
+/// The partition of a key among this many, as Kafka's `murmur2` partitioner counts; 0 among none.
 pub fn partition(key: &str, partitions: u32) -> u32 {
     (murmur2(key.as_bytes()) & 0x7fff_ffff).checked_rem(partitions).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! An effect at a ledger by its name, what the ledger stores of it, and which ledger that is.
+//! An operation is one effect at a ledger: its key, what the ledger stores of it, and which ledger that is.
 
 use crate::answer::Evidence;
 use crate::flow::life::Leg;
@@ -7,22 +7,22 @@ use crate::money::Amount;
 use crate::record::Account;
 use serde::{Deserialize, Serialize};
 
-/// Who a ledger is: drawn once, in its first record.
+/// The identity of a ledger: drawn once, in its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(pub u128);
 
-/// Which start of it this is: drawn and logged at each.
+/// The number of one start of a ledger: drawn and logged at each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u128);
 
-/// What one side knows of a ledger. Every request names it, every reply carries it.
+/// The identity of a ledger as one side knows it. Every request names it, every reply carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The number that the ledger drew once.
     pub identity: Identity,
     /// The number that the ledger drew at its last start.
     pub incarnation: Incarnation,
-    /// Up to which operation.
+    /// The highest operation that is known.
     pub highest: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct Known {
 pub struct Key {
     /// The transfer that the effect belongs to.
     pub id: Id,
-    /// Which of its effects.
+    /// The effect of the transfer that it is.
     pub leg: Leg,
 }
 
@@ -50,7 +50,7 @@ pub struct Op {
     pub amount: Amount,
 }
 
-/// What a ledger stored under a key.
+/// The outcome that a ledger stored under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredOutcome {
     /// It was executed: the effect exists.
@@ -66,8 +66,8 @@ pub enum StoredOutcome {
 pub struct Operation {
     /// The ledger's number of it.
     pub seq: u64,
-    /// What was asked. A fence knows only the key: its amount is zero.
+    /// The operation that was asked for. A fence knows only the key: its amount is zero.
     pub op: Op,
-    /// What became of it.
+    /// The outcome of the operation.
     pub outcome: StoredOutcome,
 }

@@ -1,11 +1,11 @@
-//! Whose a transfer is: what its limits are counted for, as one text.
+//! The owner of a transfer, as one text: reads, lists and limits go by it.
 
 use crate::ids::{ChainId, UserId};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Whose a transfer is: what is read, listed and limited by owner goes by it.
+/// The owner of a transfer: reads, lists and limits go by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TransferOwner {
     /// An end user, by the number of the account.

@@ -1,8 +1,8 @@
-//! Principals: callers as `issuer|subject`, and when two of them are one person. For the four-eyes
-//! rule, for the checks of tokens, and for the scopes of clients' keys.
+//! Principals are callers, written `issuer|subject`. This module says when two of them are one person, for
+//! the four-eyes rule, the checks of tokens, and the scopes of clients' keys.
 //!
-//! The issuer holds no `|` (the settings refuse one), so the first `|` parts both; a subject may hold
-//! any number of them, as those of some identity providers do (`auth0|5f7c`).
+//! The issuer holds no `|` (the settings refuse one), so the first `|` parts both. A subject may hold any
+//! number of them, as those of some identity providers do (`auth0|5f7c`).
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};

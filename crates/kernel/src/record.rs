@@ -1,4 +1,5 @@
-//! A transfer: what was agreed (frozen, shared) and where it stands (small, copied).
+//! The record of a transfer: its terms (frozen, shared) and its head, which says where it stands (small,
+//! copied).
 
 use crate::agreed::{Agreed, target_side};
 use crate::answer::Evidence;
@@ -146,7 +147,7 @@ pub struct Terms {
     pub version: TermsVersion,
     /// The principal who asked for it: `issuer|sub`.
     pub principal: Arc<str>,
-    /// Whose transfer it is: its limits are counted for this owner.
+    /// The owner of the transfer: its limits are counted for this owner.
     pub owner: TransferOwner,
     /// The client's key, where one was given.
     pub binding: Option<Binding>,
@@ -328,7 +329,7 @@ pub struct Record {
     pub updated_at: Millis,
     /// Its state and what changes with each write.
     pub head: Head,
-    /// The last refusal or cause, for people.
+    /// The last refusal or cause, as operators and users read it.
     pub error: Option<Evidence>,
     /// What was agreed when it was opened.
     pub terms: Arc<Terms>,

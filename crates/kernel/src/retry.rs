@@ -1,4 +1,4 @@
-//! When to ask again: exponential backoff with jitter, without a limit of attempts.
+//! Computes when to ask again: exponential backoff with jitter, for any number of tries.
 
 use crate::ids::Millis;
 

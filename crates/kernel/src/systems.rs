@@ -1,5 +1,5 @@
-//! The systems that money can stand at, as a table: number, name, kind. A system that is added is a row
-//! here; every list of ledgers or chains reads it.
+//! The table of the systems at which money can stand: number, name, kind. A new system is a row here; every
+//! list of ledgers or chains reads this table.
 
 use crate::ids::{ChainId, LedgerId};
 
@@ -21,7 +21,7 @@ pub struct SystemRow {
     pub code: u8,
     /// The stored and shown name.
     pub name: &'static str,
-    /// Whose accounts it has, or that it is a chain.
+    /// The kind of its accounts, or that it is a chain.
     pub kind: SystemKind,
     /// It lives in the journal's own database: its operations are part of a unit.
     pub enlisted: bool,

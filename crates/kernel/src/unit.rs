@@ -1,4 +1,5 @@
-//! The journal's unit of writing: guards, what is written, and at most one fork at its end.
+//! The unit is the journal's atomic write: guards, the rows that it writes, and at most one fork at its
+//! end.
 
 use crate::accounts::NumberedStatus;
 use crate::agreed::Agreed;
@@ -28,7 +29,7 @@ pub enum Guard {
         /// The idempotency key that the client gave.
         key: Arc<str>,
     },
-    /// The transfer stands exactly there.
+    /// The transfer has exactly this version and state.
     Transfer {
         /// The id of the row.
         id: Id,
@@ -37,7 +38,7 @@ pub enum Guard {
         /// The version that the row must have.
         version: u32,
     },
-    /// The attempt stands exactly there.
+    /// The attempt has exactly this version.
     Attempt {
         /// The id of the row.
         id: AttemptId,
@@ -102,7 +103,7 @@ pub enum Guard {
         /// The highest value that the counter may reach with `n` added.
         limit: u128,
     },
-    /// The counter stands at `n` or above.
+    /// The counter is at `n` or above.
     AtLeast {
         /// The counter that has to have enough.
         name: Arc<str>,
@@ -136,10 +137,10 @@ pub enum Guard {
     Pending(Id),
 }
 
-/// Who looks after a transfer whose time has not come.
+/// The worker that looks after a transfer whose time has not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// The writing worker: it has it in its hands, or in its own heap until its time comes.
+    /// The writing worker: it works on it, or keeps it in its own heap until its time comes.
     Mine,
     /// No worker: the scanner of any worker may take it.
     Free,
@@ -150,15 +151,15 @@ pub enum Hold {
 pub enum Put {
     /// A new transfer, with its binding.
     Open(Record),
-    /// A transfer stands elsewhere. With [`Head::due_at`] it becomes a row for the scanner.
+    /// A transfer gets a new head. With [`Head::due_at`] it becomes a row for the scanner.
     Head {
         /// The id of the row.
         id: Id,
-        /// Where it stands now. `head.version` is the new version.
+        /// The new head. `head.version` is the new version.
         head: Head,
         /// The last refusal or cause; `None` keeps what is there.
         error: Option<Evidence>,
-        /// Who looks after it.
+        /// The worker that looks after it.
         hold: Hold,
     },
     /// The answer of a ledger outside the journal's database. Raises the journal's highest.
@@ -185,7 +186,7 @@ pub enum Put {
         due_at: Option<Millis>,
         /// When it was closed: with it its members decide for themselves again.
         closed: Option<Millis>,
-        /// Who looks after it.
+        /// The worker that looks after it.
         hold: Hold,
     },
     /// One more form of an open attempt, whose version goes up by one.
@@ -370,7 +371,7 @@ pub struct Event {
     pub to: S,
     /// The word of the flow's table for this step, as histories show it.
     pub what: &'static str,
-    /// Who caused it, where a person did.
+    /// The person who caused it, where one did.
     pub caller: Option<Arc<str>>,
     /// Evidence, cause or reason.
     pub detail: Option<Arc<str>>,
@@ -476,7 +477,7 @@ pub struct Written {
     pub fork: Option<Answer>,
 }
 
-/// What became of a unit.
+/// The outcome of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrote {
     /// Everything of it is durable.

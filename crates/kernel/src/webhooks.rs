@@ -1,7 +1,7 @@
-//! Endpoints that are told of events: what operators set, and what the journal keeps of it.
+//! Endpoints of webhooks: what operators set, and what the journal keeps of it.
 //!
-//! An endpoint is a resource of the journal ([`crate::unit::Put::Resource`]), so it is written in the
-//! unit with the operator's action and guarded by its version.
+//! An endpoint is a resource of the journal ([`crate::unit::Put::Resource`]): the unit of the operator's
+//! action writes it, guarded by its version.
 
 use crate::flow::life::Outcome;
 use crate::ids::{Id, Millis};
@@ -67,13 +67,13 @@ impl Channel {
     }
 }
 
-/// Whether an endpoint is told of what happens.
+/// Whether an endpoint gets events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EndpointStatus {
-    /// It is told of events.
+    /// The endpoint gets events.
     Active,
-    /// It is told of nothing; what happens meanwhile is sent by a replay only.
+    /// The endpoint gets nothing; only a replay sends what happens meanwhile.
     Disabled,
 }
 
@@ -116,14 +116,14 @@ pub fn event_types() -> Vec<String> {
     transfers.chain(["opened", "closed"].map(|half| format!("{CASE_EVENTS}{half}"))).collect()
 }
 
-/// What a filter is asked about.
+/// The facts by which a filter decides.
 #[derive(Debug, Clone, Copy)]
 pub enum FilterQuestion<'e> {
     /// A transfer of this flow and owner that ended.
     Transfer {
         /// The name of the flow.
         flow: &'e str,
-        /// Whose transfer it is.
+        /// The owner of the transfer.
         owner: &'e TransferOwner,
         /// What became of it.
         outcome: Outcome,
@@ -178,15 +178,14 @@ pub struct WebhookEndpoint {
     pub description: Arc<str>,
     /// Which events it wants.
     pub filter: EventFilter,
-    /// Whether it is told of them.
+    /// Whether the endpoint gets events.
     pub status: EndpointStatus,
     /// Why it was disabled, where the service did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled_because: Option<Arc<str>>,
     /// When it was added, by the journal's time.
     pub created_at: Millis,
-    /// Since when it is told, the last time that it was enabled: what happened before is sent by a
-    /// replay only.
+    /// When it was last enabled: only a replay sends what happened before.
     pub enabled_at: Millis,
     /// Until when the secrets before the last one sign too.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! The real folder: files with room set aside, one thread that syncs, a lock.
 
-use crate::OpenError;
+use crate::SpotOpenError;
 use kernel::ports::Fut;
 use kernel::ports::disk::Disk;
 use std::collections::BTreeMap;
@@ -50,14 +50,14 @@ impl Folder {
     ///
     /// # Errors
     /// `Locked` where another owner holds it, in this process or in another; `Io`.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, SpotOpenError> {
         let path = path.into();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         let lock = File::options().create(true).append(true).mode(0o600).open(path.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => (),
-            Err(TryLockError::WouldBlock) => return Err(OpenError::Locked),
-            Err(TryLockError::Error(error)) => return Err(OpenError::Io(error)),
+            Err(TryLockError::WouldBlock) => return Err(SpotOpenError::Locked),
+            Err(TryLockError::Error(error)) => return Err(SpotOpenError::Io(error)),
         }
         let (syncs, asked) = mpsc::channel::<Sync>();
         // Syncs take as long as the disk likes, and must not hold up the task that polls; a thread

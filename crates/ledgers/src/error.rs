@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 /// Why a folder was not opened. Nothing in it was changed, unless by the disk's own failure.
 #[derive(Debug)]
-pub enum OpenError {
+pub enum SpotOpenError {
     /// Another owner holds the folder.
     Locked,
     /// The disk failed, or has no room for the first record.
@@ -34,7 +34,7 @@ pub enum OpenError {
     },
 }
 
-impl fmt::Display for OpenError {
+impl fmt::Display for SpotOpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Locked => f.write_str("another process holds the folder"),
@@ -54,7 +54,7 @@ impl fmt::Display for OpenError {
     }
 }
 
-impl std::error::Error for OpenError {
+impl std::error::Error for SpotOpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
@@ -66,7 +66,7 @@ impl std::error::Error for OpenError {
     }
 }
 
-impl From<io::Error> for OpenError {
+impl From<io::Error> for SpotOpenError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }

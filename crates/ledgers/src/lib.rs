@@ -9,4 +9,4 @@ mod error;
 pub mod remote;
 pub mod spot;
 
-pub use error::OpenError;
+pub use error::SpotOpenError;

@@ -20,7 +20,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use store::postgres::{self, Database, OpenError, Postgres, Time};
+use store::postgres::{self, Database, DatabaseOpenError, Postgres, Time};
 use store::sqlite::Embedded;
 
 /// Whatever a store is asked.
@@ -165,11 +165,11 @@ fn tls(ca_file: &Path) -> Result<ClientConfig, Fault> {
 }
 
 /// Why there is no store, as the process ends with it.
-pub(crate) fn fault(error: &OpenError) -> Fault {
+pub(crate) fn fault(error: &DatabaseOpenError) -> Fault {
     let exit = match error {
-        OpenError::Settings(_) | OpenError::Unsafe(_) => Exit::Config,
-        OpenError::Unreachable(_) => Exit::Unavailable,
-        OpenError::Schema(_) => Exit::Data,
+        DatabaseOpenError::Settings(_) | DatabaseOpenError::Unsafe(_) => Exit::Config,
+        DatabaseOpenError::Unreachable(_) => Exit::Unavailable,
+        DatabaseOpenError::Schema(_) => Exit::Data,
     };
     Fault::new(exit, error.to_string())
 }

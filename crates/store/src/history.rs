@@ -1,6 +1,6 @@
 //! A transfer's history as both databases keep it.
 
-use kernel::audit::proof::Stored;
+use kernel::audit::proof::StoredEntry;
 use kernel::audit::{self, Hash};
 use kernel::flow::table::Flows;
 use kernel::ports::journal::Linked;
@@ -12,9 +12,9 @@ pub(crate) fn birth(flows: &Flows, record: &Record) -> Hash {
 }
 
 /// The entries behind that hash, each with the one before it.
-pub(crate) fn linked(mut prev: Hash, entries: Vec<Stored>) -> Vec<Linked> {
+pub(crate) fn linked(mut prev: Hash, entries: Vec<StoredEntry>) -> Vec<Linked> {
     let mut linked = Vec::with_capacity(entries.len());
-    for Stored { entry, hash, .. } in entries {
+    for StoredEntry { entry, hash, .. } in entries {
         linked.push(Linked { entry, prev, hash });
         prev = hash;
     }

@@ -1,5 +1,5 @@
-//! Cases about chains: one for each attempt that takes too long, whatever it has of members, and one for
-//! each chain whose claims wait.
+//! Opens the cases about chains, for the monitor: one for each attempt that takes too long, however many
+//! members it has, and one for each chain on which transfers wait too long for an attempt.
 
 use crate::alerts::cases::ENGINE;
 use crate::alerts::monitor::Monitor;
@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An attempt takes longer than its flow says is normal in its state.
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
-/// An open attempt's key is not among those of the process that holds it, or the account on the chain has not a key.
+/// A key is missing: an open attempt needs one that its process does not have, or this process has one that
+/// the account on the chain does not have.
 pub(crate) const KEY_MISSING: &str = "KEY_MISSING";
 /// The account on the chain has a key again that was retired and proven gone.
 pub(crate) const KEY_RETURNED: &str = "KEY_RETURNED";
@@ -27,26 +28,27 @@ pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
 
 /// The account of the chain has too little for fees: nothing is signed.
 pub(crate) const NEAR_LOW: &str = "NEAR_LOW";
-/// Providers of a chain say different things for long.
+/// The providers of a chain have disagreed for long.
 pub(crate) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
-/// One provider of a chain is taken at its word.
+/// The settings let one provider of a chain count alone.
 pub(crate) const ONE_PROVIDER: &str = "ONE_PROVIDER";
-/// What registrations of receivers may cost on a day is used up.
+/// The day's budget for registrations of receivers is used up.
 pub(crate) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 /// The account of the chain has too little of a token for a payment that waits.
 pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
-/// A token's contract is paused: nothing of it is paid.
+/// A token's contract is paused: nothing is paid in that token.
 pub(crate) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
-/// The providers of a chain show another one than the settings and the journal name: nothing is signed for it.
+/// The providers show another chain than the settings and the journal name: nothing is signed for it.
 pub(crate) const WRONG_CHAIN: &str = kernel::ports::chain::WRONG_CHAIN;
-/// A provider of a chain shows another one, and is not asked for anything else.
+/// One provider shows another chain, and is asked nothing else.
 pub(crate) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
-/// The account of the chain, or a token's contract, is not what the settings say: no transfers are taken in.
+/// The account of the chain, or a token's contract, is not what the settings say: the intake refuses
+/// transfers.
 pub(crate) const TOKEN_CONTRACT_INVALID: &str = kernel::code::Code::TokenContractInvalid.name();
 /// A final transaction moved more than its members were paid.
 pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
-/// A case about one transaction is open for so long.
+/// How long a case about one transaction stays open.
 const DAY: Millis = 86_400_000;
 
 /// What one round of the monitor found of chains.
@@ -59,7 +61,8 @@ pub(crate) struct ChainFacts {
 }
 
 impl Monitor {
-    /// What cases about chains are held against. `old`: open transfers, the oldest first.
+    /// The facts by which cases about chains are opened and closed. `old`: open transfers, the oldest
+    /// first.
     pub(crate) async fn chain_facts(
         &self,
         open: &[OpenCase],
@@ -223,7 +226,7 @@ impl Monitor {
     }
 }
 
-/// The case of an attempt whose lock was spent by something else.
+/// The case of an attempt whose lock something else spent.
 fn lock_spent(attempt: &Attempt, cause: &Cause) -> Case {
     Case {
         kind: LOCK_SPENT,

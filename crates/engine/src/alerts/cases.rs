@@ -1,4 +1,5 @@
-//! Questions for people: opened once per episode, closed by the fact that ends it.
+//! Opens and closes cases, which are questions for operators. A component opens a case once for each
+//! episode; the fact that answers the question closes it.
 
 use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, KEY_RETURNED, NEAR_LOW, ONE_PROVIDER,
@@ -13,22 +14,23 @@ use crate::tasks::Background;
 use kernel::ids::Millis;
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::chain::LOCK_SPENT;
-use kernel::ports::ledger::Form;
+use kernel::ports::ledger::LedgerForm;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
 use kernel::webhooks::DISABLED_CASE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who pauses a flow when it meets a contradiction.
+/// The caller of a pause that the engine sets on a flow after a contradiction.
 pub(crate) const ENGINE: &str = "engine";
-/// Who pauses a chain of which a lane is ahead, and lifts that pause when each lock is explained.
+/// The caller of a pause that the engine sets on a chain that is ahead of a lane, and lifts when each lock
+/// has an attempt.
 pub(crate) const LANES: &str = "engine:lanes";
 
-/// What names an episode.
+/// The key of an episode.
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
-/// Every kind of case that the engine opens, with how much it matters.
+/// Every kind of case that the engine opens, with its severity.
 pub(crate) const KINDS: [(&str, Severity); 41] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
@@ -78,7 +80,7 @@ fn key(case: &OpenCase) -> CaseKey {
     (case.kind.clone(), case.subject)
 }
 
-/// What is known of an episode.
+/// What this process knows of an episode.
 #[derive(Debug, Default)]
 struct Episode {
     /// The journal holds it.
@@ -91,19 +93,19 @@ struct Episode {
 #[derive(Debug, Default)]
 pub(crate) struct Episodes(BTreeMap<CaseKey, Episode>);
 
-/// From this age on a case that another process opened about what it alone sees may be closed by
-/// one that sees nothing of it: the other one may be gone.
+/// From this age on, a process that sees nothing of a case may close it, although another process opened it
+/// about what it alone sees: that process may be gone.
 const STRANGE: Millis = 600_000;
 
 impl Episodes {
-    /// Those that stand in the journal at start.
+    /// The episodes of the cases that are open in the journal at start.
     pub(crate) fn of(open: &[OpenCase]) -> Self {
         let mut known = Self::default();
         known.follow(open);
         known
     }
 
-    /// Takes over what the journal says. What is being written here stays.
+    /// Follows the journal's open cases. An episode that is being written here stays.
     fn follow(&mut self, open: &[OpenCase]) {
         let open: BTreeSet<CaseKey> = open.iter().map(key).collect();
         self.0.retain(|key, episode| !episode.stored || open.contains(key));
@@ -113,14 +115,14 @@ impl Episodes {
     }
 }
 
-/// The cases of this process: what opens them, writes them and closes them.
+/// Opens the cases of this process, writes them and closes them.
 pub(crate) struct Cases {
     pub(super) shared: Arc<SharedState>,
     episodes: Mutex<Episodes>,
 }
 
 impl Cases {
-    /// With those that are open in the journal.
+    /// Begins with the cases that are open in the journal.
     pub(crate) fn new(shared: &Arc<SharedState>, open: &[OpenCase]) -> Arc<Self> {
         Arc::new(Self { shared: shared.clone(), episodes: Mutex::new(Episodes::of(open)) })
     }
@@ -129,12 +131,12 @@ impl Cases {
         self.episodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over which cases are open.
+    /// Follows the journal's open cases.
     pub(crate) fn follow_cases(&self, open: &[OpenCase]) {
         self.episodes().follow(open);
     }
 
-    /// Opens a case; the write happens beside the caller.
+    /// Opens a case. The caller does not wait for the write.
     pub(crate) fn case(self: &Arc<Self>, case: Case) {
         if self.noted(&case) {
             let cases = self.clone();
@@ -143,10 +145,11 @@ impl Cases {
         }
     }
 
-    /// What cannot prove anything stands as a question as long as it is configured.
+    /// Opens a case for each ledger that cannot prove anything; it stays open as long as the ledger is
+    /// configured.
     pub(crate) fn warn_of_simple_ledgers(self: &Arc<Self>) {
         for ledger in
-            self.shared.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple)
+            self.shared.parts.ledgers.iter().filter(|ledger| ledger.form() == LedgerForm::Simple)
         {
             let facts = format!(
                 "{}: the simple form has no identity, no totals and no fence. Whether it is the \
@@ -183,8 +186,8 @@ impl Cases {
         true
     }
 
-    /// Writes a case that was noted, with what belongs to it, until it is durable. A case that asks why a
-    /// transfer stands where it does is not opened where it went on meanwhile.
+    /// Writes a new case, with the puts that belong to it, until it is durable. A case that asks why a
+    /// transfer does not go on is dropped where the transfer went on meanwhile.
     pub(crate) async fn open_case(&self, case: Case, mut more: Vec<Put>) {
         let key: CaseKey = (case.kind.into(), case.subject);
         more.push(Put::Case(case));
@@ -209,17 +212,17 @@ impl Cases {
         self.episodes().0.remove(&(kind.into(), subject));
     }
 
-    /// True where this process may say that something is over which each process sees for itself:
-    /// who closes what another one still sees would have it opened again, and again.
+    /// True where this process may close a case about what each process sees for itself. Closing what
+    /// another process still sees would have that process open it again and again.
     pub(crate) fn may_say(&self, case: &OpenCase) -> bool {
         let age = self.shared.parts.journal.now().saturating_sub(case.opened_at);
         let ours = || self.episodes().0.get(&key(case)).is_some_and(|episode| episode.ours);
         !self.shared.lease.ends() || age >= STRANGE || ours()
     }
 
-    /// Writes what happened to an episode until it is durable. Where it is about a transfer its
-    /// history says so in the same unit, at the state where the transfer stands then. False where the
-    /// transfer went on before its case was opened.
+    /// Writes an event of an episode until it is durable. Where the episode is about a transfer, the same
+    /// unit adds the event to its history, at the state in which it stands then. False where the transfer
+    /// went on before its case was opened.
     async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) -> bool {
         let base = self.shared.parts.settings.backoff.base;
         loop {
@@ -254,7 +257,7 @@ impl Cases {
         Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
     }
 
-    /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
+    /// Opens a case for an answer that contradicts the table or a stored answer, and stops the flow.
     pub(crate) fn contradicted(self: &Arc<Self>, record: &Record, why: &str) {
         let scope = Scope::Flow(record.flow);
         self.shared.controls.pause(scope);
@@ -288,7 +291,7 @@ impl Cases {
     }
 }
 
-/// Rows with the word of a case in the history of its transfer, as it stands.
+/// The rows that add a case's word to the history of its transfer, which stays in its state.
 fn dated(record: Option<&Record>, (kind, _): &CaseKey, opens: bool, puts: Vec<Put>) -> Unit {
     let Some(record) = record else { return Unit::puts(puts) };
     let word = if opens { "opened" } else { "closed" };
@@ -299,7 +302,7 @@ fn dated(record: Option<&Record>, (kind, _): &CaseKey, opens: bool, puts: Vec<Pu
     }
 }
 
-/// Something that happened to a transfer without moving it.
+/// An event of a transfer that does not move it.
 pub(crate) fn noted_at(
     record: &Record,
     what: &'static str,
@@ -311,7 +314,7 @@ pub(crate) fn noted_at(
     Event { id: record.id, from: Some(state), to: state, what, caller, detail, agreed }
 }
 
-/// The record stands where this worker believes it does.
+/// The guard that a record still stands where this worker believes it does.
 pub(crate) fn at_state(record: &Record) -> Guard {
     let (state, version) = (record.head.state, record.head.version);
     Guard::Transfer { id: record.id, state, version }

@@ -1,5 +1,5 @@
-//! Answers that come when their transfer has gone on without them: each is held against the one that
-//! is stored in its place (`design.md` §1).
+//! Compares an answer that came after its transfer had gone on with the receipt that is stored in its place
+//! (`design.md` §1). An answer that contradicts the receipt stops the flow.
 
 use crate::alerts::cases::Cases;
 use kernel::answer::Cause;
@@ -9,7 +9,7 @@ use kernel::reconcile;
 use kernel::record::Record;
 use std::sync::Arc;
 
-/// A record that was called for, and what the ledger said when no unit waited for it any more.
+/// An answer that came when no unit waited for it any more, and the record whose call it answers.
 #[derive(Debug)]
 pub(crate) struct Late {
     pub record: Record,
@@ -18,7 +18,7 @@ pub(crate) struct Late {
 }
 
 impl Cases {
-    /// Stops the flow of every answer that contradicts the stored one, before anything goes on.
+    /// Stops the flow of each answer that contradicts the stored one, before the caller goes on.
     pub(crate) async fn too_late(self: &Arc<Self>, late: Vec<Late>) {
         if late.is_empty() {
             return;

@@ -1,5 +1,6 @@
-//! The watch: holds what is open against the thresholds, by the journal alone, so that it is right
-//! after a crash and with many workers. A round is bounded; what it leaves over, the next one takes.
+//! The monitor compares what is open with the thresholds of the settings, and opens and closes cases. It
+//! reads the journal alone, so it is right after a crash and with many workers. The work of a round is
+//! bounded; the next round does the rest.
 
 use crate::alerts::attempts::ChainFacts;
 use crate::alerts::cases::{Cases, ENGINE, KINDS};
@@ -16,50 +17,50 @@ use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::ServiceStatus;
-use kernel::ports::ledger::Form;
+use kernel::ports::ledger::LedgerForm;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A case about a message is open for so long; the next message after that opens another.
+/// How long a case about a message stays open; the next message after that opens another.
 const AUDITED: Millis = 86_400_000;
-/// Younger transfers are in good workers, whatever happened to them.
+/// A transfer that is younger than this gets no case: its worker still carries it.
 const YOUNG: Millis = 1_000;
-/// So many transfers without a case are looked at in one round, the oldest first.
+/// How many transfers without a case one round looks at, the oldest first.
 const LOOK: usize = 1_000;
-/// So many cases of each sort are opened or closed in one round.
+/// How many cases of each sort one round opens or closes.
 pub(super) const WRITE: usize = 200;
 /// How many transfers are read at once.
 const PAGE: usize = 1_000;
-/// A round is followed by so many times its own length of rest, so that the watch never takes more
+/// After a round the monitor rests this many times as long as the round took, so that it never takes more
 /// than a twentieth of a core.
 const REST: u64 = 19;
-/// The longest rest. A round also waits for the disk, which is no work: without this bound a disk that takes
-/// a second for each write keeps a case open for a minute after its end.
+/// The longest rest. A round also waits for the disk, which costs no CPU: without this bound, a disk that
+/// takes a second for each write would keep a case open for a minute after its end.
 const LONGEST_REST: Millis = 10_000;
 
-/// How old the keys are that check tokens, as this process reads them.
+/// The age of the keys that check tokens, as this process reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum KeySet {
-    /// No token is checked here, or none was yet: what others see of theirs is theirs to say.
+    /// This process checks no token, or has not yet: other processes report their own keys.
     #[default]
     Unwatched,
     /// They were read again in time.
     Read,
-    /// They were not, for long: what a person must know.
+    /// They were not read again for long: operators must know this reason.
     Old(Arc<str>),
 }
 
-/// What cases are held against besides their transfers.
-struct Facts {
+/// The facts by which cases are closed, besides their transfers.
+struct CaseFacts {
     status: ServiceStatus,
     /// Users who were above the limit within the last minute.
     hasty: BTreeMap<UserId, u32>,
     chains: ChainFacts,
 }
 
-/// Holds what is open against the thresholds: it opens cases, and closes them when their fact ends.
+/// Compares what is open with the thresholds: it opens cases, and closes them when their fact ends.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Monitor {
     pub(crate) shared: Arc<SharedState>,
@@ -101,7 +102,7 @@ impl Monitor {
         let (limit, now) = (LOOK.saturating_add(open.len()), journal.now());
         let old = journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;
         let chains = self.chain_facts(&open, &old).await?;
-        let facts = Facts { status: journal.service_status().await?, hasty, chains };
+        let facts = CaseFacts { status: journal.service_status().await?, hasty, chains };
         self.close_over(&open, &facts).await?;
         self.look_at_transfers(&old, entered).await?;
         self.look_at_chains(&facts.chains, &facts.status);
@@ -124,7 +125,7 @@ impl Monitor {
     }
 
     /// Closes the cases whose end is a fact by now.
-    async fn close_over(&self, open: &[OpenCase], facts: &Facts) -> Result<(), Cause> {
+    async fn close_over(&self, open: &[OpenCase], facts: &CaseFacts) -> Result<(), Cause> {
         let ids: Vec<Id> = open.iter().filter_map(|case| case.subject.transfer()).collect();
         let mut records = BTreeMap::new();
         for ids in ids.chunks(PAGE) {
@@ -144,9 +145,9 @@ impl Monitor {
         Ok(())
     }
 
-    /// The fact that ends a case, where there is one. Of kinds that are not the engine's it knows
-    /// none.
-    fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &Facts) -> Option<String> {
+    /// The fact that ends a case, where there is one. The monitor knows none for kinds that are not the
+    /// engine's.
+    fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &CaseFacts) -> Option<String> {
         let status = &facts.status;
         if let Some(fact) = record.and_then(|record| self.shared.plan.went_on(&case.kind, record)) {
             return Some(fact);
@@ -179,7 +180,7 @@ impl Monitor {
             }
             ("SIMPLE_LEDGER", None, Subject::Ledger(ledger)) => {
                 let form = self.shared.ledger(ledger).map(|ledger| ledger.form());
-                let ends = form != Some(Form::Simple) && self.cases.may_say(case);
+                let ends = form != Some(LedgerForm::Simple) && self.cases.may_say(case);
                 ends.then(|| "it is none any more".to_owned())
             }
             ("JWKS_STALE", None, _) => {
@@ -222,8 +223,8 @@ impl Monitor {
         )
     }
 
-    /// What reads the keys that check tokens reports here after each time: `Some` says what a person
-    /// must know of a set that was not read again for long.
+    /// The reader of the keys that check tokens reports here after each read. `Some`: the set was not read
+    /// again for long, and operators must know this reason.
     pub fn keys_read(&self, old: Option<Arc<str>>) {
         *self.key_set() = old.map_or(KeySet::Read, KeySet::Old);
     }

@@ -1,4 +1,5 @@
-//! Transfers that do not go on: what each is a case of, and the fact that ends that case.
+//! Opens the cases about transfers that do not go on, for the monitor, and says which fact ends each of
+//! them.
 
 use crate::alerts::monitor::Monitor;
 use crate::alerts::monitor::WRITE;
@@ -11,12 +12,12 @@ use kernel::operators::{Case, Severity, Subject};
 use kernel::record::Record;
 use std::collections::BTreeMap;
 
-/// When transfers came to where they stand, as their histories say; kept while they stand there.
+/// When each open transfer entered the state in which it stands, as its history says.
 pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
 
 impl Plan {
-    /// The fact that ends a case which asks why a transfer stands where it does, once it stands there no
-    /// more. `None` for a case that asks something else.
+    /// The fact that ends a case about why a transfer does not go on, once it has. `None` for a case that
+    /// asks something else.
     pub(crate) fn went_on(&self, kind: &str, record: &Record) -> Option<String> {
         let table = self.table(record.flow);
         let state = record.head.state;
@@ -62,8 +63,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// By age, where the state has no time of its own that is said in seconds; where it has, by that
-    /// time. By unknown answers in any state.
+    /// The case of a transfer that stands still. It is stuck by its age, or by the time that its state
+    /// declares in seconds, where it declares one; and by unknown answers in any state.
     fn stuck(&self, record: &Record, now: Millis, overdue: Option<Millis>) -> Option<Case> {
         let alerts = self.shared.parts.settings.alerts;
         let age = now.saturating_sub(record.created_at);
@@ -76,18 +77,18 @@ impl Monitor {
         };
         let stuck = old || record.head.retries >= alerts.after_retries;
         let facts = format!("open for {} s in {}", age / 1_000, self.stands_in(record));
-        stuck.then(|| subject(record, ("STUCK", Severity::Warning), facts))
+        stuck.then(|| transfer_case(record, "STUCK", Severity::Warning, facts))
     }
 
     fn failing(&self, record: &Record) -> Option<Case> {
         let pushes = pushes(self.shared.plan.table(record.flow), record);
         let many = record.head.retries >= self.shared.parts.settings.alerts.compensation_failures;
         let facts = format!("the money cannot be given back: {}", self.stands_in(record));
-        (pushes && many).then(|| subject(record, ("COMPENSATION", Severity::Critical), facts))
+        (pushes && many).then(|| transfer_case(record, "COMPENSATION", Severity::Critical, facts))
     }
 
-    /// How long a transfer has stood where it stands, if that is longer than its flow says is normal
-    /// there: by the time of the event that led here, not of the last write.
+    /// How long a transfer has been in its state, if that is longer than its flow says is normal there. The
+    /// time counts from the event that led here, not from the last write.
     async fn overdue(
         &self,
         record: &Record,
@@ -122,10 +123,10 @@ impl Monitor {
         let waits =
             overdue.filter(|_| calls_target(self.shared.plan.table(record.flow), record))?;
         let facts = format!("for {} s in {}", waits / 1_000, self.stands_in(record));
-        Some(subject(record, ("TARGET_PENDING", Severity::Critical), facts))
+        Some(transfer_case(record, "TARGET_PENDING", Severity::Critical, facts))
     }
 
-    /// Where a transfer stands and how it fared there, for people.
+    /// The state of a transfer and its unknown answers there, as text for operators.
     fn stands_in(&self, record: &Record) -> String {
         let name = self.shared.plan.table(record.flow).state(record.head.state).name;
         let retries = record.head.retries;
@@ -134,7 +135,7 @@ impl Monitor {
     }
 }
 
-/// True where a transfer stands in a call of its target: whether it has its money is open.
+/// True where a transfer waits for a call of its target: whether the target has the money is not known.
 fn calls_target(table: &Table, record: &Record) -> bool {
     match table.step(record.head.state) {
         Step::Call { act, .. } | Step::Send { act, .. } => {
@@ -145,11 +146,11 @@ fn calls_target(table: &Table, record: &Record) -> bool {
     }
 }
 
-/// True where a transfer stands in a call that cannot be refused: giving back.
+/// True where a transfer gives its money back, a call that cannot be refused.
 fn pushes(table: &Table, record: &Record) -> bool {
     matches!(table.step(record.head.state), Step::Push { .. })
 }
 
-fn subject(record: &Record, (kind, severity): (&'static str, Severity), facts: String) -> Case {
+fn transfer_case(record: &Record, kind: &'static str, severity: Severity, facts: String) -> Case {
     Case { kind, severity, subject: Subject::Transfer(record.id), facts: facts.into() }
 }

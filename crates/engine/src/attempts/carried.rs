@@ -1,5 +1,5 @@
-//! The attempts that this process holds, in RAM: each has its own clock, and is in the heap or in the hands
-//! of one prover.
+//! Keeps the attempts that this process carries, in RAM, for the provers. Each attempt has a time of its
+//! own, at which a prover looks at it next. It is either in the heap or in the hands of one prover.
 
 use crate::pipeline::select::race;
 use kernel::answer::Cause;
@@ -11,29 +11,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// An attempt in this process.
+/// An attempt that this process carries.
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub attempt: Attempt,
-    /// This run stored the newest form and did not send it yet. A form of another run is sent again where
-    /// it says that it may be, and otherwise only asked after.
+    /// This run stored the newest form and has not sent it yet. A form of another run is sent again only
+    /// where the form allows it; otherwise this run only asks for it.
     pub unsent: bool,
-    /// This run wrote the version that it has: a former owner writes nothing any more.
+    /// This run wrote the version that it has, so every write of a former owner fails.
     pub taken: bool,
-    /// A unit of this run that closes it may have been written.
+    /// This run may have written a unit that closes it, without a clear outcome.
     pub closing: bool,
     /// How often the chain was asked without a clear answer.
     pub looks: u32,
     /// When this run sent the newest form for the first time, by the journal's clock.
     pub sent_at: Option<Millis>,
-    /// Before it the same bytes are not sent again.
+    /// The same bytes are not sent again before this time.
     pub resend_at: Millis,
-    /// What the last look said.
+    /// The reason that the last look gave.
     pub last: Option<Cause>,
 }
 
 impl Carried {
-    /// One of another run, or of a former owner.
+    /// An attempt of another run, or of a former owner.
     pub(crate) const fn found(attempt: Attempt) -> Self {
         Self {
             attempt,
@@ -47,14 +47,14 @@ impl Carried {
         }
     }
 
-    /// One that this run claimed.
+    /// An attempt that this run claimed.
     pub(crate) const fn claimed(attempt: Attempt) -> Self {
         let mut claimed = Self::found(attempt);
         (claimed.unsent, claimed.taken) = (true, true);
         claimed
     }
 
-    /// Another worker may have written it: what is known of it here counts no more.
+    /// Another worker may have written the attempt: what this process knows of it counts no more.
     fn is_invalidated(&mut self) {
         (self.taken, self.last) = (false, None);
     }
@@ -76,10 +76,10 @@ impl Carried {
 
 #[derive(Debug, Default)]
 struct AttemptHeap {
-    /// Every attempt that is carried, those in a prover's hands too.
+    /// Every attempt that this process carries, those at a prover too.
     ids: BTreeSet<AttemptId>,
     heap: BTreeMap<(Millis, u64), Carried>,
-    /// Those in hands that are to be looked at again at once.
+    /// Those at a prover that are to be looked at again at once.
     poked: BTreeSet<AttemptId>,
     /// Those at a prover that another worker may have moved.
     invalidated: BTreeSet<AttemptId>,
@@ -98,7 +98,7 @@ impl CarriedAttempts {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one in, to be looked at then. False: it is carried already.
+    /// Adds an attempt, to be looked at at that time. False: this process carries it already.
     pub(crate) fn begin(&self, carried: Carried, due: Millis) -> bool {
         if !self.inner().ids.insert(carried.attempt.id) {
             return false;
@@ -107,7 +107,7 @@ impl CarriedAttempts {
         true
     }
 
-    /// Puts one back that a prover had, to be looked at then.
+    /// Puts an attempt back that a prover had, to be looked at at that time.
     pub(crate) fn keep(&self, mut carried: Carried, due: Millis) {
         {
             let inner = &mut *self.inner();
@@ -121,7 +121,7 @@ impl CarriedAttempts {
         self.bell.notify_one();
     }
 
-    /// It is no longer carried here.
+    /// Removes an attempt: this process no longer carries it.
     pub(crate) fn end(&self, id: AttemptId) {
         let mut inner = self.inner();
         inner.ids.remove(&id);
@@ -129,8 +129,9 @@ impl CarriedAttempts {
         inner.invalidated.remove(&id);
     }
 
-    /// The lease had run out: another worker may have moved any of them, and each is taken up anew at its next look.
-    /// That its forms are not found would else be asked for ever, of an attempt that another form ended.
+    /// Invalidates every attempt, after the lease had run out: another worker may have moved any of them,
+    /// so the next look takes each over again. Without this the provers would ask for ever for forms of an
+    /// attempt that another form ended.
     pub(crate) fn invalidate_all(&self) {
         let inner = &mut *self.inner();
         let mut at_prover = inner.ids.clone();
@@ -141,7 +142,7 @@ impl CarriedAttempts {
         inner.invalidated.append(&mut at_prover);
     }
 
-    /// Has one looked at now. False: it is not carried here.
+    /// Has a prover look at an attempt now. False: this process does not carry it.
     pub(crate) fn poke(&self, id: AttemptId) -> bool {
         {
             let inner = &mut *self.inner();
@@ -164,18 +165,18 @@ impl CarriedAttempts {
         true
     }
 
-    /// Whether this process holds it, be it in a prover's hands.
+    /// Whether this process carries the attempt, be it at a prover.
     pub(crate) fn carries(&self, id: AttemptId) -> bool {
         self.inner().ids.contains(&id)
     }
 
-    /// Those that wait for their next look, with what the last one said.
+    /// The attempts that wait for their next look, with the reason of the last one.
     pub(crate) fn waiting(&self) -> Vec<(Attempt, Option<Cause>)> {
         let of = |carried: &Carried| (carried.attempt.clone(), carried.last.clone());
         self.inner().heap.values().map(of).collect()
     }
 
-    /// Waits for attempts whose time has come, and takes at most so many.
+    /// Waits for attempts whose time has come, and takes at most this many.
     pub(crate) async fn take(
         &self,
         most: usize,

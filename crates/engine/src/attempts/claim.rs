@@ -1,8 +1,8 @@
-//! Plans the unit of a claim: every member in its sending state, the attempt with its signed form, the lane
-//! that has it from now on. Pure.
+//! Plans the unit of a claim, for the gatherers: it moves every member to its sending state, stores the
+//! attempt with its signed form, and gives the lane to the attempt. Pure.
 
 use crate::attempts::lanes::{LaneState, resource_name};
-use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use kernel::attempt::{Attempt, AttemptId, Form, Lock};
 use kernel::flow::life::Via;
 use kernel::flow::table::S;
@@ -11,14 +11,14 @@ use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
-/// What is about to be claimed.
+/// What a claim is made of.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     pub id: AttemptId,
     pub flow: FlowId,
     pub chain: ChainId,
     pub lane: &'a Arc<str>,
-    /// How the lane stands before: free.
+    /// The lane's state before the claim: free.
     pub state: &'a LaneState,
     pub lock: Lock,
     pub form: Form,
@@ -26,7 +26,7 @@ pub(crate) struct Claim<'a> {
     pub to: S,
 }
 
-/// A unit about many transfers, while it is put together.
+/// A unit about many transfers, while `claim` or `close` puts it together.
 #[derive(Debug, Default)]
 pub(crate) struct SharedUnit {
     pub unit: Unit,
@@ -34,7 +34,7 @@ pub(crate) struct SharedUnit {
 }
 
 impl SharedUnit {
-    /// Takes in what was planned for one transfer.
+    /// Adds the plan of one transfer.
     pub(crate) fn add(&mut self, planned: Planned) {
         let Planned { unit: Unit { guards, then }, depends_on, .. } = planned;
         // each transfer has its own, but for those that are about the service
@@ -70,7 +70,7 @@ impl Plan {
         for record in records {
             let mut builder = UnitBuilder::from(record.head);
             builder.moves = true;
-            self.go(record, &mut builder, (Via::Claim, to), None);
+            self.go(record, &mut builder, Transition { via: Via::Claim, to }, None);
             let planned = self.sealed(record, builder, FuseMode::NoClaim, None);
             members.push(Record { head: planned.next.otherwise, ..record.clone() });
             shared.add(planned);

@@ -1,37 +1,38 @@
-//! Plans the units of an attempt that was claimed: its end for all members at once, one more form, that it
-//! may be on the wire, that another worker took it up. Pure.
+//! Plans the units of a stored attempt, for the provers: one ends it for all members at once, one adds a
+//! form, one says that a form may be on the wire, and one takes it over from another worker. Pure.
 
 use crate::attempts::claim::SharedUnit;
 use crate::attempts::lanes::{LaneState, resource_name};
 use crate::pipeline::plan::{FuseMode, Plan, UnitBuilder};
 use kernel::answer::{Answer, Evidence};
-use kernel::attempt::{Attempt, Form, Verdict};
+use kernel::attempt::{Attempt, Form, MemberVerdict};
 use kernel::ids::{LedgerId, Millis};
 use kernel::record::Record;
 use kernel::unit::{Guard, Hold, Put, Unit};
 
-/// The unit that closes an attempt, and where it leaves its members and its lane.
+/// The unit that closes an attempt, and the state in which it leaves the members and the lane.
 #[derive(Debug)]
 pub(crate) struct Closing {
     pub unit: Unit,
     pub members: Vec<Record>,
-    /// How its lane stands then; `None` where the lane is not the attempt's.
+    /// The lane's state then; `None` where the attempt does not have the lane.
     pub lane: Option<LaneState>,
     pub depends_on: Vec<LedgerId>,
 }
 
-/// What an attempt is closed with.
+/// The verdicts and the lane with which an attempt is closed.
 #[derive(Debug)]
 pub(crate) struct Closed<'a> {
-    pub verdicts: &'a [Verdict],
-    /// How its lane stands now.
+    pub verdicts: &'a [MemberVerdict],
+    /// The lane's state now.
     pub lane: &'a LaneState,
     pub at: Millis,
 }
 
 impl Plan {
-    /// Every member on the edge of its verdict, the attempt closed, its lane free. `None` where a member
-    /// does not stand in the attempt's state, or its state takes no such answer.
+    /// Plans the unit in which every member takes the edge of its verdict, the attempt is closed and its
+    /// lane is free. `None` where a member does not stand in the attempt's state, or where the state takes
+    /// no such answer.
     pub(crate) fn closing(
         &self,
         attempt: &Attempt,
@@ -79,7 +80,7 @@ impl Plan {
     }
 }
 
-/// What a member is told of an attempt that did not pay it.
+/// The error that a member keeps of an attempt that did not pay it.
 fn refusal(answer: &Answer) -> Option<Evidence> {
     match answer {
         Answer::Rejected(why, _) | Answer::Dead(why) => Some(why.clone()),
@@ -87,28 +88,28 @@ fn refusal(answer: &Answer) -> Option<Evidence> {
     }
 }
 
-/// One more form under the attempt's lock.
+/// The unit that adds one more form under the attempt's lock.
 pub(crate) fn one_more_form(attempt: &Attempt, form: Form) -> Unit {
     let Attempt { id, version, .. } = *attempt;
     Unit::guarded(vec![Guard::NotHalted, Guard::Attempt { id, version }], vec![Put::Form(id, form)])
 }
 
-/// The attempt as it stands, with one more version: whatever another worker still writes of it is lost.
+/// The unit that only raises the attempt's version, so that every write of another worker fails.
 pub(crate) fn taken_over(attempt: &Attempt) -> Unit {
-    head(attempt, attempt.sent, (None, Hold::Mine))
+    head(attempt, attempt.sent, None, Hold::Mine)
 }
 
-/// A form of the attempt may be on the wire: what people are shown of its members.
+/// The unit that says that a form of the attempt may be on the wire; operators see that of its members.
 pub(crate) fn marked_sent(attempt: &Attempt) -> Unit {
-    head(attempt, true, (None, Hold::Mine))
+    head(attempt, true, None, Hold::Mine)
 }
 
-/// Any worker may take the attempt up at that time.
+/// The unit that lets any worker take the attempt over at that time.
 pub(crate) fn freed(attempt: &Attempt, due: Millis) -> Unit {
-    head(attempt, attempt.sent, (Some(due), Hold::Free))
+    head(attempt, attempt.sent, Some(due), Hold::Free)
 }
 
-fn head(attempt: &Attempt, sent: bool, (due_at, hold): (Option<Millis>, Hold)) -> Unit {
+fn head(attempt: &Attempt, sent: bool, due_at: Option<Millis>, hold: Hold) -> Unit {
     let Attempt { id, version, .. } = *attempt;
     let put = Put::AttemptHead {
         id,

@@ -1,10 +1,12 @@
-//! Transactions under a key of ours that no attempt has, stored as attempts. What they are the port read of
-//! blocks that several providers show alike; what they mean is decided here, against the journal.
+//! Stores a transaction that one of our keys signed and that no attempt has, as an attempt. The chain port
+//! reads the transaction in blocks that several providers show alike; this module decides against the
+//! journal what it means.
 //!
-//! A memo proves nothing. One that names a transfer which waits to be paid exactly that is stored as an open
-//! attempt with that transfer as its member: the prover then proves it as any other, and nothing else pays it
-//! meanwhile. A transaction that names no transfer is stored as an attempt that is over. One that names a
-//! transfer in any other way is stored too, as evidence, and the chain stands until two persons resume it.
+//! A memo proves nothing. Where the memo names a transfer that waits for exactly this payment, the
+//! transaction becomes an open attempt with that transfer as its member: the prover proves it like any
+//! other, and no other attempt pays the transfer meanwhile. A transaction that names no transfer becomes an
+//! attempt that is already closed. One that names a transfer in any other way is stored as evidence, and
+//! the chain stops until two persons resume it.
 
 use crate::alerts::cases::ENGINE;
 use crate::attempts::ChainPool;
@@ -29,24 +31,24 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What became of one lane's foreign transactions.
+/// The result of a look at one lane's foreign transactions.
 pub(crate) enum LaneProgress {
     /// Some are attempts now.
     Some,
-    /// None is, and why.
+    /// None is an attempt, for this reason.
     Nothing(String),
 }
 
-/// What a foreign transaction is to our transfers.
+/// What a foreign transaction means for our transfers.
 #[derive(Debug)]
 enum Meaning {
     /// It names none of them, or had no effect.
     Nothing,
-    /// It pays these, each exactly what is waited for.
+    /// It pays these transfers, each exactly what the transfer waits for.
     Pays(WaitingTransfers),
-    /// It names some of them, and is not what is waited for.
+    /// It names some of them, and does not pay what they wait for.
     Untrusted(String),
-    /// One of those that it names is on its way to where it waits.
+    /// It names a transfer that has not yet come to the state in which it waits.
     Later(String),
 }
 
@@ -57,28 +59,28 @@ struct WaitingTransfers {
     to: S,
 }
 
-/// A transaction that pays nothing that is waited for.
+/// A transaction that pays nothing for which a transfer waits.
 struct OverUse {
     one: ForeignUse,
     /// Why it is not trusted, where it names a transfer.
     objection: Option<String>,
 }
 
-/// What an attempt without members is filed under.
+/// The flow and the state under which an attempt without members is stored.
 #[derive(Clone, Copy)]
 struct FiledUnder {
     flow: FlowId,
     state: S,
 }
 
-/// The payments of a transaction, and the transfers of that name as they stand.
+/// The payments of a transaction, and the transfers that it names as they stand now.
 struct NamedTransfers<'a> {
     pays: &'a [ForeignPayment],
     found: Vec<Record>,
 }
 
 impl LaneWatch {
-    /// Reads what spent a lane's locks, and stores it as far as that is understood.
+    /// Reads what spent a lane's locks, and stores as much of it as the engine understands.
     ///
     /// # Errors
     /// Why nothing of it is known now.
@@ -129,7 +131,7 @@ impl LaneWatch {
         self.shared.plan.meaning(chain, one, NamedTransfers { pays, found })
     }
 
-    /// One that pays what is waited for: an open attempt, which the prover closes.
+    /// Stores a transaction that pays what transfers wait for, as an open attempt, which the prover closes.
     async fn store_payment(
         &self,
         pool: &Arc<ChainPool>,
@@ -165,8 +167,8 @@ impl LaneWatch {
         LaneProgress::Some
     }
 
-    /// Those that pay nothing that is waited for: attempts that are over. Of one that is not trusted the chain
-    /// stands, in the same unit, until a person resumes it.
+    /// Stores transactions that pay nothing for which a transfer waits, as closed attempts. Where one of
+    /// them is not trusted, the same unit stops the chain until a person resumes it.
     async fn store_over(
         &self,
         pool: &Arc<ChainPool>,
@@ -253,13 +255,13 @@ impl LaneWatch {
 }
 
 impl OverUse {
-    /// Why it is not trusted, with what it is.
+    /// What the transaction is and why it is not trusted, as text.
     fn objection(&self) -> Option<String> {
         self.objection.as_ref().map(|why| format!("{}: {why}", self.one.facts))
     }
 }
 
-/// The unit that stores attempts that are over, and how it leaves their lane.
+/// The unit that stores closed attempts, and the state in which it leaves their lane.
 fn over_unit(
     chain: ChainId,
     lane: &AheadLane,
@@ -274,7 +276,7 @@ fn over_unit(
 }
 
 impl Plan {
-    /// What a foreign transaction that names just these transfers is to them. Pure.
+    /// What a foreign transaction that names exactly these transfers means for them. Pure.
     fn meaning(
         &self,
         chain: ChainId,

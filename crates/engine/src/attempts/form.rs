@@ -1,5 +1,6 @@
-//! Signing: under a ticket and the controls, and never trusted. What a form pays is read back out of it and
-//! carried against its members before it is stored.
+//! Signs the form of an attempt, for gatherers and provers. It takes a ticket and asks the controls first.
+//! It does not trust the chain port: it compares what the signed form pays with the members before the form
+//! is stored.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -26,16 +27,18 @@ pub(crate) enum NoForm {
 }
 
 impl Chains {
-    /// Says that forms of these transfers are being signed or sent, for as long as the ticket lives.
+    /// A ticket that says that forms of these transfers are signed or sent, for as long as it lives.
     pub(crate) fn form_ticket(&self, chain: ChainId, moves: Vec<(Id, Leg)>) -> Ticket {
         self.shared.calls.begin(CallStart::Form(chain, moves.into()))
     }
 
-    /// Signs for these members, or takes the lock without a payment. The form pays what it should.
+    /// Signs for these members, or takes the lock without a payment, and checks that the form pays what it
+    /// should.
     pub(crate) async fn sign(
         &self,
         pool: &ChainPool,
-        (flow, act): (FlowId, A),
+        flow: FlowId,
+        act: A,
         request: &SignRequest,
     ) -> Result<Signed, NoForm> {
         // the ticket first: a task that stops money finds every form that began before
@@ -55,7 +58,7 @@ impl Chains {
 }
 
 impl Plan {
-    /// How what was signed differs from what should be; `None`: it pays each member from the first its
+    /// How the signed form differs from the request. `None`: it pays each member, from the first on, its
     /// own account and amount, or makes no payment where it only takes the lock.
     pub(crate) fn mismatch(
         &self,
@@ -98,7 +101,7 @@ impl Plan {
         self.table(attempt.flow).makes(attempt.state)
     }
 
-    /// What an act moves of each of these, by its own flow's table.
+    /// The legs that an act moves, of each of these records by its own flow's table.
     pub(crate) fn moves(&self, act: A, records: &[Record]) -> Vec<(Id, Leg)> {
         let of = |record: &Record| {
             let leg = self.table(record.flow).act(act).leg?;
@@ -107,8 +110,8 @@ impl Plan {
         records.iter().filter_map(of).collect()
     }
 
-    /// What an attempt moves of its members, by the act of the state in which they stand: a chain carries refunds
-    /// beside payments, and attempts of several flows.
+    /// The legs that an attempt moves of its members, by the act of the state in which they stand: a chain
+    /// carries refunds beside payments, and attempts of several flows.
     pub(crate) fn moves_in(&self, attempt: &Attempt) -> Vec<(Id, Leg)> {
         let act = self.act_of(attempt);
         act.map_or_else(Vec::new, |act| self.moves(act, &attempt.members))

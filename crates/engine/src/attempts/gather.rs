@@ -1,4 +1,5 @@
-//! What a gatherer asks of a chain: the next lock of a lane, and the unit that stores a claim.
+//! Does for the pipeline's gatherers what needs the chain or the journal: it asks for the next lock of a
+//! lane, and writes the unit of a claim.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -16,10 +17,10 @@ use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
 use std::sync::Arc;
 
-/// A lane that had trouble rests as long as after so many unknown answers.
+/// A lane that had trouble rests as long as after this many unknown answers.
 pub(crate) const TROUBLE: u32 = 4;
 
-/// What a gatherer claims for, and with.
+/// The chain, the lane and the act of a claim.
 pub(crate) struct Gathering {
     pub pool: Arc<ChainPool>,
     pub lane: ReservedLane,
@@ -28,11 +29,11 @@ pub(crate) struct Gathering {
     pub to: S,
 }
 
-/// What became of a claim.
+/// The outcome of writing a claim.
 pub(crate) enum ClaimOutcome {
     /// This run knows that the unit is durable.
     Stored(Written),
-    /// It is in the journal after an unknown answer.
+    /// The unit had no clear answer, and the journal has the attempt.
     Found(Attempt),
     Lost(Guard),
 }
@@ -49,7 +50,8 @@ impl Chains {
         call.await.unwrap_or_else(|| Err(Cause::of("PANIC")))
     }
 
-    /// The lane has no next lock now: it rests, or its key is used elsewhere.
+    /// Lets the lane rest, which has no next lock now, or closes claims where its key may be used
+    /// elsewhere.
     pub(crate) fn no_lock(&self, Gathering { pool, lane, .. }: &Gathering, cause: &Cause) {
         tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
         lane.rests(self.shared.due(TROUBLE));
@@ -62,8 +64,8 @@ impl Chains {
         }
     }
 
-    /// Writes the unit of a claim until it is known what became of it. After an unknown answer the journal
-    /// is asked for the attempt before anything else; not found, the very same unit is written again.
+    /// Writes the unit of a claim until its outcome is known. After an unknown answer it first asks the
+    /// journal for the attempt; where the journal has none, it writes the very same unit again.
     pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
         let mut unsure = false;
         loop {
@@ -104,8 +106,8 @@ impl Chains {
         }
     }
 
-    /// The attempt carries its members from now on. `written`: this run knows that it is durable; else
-    /// one more write proves it before anything is sent.
+    /// Carries the attempt from now on. `written`: this run knows that it is durable; without that, one
+    /// more write proves it before anything is sent.
     pub(crate) fn hold_attempt(
         &self,
         Gathering { pool, lane, .. }: &Gathering,

@@ -1,8 +1,7 @@
-//! Which chain it is: the journal is bound once to the first one that providers show, before anything is signed, and no
-//! other is worked with from then on.
+//! Binds the journal to one chain: the first one that the providers show, before anything is signed. From
+//! then on the engine works with no other chain.
 //!
-//! The row is written once and never changed. What each port does with it is its own part: nothing counts that another
-//! chain says.
+//! The row is written once and never changes. Each chain port then ignores whatever another chain says.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -17,10 +16,10 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// Providers are asked again after so many milliseconds, whether or not anything is sent.
+/// The interval at which providers are asked again, in milliseconds, whether or not anything is sent.
 const EVERY: Millis = 30_000;
 
-/// The name of the row that a journal is bound to a chain by.
+/// The name of the row that binds a journal to a chain.
 pub(crate) fn identity_name(chain: ChainId) -> Arc<str> {
     format!("chain:{}", chain.name()).into()
 }
@@ -42,7 +41,7 @@ fn read(row: &Resource) -> Result<ChainIdentity, Cause> {
     }
 }
 
-/// What is known of the binding.
+/// What this process knows of the binding.
 #[derive(Debug, Clone, Default)]
 enum Binding {
     /// Nothing yet: nothing is signed.
@@ -70,7 +69,7 @@ impl ChainBinding {
         self.changed.notify_waiters();
     }
 
-    /// The chain that the journal is bound to; `None`: it is not yet, or the chain has no identity.
+    /// The chain that the journal is bound to; `None`: it is not bound yet, or the chain has no identity.
     pub(crate) fn bound(&self) -> Option<ChainIdentity> {
         match self.state() {
             Binding::Bound(identity) => Some(identity),
@@ -78,7 +77,7 @@ impl ChainBinding {
         }
     }
 
-    /// Waits until it is known with which chain work goes on.
+    /// Waits until this process knows the chain that the journal is bound to, or that the chain has no identity.
     pub(crate) async fn settled(&self) {
         loop {
             let changed = self.changed.notified();
@@ -91,8 +90,8 @@ impl ChainBinding {
 }
 
 impl Chains {
-    /// Finds out which chain each is, and looks at its providers from then on: in each process, also in one that
-    /// only takes in.
+    /// Starts a task for each chain that finds out which chain it is, and watches its providers from then
+    /// on. Every process does so, one that only takes transfers in too.
     pub(crate) fn begin_identities(self: &Arc<Self>) {
         for pool in self.pools() {
             let watch = self.clone().run_identity(pool.clone());
@@ -141,7 +140,8 @@ impl Chains {
         }
     }
 
-    /// Binds the journal to the first chain that it meets. Where another process was first, its chain counts.
+    /// Binds the journal to the first chain that it meets. Where another process was first, that process's
+    /// chain counts.
     async fn bind_journal(&self, pool: &ChainPool, shown: ChainIdentity) -> Result<(), Cause> {
         let name = identity_name(pool.id());
         let guard = Guard::Resource { name: name.clone(), version: 0 };

@@ -1,10 +1,11 @@
-//! Watches that no key of a chain is used elsewhere. Before the first claim of this process, when a pause of
-//! the chain ends and whenever a lane is found ahead, every lane is held against the chain at once; until
-//! that is done nothing is claimed here. Beside that it is done now and then.
+//! Finds out whether a key of a chain is used elsewhere. Before the first claim of this process, when a
+//! pause of the chain ends, and whenever the chain is ahead of a lane, the watch compares every lane with
+//! the chain, and this process claims nothing until that is done. Beside that it compares them now and
+//! then.
 //!
-//! A lane of which the chain has spent more than the journal has attempts stops claims and sends of the
-//! chain. What spent it is read, and stored as attempts (`foreign`). The stop ends by itself when no lane is
-//! ahead any more: everything that was spent is an attempt then.
+//! Where the chain has spent more of a lane than the journal has attempts, the watch stops claims and sends
+//! on the chain. It reads what spent the lane and stores that as attempts (`foreign`). The stop ends by
+//! itself once every spent lock has an attempt.
 
 use crate::alerts::cases::{Cases, LANES};
 use crate::attempts::ChainPool;
@@ -27,9 +28,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// The lanes are looked at again after so many milliseconds.
+/// The interval at which the lanes are looked at again, in milliseconds.
 const EVERY: Millis = 60_000;
-/// So many lines of a case say which lanes are ahead.
+/// The most lanes that a case names.
 const NAMED: usize = 10;
 
 /// Whether this process may claim: it saw that no lane is ahead.
@@ -39,18 +40,18 @@ pub(crate) struct LaneCheck {
     changed: Notify,
     /// A look is wanted.
     bell: Notify,
-    /// What the last look could not explain, in words.
+    /// What the last look could not explain, as text.
     open: Mutex<Arc<[Arc<str>]>>,
 }
 
 impl LaneCheck {
-    /// A lane may be ahead: nothing is claimed here before every lane was looked at.
+    /// Closes claims in this process until every lane was looked at: the chain may be ahead of one.
     pub(crate) fn close(&self) {
         self.checked.store(false, Ordering::SeqCst);
         self.bell.notify_one();
     }
 
-    /// Has the lanes looked at soon; claims go on meanwhile.
+    /// Has the watch look at the lanes soon; claims go on meanwhile.
     pub(crate) fn look(&self) {
         self.bell.notify_one();
     }
@@ -94,19 +95,19 @@ pub(crate) struct AheadLane {
     pub spent: Lock,
 }
 
-/// What a look came to.
+/// The result of a look.
 enum LaneLook {
     /// No lane is ahead.
     Level,
-    /// One is, and something of it was stored: the next look goes on.
+    /// The chain is ahead of one, and some of what it spent was stored: the next look goes on.
     Stored,
-    /// One is, and is not explained.
+    /// The chain is ahead of one, and nothing explains it.
     Ahead,
 }
 
 impl Chains {
-    /// Where a pause of a chain is about to end here: what persons did meanwhile is looked at before anything is
-    /// claimed.
+    /// Closes claims where a pause of a chain ends: persons may have used a key meanwhile, so the watch
+    /// looks before anything is claimed.
     pub(crate) fn close_lane_checks(&self, status: &ServiceStatus) {
         for pool in self.pools() {
             let scope = Scope::Chain(pool.id());
@@ -117,8 +118,8 @@ impl Chains {
         }
     }
 
-    /// Every lane that this process may take locks from, and those that are retired and may still sign. One that is
-    /// proven gone signs nothing.
+    /// Every lane that this process may take locks from, and every retired one that may still sign. One
+    /// that is proven gone signs nothing.
     fn watched_lanes(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
         let mut names = self.lane_names(pool);
         for (lane, gone_at) in pool.retired_lanes() {
@@ -136,8 +137,8 @@ impl Chains {
         self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
     }
 
-    /// The lanes that are ahead of every stored attempt. A lane that another worker used since its row was
-    /// read is not: its attempts are stored before they are sent.
+    /// The lanes of which the chain has spent more than every stored attempt. A lane that another worker
+    /// used since its row was read is none of them: its attempts are stored before they are sent.
     pub(crate) async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
         self.read_lanes(pool).await?;
         if self.take_back_gone(pool).await? {
@@ -195,7 +196,7 @@ impl Chains {
         acts.collect()
     }
 
-    /// Stops claims and sends of the chain, and asks a person. It is stored when this returns.
+    /// Stops claims and sends on the chain, and opens a case. The stop is stored when this returns.
     async fn stop_lanes(&self, pool: &ChainPool, ahead: &[AheadLane]) {
         let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
         let line = |lane: &AheadLane| {
@@ -250,8 +251,8 @@ impl LaneWatch {
         })
     }
 
-    /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
-    /// and again.
+    /// Looks at the lanes of a chain, at first and whenever a look is wanted; again and again as long as
+    /// the chain is ahead of one.
     pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
         let mut tries = 0_u32;
         self.chains.names_missing_keys(&pool).await;
@@ -316,7 +317,8 @@ impl LaneWatch {
         Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
     }
 
-    /// Everything that was spent is stored as an attempt: the chain goes on, unless something else keeps it.
+    /// Lifts the pause of the watch once everything that was spent has an attempt. The chain goes on,
+    /// unless another pause stops it.
     async fn resumes_lanes(&self, pool: &ChainPool, number: u64) -> Result<(), Cause> {
         let (kind, subject) = (LANE_AHEAD, Subject::Chain(pool.id()));
         tracing::warn!(chain = pool.id().name(), "each lock that was spent elsewhere is explained");
@@ -328,13 +330,13 @@ impl LaneWatch {
     }
 }
 
-/// The number of the pause that stands because a lane is ahead.
+/// The number of the pause that stops the chain because it is ahead of a lane.
 fn lane_pause(status: &ServiceStatus, chain: ChainId) -> Option<u64> {
     let paused = status.paused.iter().find(|paused| is_lane_pause(paused, chain));
     paused.map(|paused| paused.number)
 }
 
-/// Whether it is the pause of a chain of which a lane is ahead.
+/// Whether a pause is the one that stops a chain because it is ahead of a lane.
 pub(crate) fn is_lane_pause(paused: &kernel::operators::Paused, chain: ChainId) -> bool {
     paused.scope == Scope::Chain(chain) && &*paused.caller == LANES
 }

@@ -1,6 +1,6 @@
-//! Lanes as rows of the journal: each is free or has one open attempt, and remembers its last lock. The row
-//! is compared and swapped by the unit that claims and by the unit that closes; what this process knows of
-//! it only saves reads.
+//! Reads and reserves lanes, which are rows of the journal. A lane is free or has one open attempt, and
+//! keeps its last lock. The unit that claims and the unit that closes each compare and swap the row; the
+//! copy in this process only saves reads.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -26,15 +26,15 @@ pub(crate) fn prefix(chain: ChainId) -> String {
     format!("lane:{}:", chain.name())
 }
 
-/// That a lane takes no further attempt, for ever.
+/// The retirement of a lane: it takes no further attempt, for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRetirement {
     /// Who retired it: `issuer|sub`.
     pub by: Arc<str>,
     /// When, by the journal's time.
     pub at: Millis,
-    /// The final block at which providers agreed that the chain has it no more; `None`: not proven yet, or not since
-    /// it is back.
+    /// The final block at which providers agreed that the chain no longer has it; `None`: that is not
+    /// proven, or the chain has it again.
     pub gone_at: Option<u64>,
     /// The final block at which providers agreed that the chain has it again, after it was proven gone.
     pub returned_at: Option<u64>,
@@ -61,13 +61,13 @@ impl LaneRetirement {
     }
 }
 
-/// What a lane began with when the chain had it again, of a row.
+/// The lock with which a lane began again when the chain had it again, as its row has it.
 fn read_start(value: &Value) -> Option<LaneStart> {
     let lock = Lock::from(value.get("lock")?.as_str()?);
     Some(LaneStart { lock, height: value.get("height")?.as_u64()? })
 }
 
-/// How a lane stands in the journal.
+/// The state of a lane in the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LaneState {
     /// The version of its row; 0: there is none, and it was never used.
@@ -76,14 +76,14 @@ pub(crate) struct LaneState {
     pub open: Option<AttemptId>,
     /// The lock of its last attempt.
     pub lock: Option<Lock>,
-    /// What the chain began it with when it had it again, and no attempt has been stored since.
+    /// The lock with which the chain began it again, where no attempt was stored since.
     pub start: Option<LaneStart>,
     /// No attempt takes it any more. Every later state keeps that.
     pub retired: Option<LaneRetirement>,
 }
 
 impl LaneState {
-    /// What the lane's row says of it, as JSON.
+    /// The value of the lane's row, as JSON.
     pub(crate) fn value(&self) -> Arc<str> {
         let open = self.open.map(|id| Id(id.0).to_string());
         let mut value = json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open });
@@ -99,7 +99,8 @@ impl LaneState {
         value.to_string().into()
     }
 
-    /// The lane of a row; `None` where it is none of ours, so that no attempt takes it.
+    /// The lane that a row describes; `None` where the row is none of this release's, so that no attempt
+    /// takes the lane.
     pub(crate) fn read(row: &Resource) -> Option<Self> {
         let value: Value = serde_json::from_str(&row.value).ok()?;
         let text = |name: &str| match value.get(name)? {
@@ -124,27 +125,27 @@ impl LaneState {
         Some(Self { version: row.version, open, lock, start, retired })
     }
 
-    /// It with one more write, of this attempt or of none.
+    /// The lane after one more write, with this attempt or with none.
     pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
         let retired = self.retired.clone();
         let version = self.version.saturating_add(1);
         Self { version, open, lock: Some(lock), start: None, retired }
     }
 
-    /// It with one more write, which says how it is retired. Its attempt, where one is open, goes on.
+    /// The lane after one more write, which retires it. Its attempt, where one is open, goes on.
     pub(crate) fn retired(&self, retired: LaneRetirement) -> Self {
         let version = self.version.saturating_add(1);
         Self { version, retired: Some(retired), ..self.clone() }
     }
 
-    /// It with one more write: it is proven gone, and may sign nothing any more.
+    /// The lane after one more write, which says that it is proven gone and signs nothing any more.
     pub(crate) fn gone(&self, height: u64) -> Option<Self> {
         let retired = self.retired.clone()?;
         let retired = LaneRetirement { gone_at: Some(height), returned_at: None, ..retired };
         Some(Self { start: None, ..self.retired(retired) })
     }
 
-    /// It with one more write: it was proven gone, and the chain has it again. It stays retired.
+    /// The lane after one more write, which says that the chain has it again. It stays retired.
     pub(crate) fn returned(&self, height: u64, start: Option<LaneStart>) -> Option<Self> {
         let retired = self.retired.clone()?;
         let retired = LaneRetirement { gone_at: None, returned_at: Some(height), ..retired };
@@ -156,8 +157,8 @@ impl LaneState {
         self.retired.as_ref()?.gone_at
     }
 
-    /// The last lock of it that is known, and a height at which nothing beyond was spent, where the chain
-    /// said one.
+    /// The last lock of the lane that the journal knows, and a height at which nothing beyond it was spent,
+    /// where the chain named one.
     pub(crate) fn last(&self) -> Option<(Lock, Option<u64>)> {
         match &self.start {
             Some(start) => Some((start.lock.clone(), Some(start.height))),
@@ -165,7 +166,7 @@ impl LaneState {
         }
     }
 
-    /// An attempt may take its next lock.
+    /// True where an attempt may take its next lock.
     fn is_free(&self) -> bool {
         self.open.is_none() && self.retired.is_none()
     }
@@ -177,9 +178,9 @@ pub(crate) struct LaneTable {
     known: BTreeMap<Arc<str>, LaneState>,
     /// Rows that cannot be read: never taken.
     foreign: BTreeSet<Arc<str>>,
-    /// Those for which something is being signed here.
+    /// The lanes for which this process signs something now.
     reserved: BTreeSet<Arc<str>>,
-    /// Those that had trouble, until when they rest.
+    /// The lanes that had trouble, and until when each rests.
     rests: BTreeMap<Arc<str>, Millis>,
     /// When the rows were read, by the clock's ticks.
     read_at: Option<u64>,
@@ -188,13 +189,13 @@ pub(crate) struct LaneTable {
 }
 
 impl LaneTable {
-    /// The lanes with an open attempt that are none of these.
+    /// The lanes with an open attempt that are not among these.
     fn without_key(&self, lanes: &BTreeSet<Arc<str>>) -> Vec<(Arc<str>, AttemptId)> {
         let others = self.known.iter().filter(|(name, _)| !lanes.contains(*name));
         others.filter_map(|(name, state)| Some((name.clone(), state.open?))).collect()
     }
 
-    /// Takes a free one, where there is one.
+    /// Reserves a free lane, where there is one.
     fn reserve(&mut self, lanes: &[Arc<str>], now: Millis) -> Option<(Arc<str>, LaneState)> {
         self.read_at?;
         let free = |lane: &&Arc<str>| {
@@ -227,7 +228,7 @@ impl Drop for ReservedLane {
 }
 
 impl ReservedLane {
-    /// Something went wrong with it: it rests until then.
+    /// Lets the lane rest until then, after something went wrong with it.
     pub(crate) fn rests(&self, until: Millis) {
         self.pool.lanes().rests.insert(self.name.clone(), until);
     }
@@ -246,7 +247,7 @@ impl ChainPool {
         retired.map(|(name, state)| (name.clone(), state.gone_at())).collect()
     }
 
-    /// A lane that was proven gone is on the chain again, as far as this process knows.
+    /// Notes that the chain has a lane again that was proven gone.
     pub(crate) fn has_returned_lanes(&self) -> bool {
         let back = |state: &LaneState| {
             state.retired.as_ref().is_some_and(|retired| retired.returned_at.is_some())
@@ -254,12 +255,13 @@ impl ChainPool {
         self.lanes().known.values().any(back)
     }
 
-    /// The lanes with an open attempt whose key this process has not.
+    /// The lanes with an open attempt whose key this process does not have.
     pub(crate) fn without_key(&self, lanes: &BTreeSet<Arc<str>>) -> Vec<(Arc<str>, AttemptId)> {
         self.lanes().without_key(lanes)
     }
 
-    /// How a unit of this process left a lane. Another unit may have left it later, and said so first.
+    /// Notes the state in which a unit of this process left a lane. A later unit may have left it in a
+    /// later one, and have said so first.
     pub(crate) fn lane_is(&self, lane: &Arc<str>, state: LaneState) {
         let free = state.is_free();
         let mut table = self.lanes();
@@ -274,8 +276,8 @@ impl ChainPool {
 }
 
 impl ChainPool {
-    /// The attempts of this process that these lanes carry; `None` for a lane that carries none. One that is
-    /// retired and carries none is no lane any more.
+    /// The attempts of this process that these lanes carry; `None` for a lane that carries none. A retired
+    /// lane that carries none is left out.
     fn open_in<'a>(
         &self,
         lanes: impl IntoIterator<Item = &'a Arc<str>>,
@@ -338,7 +340,7 @@ impl Chains {
         Ok(())
     }
 
-    /// A free lane for this act, once there is one.
+    /// Waits for a free lane for this act.
     pub(crate) async fn reserve_lane(&self, pool: &Arc<ChainPool>, act: &str) -> ReservedLane {
         let every = self.shared.parts.settings.scan_interval_ms;
         loop {
@@ -365,7 +367,7 @@ impl Chains {
         }
     }
 
-    /// How a lane stands in the journal now.
+    /// The state of a lane in the journal now.
     ///
     /// # Errors
     /// The cause for which the journal does not answer; `LANE_UNREADABLE` where its row is none of ours.

@@ -1,5 +1,5 @@
-//! Keys that are missing: those of open attempts that this process has not, and those of this process that the
-//! account on the chain has not. Nothing can be signed with either; a person is told.
+//! Finds keys that are missing: a key of an open attempt that this process does not have, or a key of this
+//! process that the account on the chain does not have. Neither can sign, so a case tells operators.
 
 use crate::alerts::attempts::KEY_MISSING;
 use crate::attempts::ChainPool;
@@ -12,10 +12,10 @@ use kernel::ports::chain::LanesOnChain;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many lines of a case say which keys are missing.
+/// The most keys that a case names.
 const NAMED: usize = 10;
 
-/// What a look at the account's keys showed.
+/// The result of a look at the account's keys.
 #[derive(Debug, Clone, Default)]
 enum KeyLook {
     /// No look of this process succeeded yet.
@@ -26,7 +26,7 @@ enum KeyLook {
     Shown(LanesOnChain),
 }
 
-/// What the last look at the account's keys showed.
+/// The result of the last look at the account's keys.
 #[derive(Debug, Default)]
 pub(crate) struct ShownKeys(Mutex<KeyLook>);
 
@@ -41,8 +41,8 @@ impl ShownKeys {
 }
 
 impl Chains {
-    /// Says at start which open attempts are of keys that this process has not. They are asked after like any
-    /// other, and nothing is signed for them again here.
+    /// Opens a case at start for open attempts whose keys this process does not have. Their provers ask for
+    /// them like for any other, but this process signs nothing for them again.
     pub(super) async fn names_missing_keys(&self, pool: &Arc<ChainPool>) {
         let names = self.lane_names(pool);
         if names.is_empty() {
@@ -61,7 +61,8 @@ impl Chains {
         }
     }
 
-    /// Reads which keys the account on the chain has. Where that is not known now, what was known stays.
+    /// Reads which keys the account on the chain has. Where the chain does not answer now, the earlier
+    /// result stays.
     pub(super) async fn look_at_keys(&self, pool: &ChainPool) {
         let shown = caught(async { pool.port.lanes_on_chain().await }).await;
         match shown.unwrap_or_else(|| Err(Cause::of("PANIC"))) {
@@ -94,7 +95,7 @@ impl Chains {
         lines
     }
 
-    /// No key is missing, as far as the chain was asked; where it never answered, that is not known.
+    /// True where no key is missing, by the last look; false where no look succeeded yet.
     pub(crate) fn no_key_is_missing(&self, pool: &ChainPool) -> bool {
         !matches!(pool.shown_keys.last(), KeyLook::Never) && self.missing_keys(pool).is_none()
     }

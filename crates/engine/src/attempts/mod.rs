@@ -1,15 +1,15 @@
-//! Once-acts on chains: what gathers transfers into attempts, stores what was signed before it is sent, and
-//! proves what became of it (`design.md` §2).
+//! Attempts on chains, whose effects cannot be repeated: this component gathers transfers into an attempt,
+//! stores what it signed before it sends it, and proves what the attempt came to (`design.md` §2).
 //!
-//! `claim` and `close` are pure plans. `gather` has a claim signed and stored for what waits at the pipeline's
-//! gatherers, `prove` looks after every attempt that this process holds, `recover` takes up those of others.
-//! `lane_watch` finds keys that are used elsewhere, `foreign` stores what they signed, `missing_keys` tells of
-//! keys that cannot sign, and `returned_keys` of those that can again. A lane is a key or account whose
-//! locks are spent one after the other; whether it is free the journal says. `identity` holds the journal to one
-//! chain: before it is bound nothing is claimed.
+//! `claim` and `close` are pure plans. `gather` has a claim signed and stored for the pipeline's gatherers,
+//! `prove` looks after every attempt that this process carries, `recover` takes over the attempts of other
+//! workers. `lane_watch` finds keys that are used elsewhere, `foreign` stores what they signed,
+//! `missing_keys` reports keys that cannot sign, and `returned_keys` reports retired keys that can sign
+//! again. A lane is a key or an account whose locks are spent one after the other; the journal says whether
+//! it is free. `identity` binds the journal to one chain: nothing is claimed before that.
 //!
-//! [`Chains`] owns the pool of each chain and stands below the pipeline; the prover and the lane watch stand
-//! above it.
+//! [`Chains`] owns the pool of each chain and stands below the pipeline; the prover and the lane watch
+//! stand above it.
 
 pub(crate) mod carried;
 pub(crate) mod claim;
@@ -52,10 +52,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// How many batches of a chain's attempts are looked at at once.
+/// How many batches of a chain's attempts the provers look at at once.
 const PROVERS: usize = 2;
 
-/// A flow that sends is offered with a chain.
+/// Checks that a flow that sends is offered only with a chain.
 ///
 /// # Errors
 /// `NO_CHAIN`, with the flow's name.
@@ -69,7 +69,7 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
     Ok(())
 }
 
-/// One chain: its port, its lanes as this process knows them, and the attempts that this process holds.
+/// One chain: its port, its lanes as this process knows them, and the attempts that this process carries.
 pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
     pub binding: ChainBinding,
@@ -93,7 +93,7 @@ impl ChainPool {
     }
 }
 
-/// Every chain, and what is known of transfers on their way through attempts.
+/// Every chain, and what this process knows of transfers on their way through attempts.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Chains {
     shared: Arc<SharedState>,
@@ -102,9 +102,9 @@ pub struct Chains {
     pools: BTreeMap<ChainId, Arc<ChainPool>>,
     /// Transfers that spoiled an attempt: each goes alone the next time.
     isolated: Mutex<BTreeSet<Id>>,
-    /// Transfers whose owner died while they waited for an attempt: they are tried in company once.
+    /// Transfers whose worker died while they waited for an attempt: they are tried once in company.
     suspects: Mutex<BTreeSet<Id>>,
-    /// Transfers that stand in an attempt which this process may hold without knowing it.
+    /// Transfers of attempts that this process may have to carry without knowing it.
     strays: Mutex<BTreeSet<Id>>,
 }
 
@@ -157,7 +157,7 @@ impl Chains {
         self.isolated().contains(&id)
     }
 
-    /// Whether a transfer goes alone from now on.
+    /// Sets whether a transfer goes alone from now on.
     pub(crate) fn isolate(&self, id: Id, alone: bool) {
         if alone {
             self.isolated().insert(id);
@@ -174,7 +174,7 @@ impl Chains {
         self.strays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This transfer stands in an attempt; whether that is carried here is to be looked up.
+    /// Notes a transfer that stands in an attempt: `recover` looks up whether this process carries that.
     pub(crate) fn stray(&self, id: Id) {
         if !self.pools.is_empty() {
             self.strays().insert(id);
@@ -182,7 +182,7 @@ impl Chains {
     }
 }
 
-/// Sets the provers of every chain to work, and what watches its lanes.
+/// Starts the provers and the lane watch of every chain.
 pub(crate) fn begin_provers(chains: &Chains, prover: &Arc<Prover>, lane_watch: &Arc<LaneWatch>) {
     let parts = &chains.shared.parts;
     if !parts.settings.workers {

@@ -1,12 +1,13 @@
-//! How long a chain takes until an attempt is proven, learned from the attempts that were. A question that
-//! comes sooner is a request at a provider for nothing; which answer an attempt gets does not depend on it.
+//! Learns from proven attempts how long a chain takes until it can prove one. The provers wait that long
+//! before they ask: an earlier question only costs a request at a provider. The delay changes no answer.
 
 use kernel::ids::Millis;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The longest wait that is learned, in milliseconds: a chain that stood still says nothing of the next attempt.
+/// The longest wait that is learned, in milliseconds: a chain that did not advance says nothing of the next
+/// attempt.
 const LONGEST: Millis = 10_000;
-/// So many short waits follow the first look; then the backoff of unknown answers goes on.
+/// This many short waits follow the first look; then the backoff of unknown answers goes on.
 const SHORT_WAITS: u32 = 8;
 
 /// The usual milliseconds from the first send of an attempt to its proof; zero until one was proven.
@@ -16,8 +17,8 @@ pub(crate) struct ProofDelay {
 }
 
 impl ProofDelay {
-    /// The wait after so many looks without a proof, the send counted as the first one. `None`: nothing is
-    /// learned yet, or this attempt is not as usual.
+    /// The wait after this many looks without a proof, the send counted as the first one. `None`: no proof
+    /// was learned from yet, or this attempt takes unusually long.
     pub(crate) fn wait(&self, looks: u32) -> Option<Millis> {
         match (self.usual.load(Ordering::Relaxed), looks) {
             (0, _) => None,
@@ -28,18 +29,19 @@ impl ProofDelay {
         }
     }
 
-    /// The looks that the backoff of unknown answers counts.
+    /// How many looks the backoff of unknown answers counts.
     pub(crate) fn beyond(&self, looks: u32) -> u32 {
         let learned = self.usual.load(Ordering::Relaxed) > 0;
         if learned { looks.saturating_sub(SHORT_WAITS) } else { looks }
     }
 
-    /// How long after a send the same bytes may be of use again: a lost send is as rare as that wait is long.
+    /// How long after a send it may be of use to send the same bytes again: by then a lost send is likely.
     pub(crate) fn resend_after(&self) -> Millis {
         self.usual.load(Ordering::Relaxed).saturating_mul(2)
     }
 
-    /// One was proven so many milliseconds after its first send. What is slower counts less than what is faster.
+    /// Learns that an attempt was proven this many milliseconds after its first send. A slower proof counts
+    /// less than a faster one.
     pub(crate) fn proven(&self, took: Millis) {
         let took = took.clamp(1, LONGEST);
         let learn = |usual: u64| match usual {

@@ -1,6 +1,6 @@
-//! Provers: what looks after every attempt that this process holds, until it is proven. Each look sends
-//! identical bytes again where a form allows it, asks the chain, and writes what was proven for all members
-//! in one unit. Questions and proofs go on under HALT; forms are signed and sent only where they may be.
+//! The provers look after every attempt that this process carries, until it is proven. At each look a
+//! prover sends the same bytes again where the form allows that, asks the chain, and writes the proof for
+//! all members in one unit. Questions and proofs go on under HALT; signing and sending do not.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -16,19 +16,19 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::select::caught;
 use crate::shared::SharedState;
 use kernel::answer::Cause;
-use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ids::Id;
-use kernel::ports::chain::{Proof, SignRequest};
+use kernel::ports::chain::{AttemptProof, SignRequest};
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So many attempts are looked at in one call.
+/// How many attempts one call looks at.
 const BATCH: usize = 64;
 
-/// Looks after the attempts that this process holds, until each of their transfers has gone on.
+/// Looks after the attempts that this process carries, until each of their transfers has gone on.
 pub(crate) struct Prover {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) ledgers: Arc<Ledgers>,
@@ -36,6 +36,13 @@ pub(crate) struct Prover {
     pub(crate) messaging: Arc<Messaging>,
     pub(crate) chains: Arc<Chains>,
     pub(crate) pipeline: Arc<Pipeline>,
+}
+
+/// An attempt and the plan of its end, while the unit of that is written.
+struct PlannedEnd {
+    carried: Carried,
+    verdicts: Vec<MemberVerdict>,
+    closing: Closing,
 }
 
 impl Prover {
@@ -47,7 +54,7 @@ impl Prover {
         }
     }
 
-    /// One look at attempts whose time has come.
+    /// Looks once at attempts whose time has come.
     async fn look(&self, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
         let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
@@ -69,13 +76,13 @@ impl Prover {
         for (mut carried, proof) in batch.into_iter().zip(proofs) {
             self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
-                Proof::NotYet(cause) => {
+                AttemptProof::NotYet(cause) => {
                     self.chains.look_stops_chain(&carried.attempt, &cause);
                     carried.last = Some(cause);
                     waits.push(carried);
                 }
-                Proof::Form(purpose) => self.one_more(pool, carried, purpose).await,
-                Proof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
+                AttemptProof::Form(purpose) => self.one_more(pool, carried, purpose).await,
+                AttemptProof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
                     Ok(()) => closes.push((carried, verdicts)),
                     Err(cause) => {
                         self.chains.refused_verdicts(&carried.attempt, &cause.to_string());
@@ -88,8 +95,8 @@ impl Prover {
         self.wait_on(pool, waits).await;
     }
 
-    /// Sends the newest forms of those that this run has not sent, or that may be sent again. Returns which
-    /// attempts it sent for the first time.
+    /// Sends the newest forms that this run has not sent, or that it may send again. Returns which attempts
+    /// it sent for the first time.
     async fn send(&self, pool: &ChainPool, batch: &mut [Carried]) -> BTreeSet<AttemptId> {
         let (mut fresh, now) = (BTreeSet::new(), self.shared.parts.journal.now());
         if !batch.iter().any(|carried| carried.sends(now)) {
@@ -122,13 +129,13 @@ impl Prover {
         fresh
     }
 
-    /// One proof for each; a batch that panicked is asked one by one.
-    async fn proofs(&self, pool: &ChainPool, batch: &[Carried]) -> Vec<Proof> {
+    /// Asks for one proof for each attempt; a batch that panicked is asked one by one.
+    async fn proofs(&self, pool: &ChainPool, batch: &[Carried]) -> Vec<AttemptProof> {
         let attempts: Vec<Attempt> = batch.iter().map(|carried| carried.attempt.clone()).collect();
         match caught(async { pool.port.prove(&attempts).await }).await {
             Some(proofs) if proofs.len() == attempts.len() => return proofs,
-            Some(_) => return vec![Proof::NotYet(Cause::of("BAD_REPLY")); attempts.len()],
-            None if attempts.len() == 1 => return vec![Proof::NotYet(Cause::of("PANIC"))],
+            Some(_) => return vec![AttemptProof::NotYet(Cause::of("BAD_REPLY")); attempts.len()],
+            None if attempts.len() == 1 => return vec![AttemptProof::NotYet(Cause::of("PANIC"))],
             None => {}
         }
         let mut proofs = Vec::with_capacity(attempts.len());
@@ -136,18 +143,20 @@ impl Prover {
             let one = [attempt];
             let proof = caught(async { pool.port.prove(&one).await }).await;
             let proof = proof.and_then(|mut proofs| proofs.pop());
-            proofs.push(proof.unwrap_or(Proof::NotYet(Cause::of("PANIC"))));
+            proofs.push(proof.unwrap_or(AttemptProof::NotYet(Cause::of("PANIC"))));
         }
         proofs
     }
 
-    fn proof_seen(&self, attempt: &Attempt, proof: &Proof, nanos: u64) {
+    fn proof_seen(&self, attempt: &Attempt, proof: &AttemptProof, nanos: u64) {
         let table = self.shared.plan.table(attempt.flow);
         let Some(act) = self.shared.plan.act_of(attempt) else { return };
         let (flow, act) = (table.flow, table.act(act).name);
         let answer = match proof {
-            Proof::Closed(verdicts) => verdicts.first().map_or("unknown", |v| v.answer.word()),
-            Proof::NotYet(_) | Proof::Form(_) => "unknown",
+            AttemptProof::Closed(verdicts) => {
+                verdicts.first().map_or("unknown", |v| v.answer.word())
+            }
+            AttemptProof::NotYet(_) | AttemptProof::Form(_) => "unknown",
         };
         self.shared.parts.meter.see(Seen::Step { flow, act, answer, nanos });
         if answer == "unknown" {
@@ -155,7 +164,8 @@ impl Prover {
         }
     }
 
-    /// Not yet: another look when this chain usually has a proof, then later and later.
+    /// After *not yet*: looks again when this chain usually has a proof, then at longer and longer
+    /// intervals.
     fn wait_for_proof(&self, pool: &ChainPool, mut carried: Carried) {
         carried.looks = carried.looks.saturating_add(1);
         let due = match pool.proof_delay.wait(carried.looks) {
@@ -165,7 +175,7 @@ impl Prover {
         pool.carried.keep(carried, due);
     }
 
-    /// Nothing is clear: another look, later and later, for ever.
+    /// After an unclear answer: looks again at longer and longer intervals, for ever.
     pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
         carried.looks = carried.looks.saturating_add(1);
         carried.last = Some(cause);
@@ -173,7 +183,7 @@ impl Prover {
         pool.carried.keep(carried, due);
     }
 
-    /// Not yet. That an attempt may be on the wire is written once, as one row for all its members.
+    /// After *not yet*: writes once that the attempt may be on the wire, as one row for all its members.
     async fn wait_on(&self, pool: &ChainPool, waits: Vec<Carried>) {
         let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
         let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
@@ -198,7 +208,7 @@ impl Prover {
         }
     }
 
-    /// One more form under the same lock: signed, stored, and sent with the next look.
+    /// Signs one more form under the same lock and stores it; the next look sends it.
     async fn one_more(&self, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
         let table = self.shared.plan.table(attempt.flow);
@@ -214,7 +224,7 @@ impl Prover {
             purpose,
             forms: attempt.forms.clone(),
         };
-        let form = match self.chains.sign(pool, (attempt.flow, act), &request).await {
+        let form = match self.chains.sign(pool, attempt.flow, act, &request).await {
             Ok(signed) => signed.form,
             Err(NoForm::Stopped) => return self.look_again(pool, carried, Cause::of("STOPPED")),
             Err(NoForm::Unsigned(why)) => return self.look_again(pool, carried, why.cause),
@@ -245,7 +255,8 @@ impl Prover {
         }
     }
 
-    /// A form that may have been stored: it is sent only where it is found, and behind a later write.
+    /// Finds out whether a form was stored. It is sent only where the journal has it, and behind a later
+    /// write.
     async fn stored_or_not(&self, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.chains.find_attempt(&carried.attempt).await {
@@ -260,7 +271,7 @@ impl Prover {
     }
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
-    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
+    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<MemberVerdict>)>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
         let known = self.shared.controls.all_known();
         for (carried, verdicts) in closes {
@@ -269,21 +280,19 @@ impl Prover {
                 continue;
             };
             let mut unit = std::mem::take(&mut closing.unit);
-            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
+            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, None, &known);
             units.push(unit);
-            pending.push((carried, verdicts, closing));
+            pending.push(PlannedEnd { carried, verdicts, closing });
         }
         if units.is_empty() {
             return;
         }
         let wrote = self.write_ends(units).await;
-        for ((carried, verdicts, closing), wrote) in pending.into_iter().zip(wrote) {
+        for (end, wrote) in pending.into_iter().zip(wrote) {
             match wrote {
-                Wrote::Written(written) => {
-                    self.closed_attempt(pool, carried, (verdicts, closing), &written).await;
-                }
+                Wrote::Written(written) => self.closed_attempt(pool, end, &written).await,
                 wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
-                    self.not_closed(pool, carried, wrote).await;
+                    self.not_closed(pool, end.carried, wrote).await;
                 }
             }
         }
@@ -300,13 +309,13 @@ impl Prover {
         wrote
     }
 
-    /// The plan of an attempt's end. `None`: the journal does not say how its lane stands, or a member
-    /// stands elsewhere.
+    /// Plans an attempt's end. `None`: the journal does not give the state of its lane, or a member stands
+    /// in another state.
     async fn closing(
         &self,
         pool: &ChainPool,
         carried: &Carried,
-        verdicts: &[Verdict],
+        verdicts: &[MemberVerdict],
     ) -> Option<Closing> {
         let attempt = &carried.attempt;
         let lane = match self.chains.lane_state(pool.id(), &attempt.lane).await {
@@ -326,14 +335,9 @@ impl Prover {
         planned
     }
 
-    /// All members are where the proof brought them.
-    async fn closed_attempt(
-        &self,
-        pool: &ChainPool,
-        carried: Carried,
-        (verdicts, closing): (Vec<Verdict>, Closing),
-        written: &Written,
-    ) {
+    /// Goes on with the members after the end was written.
+    async fn closed_attempt(&self, pool: &ChainPool, end: PlannedEnd, written: &Written) {
+        let PlannedEnd { carried, verdicts, closing } = end;
         self.shared.room(true);
         let attempt = carried.attempt;
         if let Some(lane) = closing.lane {
@@ -355,7 +359,7 @@ impl Prover {
         self.pipeline.reassign(members).await;
     }
 
-    /// Nothing was written, or it is not known whether.
+    /// Goes on after an end that was not written, or whose outcome is not known.
     async fn not_closed(&self, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
         match wrote {
             Wrote::Lost(Guard::NotHalted) => {
@@ -387,7 +391,8 @@ impl Prover {
 }
 
 impl Chains {
-    /// A record that a sending state has: its attempt carries it, in this process or in another.
+    /// Drops a record that stands in a sending state: its attempt carries it, in this process or in
+    /// another.
     pub(crate) fn in_an_attempt(&self, record: &Record) {
         self.in_flight.release(record.id);
         self.stray(record.id);

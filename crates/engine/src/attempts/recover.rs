@@ -1,5 +1,5 @@
-//! Attempts of other workers and of earlier runs, and units of attempts whose outcome is not known: each is
-//! taken up as an attempt, with a write that makes every unit of a former owner lose.
+//! Takes over attempts of other workers and of earlier runs, and attempts whose unit had no clear outcome.
+//! The write that takes an attempt over raises its version, so every unit of its former owner fails.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -12,11 +12,11 @@ use kernel::ids::{Id, Millis};
 use kernel::record::Record;
 use kernel::unit::Wrote;
 
-/// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
+/// The milliseconds that the journal adds to a lease for a worker that forgot it.
 const LONGER: Millis = 5_000;
 
 impl Chains {
-    /// Takes in attempts that the journal gave to this worker.
+    /// Takes over attempts that the journal gave to this worker.
     pub(crate) async fn take_in(&self, attempts: Vec<Attempt>) {
         let mut others = Vec::new();
         for attempt in attempts {
@@ -43,8 +43,8 @@ impl Chains {
         }
     }
 
-    /// The attempt as it is stored, with its members as they stand now. A journal that does not answer has
-    /// said nothing: it is asked until it answers.
+    /// The attempt as the journal has it, with its members as they stand now. It asks until the journal
+    /// answers.
     pub(crate) async fn find_attempt(&self, attempt: &Attempt) -> Option<Attempt> {
         let first: Vec<Id> = attempt.members.iter().map(|member| member.id).take(1).collect();
         loop {
@@ -56,7 +56,7 @@ impl Chains {
         }
     }
 
-    /// Looks up transfers that stand in attempts which this process may hold without knowing it.
+    /// Looks up transfers of attempts that this process may have to carry without knowing it.
     pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
         let ids: Vec<Id> = self.strays().iter().copied().collect();
         if ids.is_empty() {
@@ -88,8 +88,8 @@ impl Chains {
 }
 
 impl Prover {
-    /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
-    /// are looked at now.
+    /// Makes sure that this run wrote the last version of each attempt, and drops those that are closed.
+    /// Returns the attempts to look at now.
     pub(crate) async fn take_up(&self, pool: &ChainPool, batch: Vec<Carried>) -> Vec<Carried> {
         let (mut ready, mut takes) = (Vec::with_capacity(batch.len()), Vec::new());
         for mut carried in batch {
@@ -130,7 +130,7 @@ impl Prover {
         ready
     }
 
-    /// A unit of unknown outcome: the attempt goes on as it is stored.
+    /// Goes on with the attempt as it is stored, after a unit without a clear outcome.
     pub(crate) async fn reread_later(&self, pool: &ChainPool, mut carried: Carried) {
         self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         match self.chains.find_attempt(&carried.attempt).await {
@@ -143,8 +143,8 @@ impl Prover {
         }
     }
 
-    /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. It is
-    /// taken up again where nothing moves it for longer than any lease lasts.
+    /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. This process
+    /// takes it over where no worker moves it for longer than any lease lasts.
     pub(crate) async fn was_moved(&self, pool: &ChainPool, mut carried: Carried) {
         match self.chains.find_attempt(&carried.attempt).await {
             Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
@@ -161,8 +161,8 @@ impl Prover {
         }
     }
 
-    /// An attempt that was closed without a word to this run. Its members go on here where the unit that
-    /// closed it may be of this run.
+    /// Ends an attempt that was closed without an answer to this run. Where the unit that closed it may be of this
+    /// run, its members go on here; otherwise only the callers that wait for an end are told.
     pub(crate) async fn is_over(&self, pool: &ChainPool, carried: Carried, now: Attempt) {
         pool.carried.end(now.id);
         if let Err(cause) = self.chains.read_lanes(pool).await {

@@ -1,5 +1,5 @@
-//! What operators are shown of a chain's lanes: how each stands in the journal, the attempt that has it, and
-//! whether the chain has it.
+//! Lists the lanes of a chain for operators: the journal's state of each, the attempt that has it, and
+//! whether the chain has its key.
 
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
@@ -15,17 +15,17 @@ use kernel::ports::chain::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What the chain has is waited for so many milliseconds.
+/// How long the report waits for the chain, in milliseconds.
 const ASKED_FOR: Millis = 3_000;
 
 /// The lanes of a chain, as the journal has them now.
 #[derive(Debug, Clone)]
 pub struct ChainReport {
-    /// What keeps claims and sends of the chain from being begun: pauses of the engine and of persons.
+    /// What stops claims and sends on the chain: pauses of the engine and of persons.
     pub paused: Vec<Paused>,
-    /// Why lanes that are ahead are not explained yet, as this process saw it last.
+    /// Why the chain is ahead of lanes, as far as nothing explains it, as this process saw it last.
     pub unexplained: Arc<[Arc<str>]>,
-    /// The chain that the journal is bound to; `None`: it is not yet.
+    /// The chain that the journal is bound to; `None`: it is not bound yet.
     pub identity: Option<ChainIdentity>,
     /// Each provider, as this process saw it last.
     pub providers: Vec<ProviderReport>,
@@ -33,24 +33,24 @@ pub struct ChainReport {
     pub lanes: Vec<LaneReport>,
     /// What the account has for fees, where this process can ask for it.
     pub fees: Option<FeeBalance>,
-    /// Why what the chain has is not known now.
+    /// Why the chain does not say now what it has.
     pub unasked: Option<Cause>,
     /// When it was read, by the journal's time.
     pub at: Millis,
 }
 
-/// How the providers of a chain do.
+/// The providers of a chain, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderCounts {
-    /// So many are named.
+    /// How many providers the settings name.
     pub configured: usize,
-    /// So many of them show the chain that the journal is bound to, and answer.
+    /// How many of them answer and show the chain that the journal is bound to.
     pub usable: usize,
-    /// So many of them show another chain.
+    /// How many of them show another chain.
     pub wrong_chain: usize,
 }
 
-/// How a lane stands.
+/// The state of a lane.
 #[derive(Debug, Clone)]
 pub struct LaneReport {
     /// The key or account that it is.
@@ -65,7 +65,7 @@ pub struct LaneReport {
     pub attempt: Option<OpenAttempt>,
     /// No attempt takes it any more.
     pub retired: Option<LaneRetirement>,
-    /// Whether the chain has it, as its providers showed a moment ago; `None`: that is not known.
+    /// Whether the chain has it, as its providers showed a moment ago; `None`: they did not say.
     pub on_chain: Option<bool>,
 }
 
@@ -78,7 +78,7 @@ pub struct OpenAttempt {
     pub members: usize,
     /// How many forms were signed under its lock.
     pub forms: usize,
-    /// The newest form takes the lock and pays none of them.
+    /// The newest form takes the lock and pays no member.
     pub void: bool,
     /// A form may be on the wire.
     pub sent: bool,
@@ -97,7 +97,7 @@ impl From<&Attempt> for OpenAttempt {
 }
 
 impl Chains {
-    /// What a chain's port says of itself under the kind of a case, where it does now.
+    /// What a chain's port reports now under the kind of a case.
     pub fn chain_concern(&self, chain: ChainId, kind: &str) -> Option<Arc<str>> {
         let concerns = self.pool(chain)?.port.concerns();
         concerns.into_iter().find(|concern| concern.kind == kind).map(|concern| concern.facts)
@@ -108,8 +108,8 @@ impl Chains {
         self.pool(chain).is_some()
     }
 
-    /// How many providers a chain has, and how many of them may count; nothing for one that this process does not
-    /// reach.
+    /// How many providers a chain has, and how many of them may count; nothing for a chain that this
+    /// process does not reach.
     pub fn provider_counts(&self, chain: ChainId) -> Option<ProviderCounts> {
         let providers = self.pool(chain)?.port.providers();
         let of = |state| providers.iter().filter(|one| one.state == state).count();
@@ -120,7 +120,7 @@ impl Chains {
         })
     }
 
-    /// How the lanes of a chain stand. `acts`: the acts whose lanes this process may use.
+    /// The lanes of a chain. `acts`: the acts whose lanes this process may use.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
@@ -178,8 +178,8 @@ impl Chains {
         Ok(ChainReport { providers: pool.port.providers(), ..report })
     }
 
-    /// The report with what the chain has of the lanes and of fees, as far as it says so within a while: people
-    /// look at the rest also where no provider answers.
+    /// Adds what the chain has of the lanes and of fees, as far as it answers within a while: operators see
+    /// the rest also where no provider answers.
     async fn with_chain(&self, pool: &ChainPool, mut report: ChainReport) -> ChainReport {
         let asked =
             caught(async { (pool.port.lanes_on_chain().await, pool.port.fee_balance().await) });
@@ -212,7 +212,7 @@ impl Chains {
 }
 
 impl LaneReport {
-    /// One that this process may use, and that no attempt ever had.
+    /// A lane that this process may use and that no attempt ever had.
     fn unused(name: Arc<str>) -> Self {
         Self {
             name,

@@ -1,6 +1,6 @@
-//! Keys that were retired and proven gone, and that the chain has again: an operator added one by a slip, or another
-//! program has a full-access key of the account. Such a key stays retired, and may sign: that it is gone is taken back,
-//! so that the watch of the lanes sees what it spends, and a person is told.
+//! Finds retired keys that were proven gone and that the chain has again: an operator added one by mistake,
+//! or another program has a full-access key of the account. Such a key stays retired, but it may sign. So
+//! the journal takes the proof back, the lane watch sees what the key spends, and a case tells operators.
 
 use crate::alerts::attempts::KEY_RETURNED;
 use crate::attempts::ChainPool;
@@ -14,8 +14,8 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 
 impl Chains {
-    /// Asks the chain for lanes that were proven gone, and takes that back of each that it has again; true where
-    /// the row of one changed, here or by another worker: it is read again.
+    /// Asks the chain for lanes that were proven gone, and takes the proof back of each that the chain has
+    /// again. True where the row of one changed, here or by another worker, so that it must be read again.
     ///
     /// # Errors
     /// Why it is not known now.

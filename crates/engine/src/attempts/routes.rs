@@ -1,4 +1,4 @@
-//! Where a record's attempt is made: which chain its claim is gathered for, and which carries it. Pure.
+//! Says on which chain a record's claim is gathered, and which chain carries its attempt. Pure.
 
 use crate::pipeline::plan::Plan;
 use kernel::flow::life::Step;
@@ -7,8 +7,8 @@ use kernel::ids::ChainId;
 use kernel::record::{Record, System};
 
 impl Plan {
-    /// The act that an attempt on a chain makes, of a record that stands before its claim; and the
-    /// sending state behind that claim.
+    /// The act that an attempt on a chain makes for a record that stands before its claim, and the sending
+    /// state behind that claim.
     pub(crate) fn claims_send(&self, record: &Record) -> Option<(A, S)> {
         let table = self.table(record.flow);
         let Step::Claim { to } = table.step(record.head.state) else { return None };
@@ -29,7 +29,7 @@ impl Plan {
         self.table(record.flow).sends(record.head.state)
     }
 
-    /// The chain on which the attempt is made that carries a record.
+    /// The chain of the attempt that carries a record.
     pub(crate) fn chain_of(&self, record: &Record) -> Option<ChainId> {
         let table = self.table(record.flow);
         let act = table.makes(record.head.state).filter(|_| table.sends(record.head.state))?;

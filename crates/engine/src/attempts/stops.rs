@@ -1,6 +1,6 @@
-//! What stops a chain by itself: facts that only a key used elsewhere, a port that is wrong or a journal that
-//! was set back can explain. Claims and sends of the chain stand until two persons resume them; intake,
-//! questions, proofs and every other chain go on.
+//! Stops a chain after a fact that only three things explain: a key that is used elsewhere, a chain port
+//! that is wrong, or a journal that was restored to an earlier time. Claims and sends on the chain stop
+//! until two persons resume them; intake, questions, proofs and all other chains go on.
 
 use crate::alerts::cases::ENGINE;
 use crate::attempts::Chains;
@@ -14,7 +14,7 @@ use kernel::unit::Put;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The chain has spent more of a lane's locks than the journal knows attempts.
+/// The chain has spent more locks of a lane than the journal has attempts.
 pub(crate) const LANE_AHEAD: &str = kernel::ports::chain::LANE_AHEAD;
 /// A transaction that no attempt has names transfers, and does not pay what they wait for.
 pub(crate) const FOREIGN_PAYMENT: &str = "FOREIGN_PAYMENT";
@@ -22,12 +22,12 @@ pub(crate) const FOREIGN_PAYMENT: &str = "FOREIGN_PAYMENT";
 pub(crate) const CHAIN_CONTRADICTION: &str = "CHAIN_CONTRADICTION";
 /// A final transaction did less, or another thing, than its members say.
 pub(crate) const EVENTS_MISMATCH: &str = kernel::ports::chain::EVENTS_MISMATCH;
-/// What the port calls a proof cannot be one.
+/// The chain port gave a proof that cannot be one.
 pub(crate) const VERDICT_REFUSED: &str = "VERDICT_REFUSED";
 
-/// The row that counts the reasons for which the engine stopped a chain. A pause stands once for its scope and
-/// caller, so that a second reason under it would be seen in the log alone: who proposes to lift the pause names
-/// the count, and the unit that lifts it holds the row to that.
+/// The row that counts the reasons for which the engine stopped a chain. A scope and a caller have one
+/// pause, so a second reason under it would show in the log alone. The person who proposes to lift the
+/// pause names the count, and the unit that lifts it guards the row by it.
 pub(crate) fn stops_name(chain: ChainId) -> Arc<str> {
     format!("stops:{}", chain.name()).into()
 }
@@ -43,12 +43,13 @@ pub(crate) fn is_engine_stop(paused: &Paused) -> bool {
     own && matches!(paused.scope, Scope::Chain(_))
 }
 
-/// The reasons that this process told the journal of: a look that finds the same again is no new one.
+/// The reasons that this process has told the journal: a look that finds the same again is no new one.
 #[derive(Debug, Default)]
 pub(crate) struct StopReasons(Mutex<BTreeSet<Arc<str>>>);
 
 impl StopReasons {
-    /// So many are remembered; beyond it the memory begins anew, and one is counted twice.
+    /// The most reasons that are remembered. Beyond it the memory begins anew, and one reason is counted
+    /// twice.
     const MOST: usize = 1_000;
 
     fn is_new(&self, reason: &Arc<str>) -> bool {
@@ -61,7 +62,7 @@ impl StopReasons {
 }
 
 impl Chains {
-    /// Stops claims and sends of a chain, in RAM at once, and asks a person.
+    /// Stops claims and sends on a chain, in RAM at once, and opens a case.
     pub(crate) fn stop_chain(self: &Arc<Self>, kind: &'static str, chain: ChainId, facts: String) {
         let scope = Scope::Chain(chain);
         self.shared.controls.pause(scope);
@@ -85,8 +86,9 @@ impl Chains {
         self.shared.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
     }
 
-    /// Stops the chain where a look at an attempt found what conservation excludes: a transaction that did not
-    /// do what its members say, or bytes that are not of the attempt. It stays open, and nothing else stops.
+    /// Stops the chain where a look at an attempt found what conservation excludes: a transaction that did
+    /// not do what its members say, or bytes that are not of the attempt. The attempt stays open, and no
+    /// other chain stops.
     pub(crate) fn look_stops_chain(self: &Arc<Self>, attempt: &Attempt, cause: &Cause) {
         let kind = match cause.class {
             EVENTS_MISMATCH => EVENTS_MISMATCH,
@@ -98,7 +100,7 @@ impl Chains {
         self.stop_chain(kind, attempt.chain, format!("{found}; {}", described(attempt)));
     }
 
-    /// Verdicts that are none: nothing moves, and a person is asked.
+    /// Refuses verdicts that cannot be right: nothing moves, and a case is opened.
     pub(crate) fn refused_verdicts(&self, attempt: &Attempt, why: &str) {
         self.cases.case(Case {
             kind: VERDICT_REFUSED,
@@ -109,7 +111,7 @@ impl Chains {
     }
 }
 
-/// An attempt in words: where it is, and what it is about.
+/// An attempt as text: where it is, and which transfers it carries.
 pub(crate) fn described(attempt: &Attempt) -> String {
     let Attempt { id, chain, lane, lock, members, forms, sent, .. } = attempt;
     let names: Vec<String> = forms.iter().map(|form| hex(&form.name)).collect();

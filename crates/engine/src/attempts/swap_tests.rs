@@ -1,4 +1,4 @@
-//! What attempts of swaps may pay, and with whom, without a chain.
+//! Tests of what an attempt of swaps may pay, and which transfers may share one, without a chain.
 
 use crate::pipeline::plan::{FuseMode, Plan};
 use flows::swaps::rules::PAYOUT_ATTEMPTS;
@@ -72,7 +72,7 @@ fn pays(account: &str, asset: AssetId, amount: u128) -> Payment {
 const QUARANTINES: [(&str, &str); 2] =
     [("swap_in", "quarantine USDC"), ("swap_out", "quarantine USDD")];
 
-/// Turns red where money to be quarantined is held against the account that it came from.
+/// Turns red where money to be quarantined is compared with the account that it came from.
 #[test]
 fn a_quarantine_pays_all_of_it_to_an_account_of_ours() {
     let plan = plan();

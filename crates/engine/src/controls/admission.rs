@@ -1,8 +1,9 @@
-//! What stops money: HALT, pauses, ledgers whose identity is not settled.
+//! The controls say whether money may move now: HALT, pauses, and ledgers whose identity is not settled
+//! stop it.
 //!
-//! Every worker asks [`Controls`] before each batch of calls, repeats included. The stored flags are the
-//! truth; this is their copy in RAM. It stops before they are stored, and lets go only after the
-//! journal was read to say so.
+//! Every worker asks [`Controls`] before each batch of calls, repeats included. The flags in the journal
+//! are the truth, and the controls are their copy in RAM. The copy stops money before the flag is stored,
+//! and releases it only after a read of the journal says so.
 
 use crate::pipeline::plan::FuseMode;
 use kernel::ids::{ChainId, FlowId, LedgerId};
@@ -16,29 +17,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Who each ledger is taken for.
+/// The incarnation for which this process takes each ledger.
 pub(crate) type KnownLedgers = BTreeMap<LedgerId, Known>;
 
-/// How a ledger outside the journal's database stands with us.
+/// What this process knows of a ledger outside the journal's database.
 #[derive(Debug, Clone, Copy)]
 struct LedgerState {
     /// The last that an adopted incarnation said of itself.
     known: Known,
-    /// It is who the journal thinks it is.
+    /// It is the ledger that the journal knows.
     adopted: bool,
 }
 
 #[derive(Debug, Default)]
 struct Flags {
     halted: Option<Arc<str>>,
-    /// So many halts of this process are being written.
+    /// How many halts this process is writing now.
     halting: u32,
-    /// What the journal says stands.
+    /// The flags that are set in the journal.
     paused: BTreeSet<Scope>,
-    /// What stands here and is being written.
+    /// The flags that are set here and are being written.
     pausing: BTreeSet<Scope>,
-    /// Raised by each change that begins here and by each reading of the journal that is followed: what
-    /// the journal said before is out of date.
+    /// Raised by each change that begins here, and by each read of the journal that is followed: an earlier
+    /// read is out of date then.
     epoch: u64,
     ledgers: BTreeMap<LedgerId, LedgerState>,
     draining: bool,
@@ -49,7 +50,7 @@ impl Flags {
         self.paused.contains(&scope) || self.pausing.contains(&scope)
     }
 
-    /// Persons have to lift something before the ledger is called for this flow.
+    /// True where persons must lift something before the ledger may be called for this flow.
     fn bars_calls(&self, flow: FlowId, ledger: LedgerId) -> bool {
         let paused = self.stands(Scope::Flow(flow)) || self.stands(Scope::Ledger(ledger));
         self.halted.is_some() || paused
@@ -63,7 +64,7 @@ impl Flags {
         self.halted.is_none() && self.paused.is_empty() && self.pausing.is_empty()
     }
 
-    /// Whether it stands for itself, an asset or one of its accounts.
+    /// Whether a pause of the transfer itself, of an asset or of one of its accounts stops it.
     fn bars(&self, record: &Record) -> bool {
         let parties = [record.source(), record.target()];
         self.stands(Scope::Transfer(record.id)) || finer(parties).any(|scope| self.stands(scope))
@@ -84,19 +85,20 @@ fn account(party: &Party) -> Option<Scope> {
     }
 }
 
-/// The assets and the accounts of a transfer: others of its station may go on where one stands.
+/// The assets and the accounts of a transfer. A pause of one stops the transfer, while others of its
+/// station go on.
 fn finer(parties: [&Party; 2]) -> impl Iterator<Item = Scope> + use<> {
     let accounts = parties.map(account);
     let assets = parties.map(|party| Scope::Asset(party.asset));
     assets.into_iter().chain(accounts.into_iter().flatten())
 }
 
-/// Everything of a transfer that may be paused, but for its flow and itself.
+/// Every scope of a transfer that may be paused, except its flow and itself.
 fn scopes(terms: &Terms) -> impl Iterator<Item = Scope> {
     terms.parties().map(system).into_iter().chain(finer(terms.parties()))
 }
 
-/// What following the journal changed.
+/// What changed when the controls followed the journal.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatusChanges {
     /// Persons resumed from HALT.
@@ -107,16 +109,16 @@ pub(crate) struct StatusChanges {
 /// A lease that never ends.
 const FOR_EVER: u64 = u64::MAX;
 
-/// Which calls and writes may begin at this moment.
+/// Says which calls and writes may begin at this moment.
 pub(crate) struct Controls {
     flags: Mutex<Flags>,
     changed: Notify,
-    /// A HALT or a pause stands. Where none does, a hot path reads no more than this.
+    /// A HALT or a pause is in force. Where none is, a hot path reads no more than this.
     stops: AtomicBool,
     clock: Arc<dyn Clock>,
-    /// Until when, by the clock's ticks, this worker is surely alive in the eyes of the others.
+    /// Until when, by the clock's ticks, the other workers surely take this one for alive.
     leased: AtomicU64,
-    /// Another process took over what runs in this one.
+    /// Another process took over a core that runs in this one.
     retired: AtomicBool,
 }
 
@@ -132,7 +134,7 @@ impl Controls {
         }
     }
 
-    /// The lease lasts until then, by the clock's ticks.
+    /// Sets until when the lease lasts, by the clock's ticks.
     pub(crate) fn leased(&self, until: u64) {
         let stale = self.stale();
         self.leased.store(until, Ordering::SeqCst);
@@ -141,19 +143,19 @@ impl Controls {
         }
     }
 
-    /// True where the others may take this worker for dead, and a HALT for obeyed: it makes no call
+    /// True where the other workers may take this one for dead, and a HALT for obeyed: it makes no call
     /// before it has renewed its lease.
     pub(crate) fn stale(&self) -> bool {
         let until = self.leased.load(Ordering::SeqCst);
         self.retired() || (until != FOR_EVER && self.clock.ticks() >= until)
     }
 
-    /// No call is begun any more, for good. True for the first to say so.
+    /// Stops all calls of this process for good. True for the first caller.
     pub(crate) fn retire(&self) -> bool {
         !self.retired.swap(true, Ordering::SeqCst)
     }
 
-    /// True where no call is begun any more.
+    /// True where this process begins no call any more.
     pub(crate) fn retired(&self) -> bool {
         self.retired.load(Ordering::SeqCst)
     }
@@ -169,13 +171,13 @@ impl Controls {
         self.stops.store(!flags.quiet(), Ordering::SeqCst);
     }
 
-    /// Why no money moves, where it does not.
+    /// Why no money moves; `None` where it moves.
     pub(crate) fn halted(&self) -> Option<Arc<str>> {
         self.flags().halted.clone()
     }
 
-    /// No claim and no effect from now on. The first reason stays. The caller writes that, and says
-    /// so in [`Controls::halt_stored`].
+    /// Stops every claim and effect from now on. The first reason stays. The caller writes the HALT, and
+    /// calls [`Controls::halt_stored`] then.
     pub(crate) fn halt(&self, reason: Arc<str>) {
         self.change(|flags| {
             flags.halting = flags.halting.saturating_add(1);
@@ -183,26 +185,26 @@ impl Controls {
         });
     }
 
-    /// The journal holds the halt, or it was never written.
+    /// The journal has the halt, or the halt was never written.
     pub(crate) fn halt_stored(&self) {
         self.change(|flags| flags.halting = flags.halting.saturating_sub(1));
     }
 
-    /// The journal says that it is halted.
+    /// Follows a journal that says that it is halted.
     pub(crate) fn is_halted(&self, reason: Arc<str>) {
         self.change(|flags| {
             flags.halted.get_or_insert(reason);
         });
     }
 
-    /// The scope takes no further step; the caller writes that, and says so in [`Controls::stored`].
+    /// Stops every step of the scope. The caller writes the pause, and calls [`Controls::stored`] then.
     pub(crate) fn pause(&self, scope: Scope) {
         self.change(|flags| {
             flags.pausing.insert(scope);
         });
     }
 
-    /// The journal holds the pause.
+    /// The journal has the pause.
     pub(crate) fn stored(&self, scope: Scope) {
         self.change(|flags| {
             flags.pausing.remove(&scope);
@@ -210,14 +212,13 @@ impl Controls {
         });
     }
 
-    /// Which change was the last; for [`Controls::follow`].
+    /// The number of the last change, for [`Controls::follow`].
     pub(crate) fn epoch(&self) -> u64 {
         self.flags().epoch
     }
 
-    /// Takes over what the journal says. `None`: something changed here since `epoch`, or another
-    /// reading was followed, so that what was read may be older than it: an older reading would let go
-    /// what a later one found to stand.
+    /// Follows a read of the journal. `None`: something changed here since `epoch`, or another read was
+    /// followed, so this read may be older. An older read would release what a later one stopped.
     pub(crate) fn follow(&self, epoch: u64, status: &ServiceStatus) -> Option<StatusChanges> {
         let mut flags = self.flags();
         if flags.epoch != epoch {
@@ -239,7 +240,7 @@ impl Controls {
         Some(StatusChanges { resumed, unpaused })
     }
 
-    /// Nothing new is taken in.
+    /// Stops the intake: the process is ending.
     pub(crate) fn drain(&self) {
         self.flags().draining = true;
     }
@@ -249,19 +250,19 @@ impl Controls {
         self.flags().draining
     }
 
-    /// Whether persons paused exactly this.
+    /// Whether persons paused exactly this scope.
     pub(crate) fn scope_paused(&self, scope: Scope) -> bool {
         self.flags().stands(scope)
     }
 
-    /// True where the flow is not paused: it may open transfers, and ask its questions.
+    /// True where the flow is not paused, so that it may open transfers and ask its questions.
     pub(crate) fn takes(&self, flow: FlowId) -> bool {
         !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))
     }
 
-    /// What is paused of a flow and, where they are known, of a transfer's terms: the flow, one of
-    /// the ledgers, the asset, one of the accounts. A pause of a chain stops claims and sends alone: what
-    /// is taken in waits.
+    /// The scope that is paused, of a flow and, where they are known, of a transfer's terms: the flow, one
+    /// of the ledgers, the asset, one of the accounts. A pause of a chain is none of these, since it stops
+    /// claims and sends alone: the intake goes on, and the transfer waits.
     pub(crate) fn paused(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
         if !self.stops.load(Ordering::SeqCst) {
             return None;
@@ -272,15 +273,15 @@ impl Controls {
         std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.stands(*scope))
     }
 
-    /// True where this transfer takes no step for itself, its asset or its accounts, while others of
-    /// its station may.
+    /// True where a pause of this transfer, its asset or its accounts stops it, while others of its station
+    /// may go on.
     pub(crate) fn bars(&self, record: &Record) -> bool {
         self.stops.load(Ordering::SeqCst) && self.flags().bars(record)
     }
 
-    /// How far a unit of this transfer may go, where something stands: no claim where it is its own
-    /// flow, asset, account or itself; no call at a ledger, where it is one of its ledgers. `None`:
-    /// as far as it likes.
+    /// How far a unit of this transfer may go where something is paused: it claims nothing where its flow,
+    /// its asset, an account or the transfer itself is paused, and makes no call at a ledger where one of
+    /// its ledgers is. `None`: as far as it likes.
     pub(crate) fn fuse_mode(&self, record: &Record) -> Option<FuseMode> {
         if !self.stops.load(Ordering::SeqCst) {
             return None;
@@ -295,12 +296,12 @@ impl Controls {
         one_stands.then_some(FuseMode::Plain)
     }
 
-    /// True where persons have to lift something before the ledger is called for this flow.
+    /// True where persons must lift something before the ledger may be called for this flow.
     pub(crate) fn stands(&self, flow: FlowId, ledger: LedgerId) -> bool {
         self.flags().bars_calls(flow, ledger)
     }
 
-    /// What to say to a ledger that may be called now for this flow; `None`: it may not.
+    /// The incarnation to address where the ledger may be called now for this flow; `None`: it may not.
     pub(crate) fn call(&self, flow: FlowId, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
         if flags.bars_calls(flow, ledger) || self.stale() {
@@ -309,8 +310,8 @@ impl Controls {
         flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
     }
 
-    /// What to say to a ledger that a person wants to fence something at: neither HALT nor a pause
-    /// of the ledger allows it, whatever else stands.
+    /// The incarnation to address where a person wants to fence an operation at a ledger. Neither HALT nor
+    /// a pause of the ledger allows it; other pauses do.
     pub(crate) fn fence(&self, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
         if flags.halted.is_some() || flags.stands(Scope::Ledger(ledger)) || self.stale() {
@@ -319,15 +320,15 @@ impl Controls {
         flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
     }
 
-    /// True where forms may be signed and sent at the chain for this flow. What is asked of the chain, and
-    /// what is proven, goes on where they may not.
+    /// True where forms may be signed and sent on the chain for this flow. Questions to the chain and
+    /// proofs go on where they may not.
     pub(crate) fn sends(&self, flow: FlowId, chain: ChainId) -> bool {
         let flags = self.flags();
         let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Chain(chain));
         flags.halted.is_none() && !stands && !self.stale()
     }
 
-    /// Waits until they may.
+    /// Waits until forms may be signed and sent.
     pub(crate) async fn wait_sends(&self, flow: FlowId, chain: ChainId) {
         loop {
             let changed = self.changed.notified();
@@ -344,8 +345,8 @@ impl Controls {
         flags.halted.is_none() && !flags.stands(Scope::Flow(flow))
     }
 
-    /// What a ledger said of itself with an answer. False: the answer does not count, since it is of
-    /// an incarnation that is not, or no longer, the one that we know.
+    /// Learns what a ledger said of itself with an answer. False: the answer does not count, since it is of
+    /// an incarnation that is not the one that we know, or no longer.
     pub(crate) fn learn(&self, ledger: LedgerId, said: Known) -> bool {
         let mut flags = self.flags();
         let Some(state) = flags.ledgers.get_mut(&ledger) else { return false };
@@ -359,8 +360,8 @@ impl Controls {
         true
     }
 
-    /// The ledger may be called as this. Where one is named, the answers of that earlier incarnation
-    /// alone count.
+    /// Lets the ledger be called as this incarnation. Where one is named, the answers of that earlier
+    /// incarnation alone count.
     ///
     /// # Errors
     /// The highest operation that an earlier incarnation answered for, where this one does not know
@@ -387,12 +388,12 @@ impl Controls {
         Ok(())
     }
 
-    /// True where the ledger is who the journal thinks it is.
+    /// True where the ledger is adopted.
     pub(crate) fn adopted(&self, ledger: LedgerId) -> bool {
         self.flags().ledgers.get(&ledger).is_some_and(|state| state.adopted)
     }
 
-    /// It may not be called before its identity is found out. True for the first to notice.
+    /// Stops calls to a ledger until its identity is found out. True for the first caller.
     pub(crate) fn suspect(&self, ledger: LedgerId, used: Known) -> bool {
         match self.flags().ledgers.get_mut(&ledger) {
             Some(state) if state.adopted && state.known.incarnation == used.incarnation => {

@@ -1,4 +1,5 @@
-//! HALT: no claim and no effect until persons resume (`ledgers.md` §3).
+//! Raises HALT for any component that finds a reason: no claim and no effect begins until persons resume
+//! (`ledgers.md` §3).
 
 use crate::alerts::cases::Cases;
 use crate::shared::SharedState;
@@ -7,7 +8,7 @@ use kernel::ports::meter::Seen;
 use kernel::unit::Put;
 use std::sync::Arc;
 
-/// Stops all money of this installation, and asks a person why.
+/// Stops all money of this installation, and opens a case.
 pub(crate) struct KillSwitch {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,

@@ -1,4 +1,5 @@
-//! What a user may move on one day, and how often: counted in the unit that opens a transfer.
+//! The limits of creates, for the intake: how much and how often one owner may move on a day. The unit that
+//! opens a transfer counts it.
 
 use crate::shared::SharedState;
 use crate::{Limits, OwnerLimits, Settings};
@@ -12,35 +13,34 @@ use kernel::unit::{Guard, Put};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Creates are counted in so many parts of a minute.
+/// The number of parts of a minute in which creates are counted.
 const PARTS: u64 = 6;
-/// How long a part is.
+/// The length of a part.
 const PART: Millis = 10_000;
-/// A rate that has fallen for so long has fallen.
+/// A rate has fallen once it was below the limit for so long.
 const CALM: Millis = 60_000;
 
-/// What an opening takes from its owner's day.
+/// What the opening of a transfer takes from its owner's day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quota {
     used: DayUse,
     /// The most transfers of the day.
     transfers: Option<u64>,
-    /// The most of the asset.
+    /// The most base units of the asset on the day.
     amount: Option<Amount>,
 }
 
-/// Where an owner's day is counted.
+/// The place in the journal where an owner's day is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum DayUse {
-    /// In the row of a user's day.
+    /// The row of a user's day.
     User(DailyCount),
-    /// In the counters of an owner that is no user.
+    /// The counters of an owner that is no user.
     Owner(OwnerDay),
 }
 
-/// One transfer on the day of an owner that is no user: two counters of the journal, one for transfers and
-/// one for base units of the asset. Both are counted wherever one of them is limited, so that a transfer
-/// with a day gives back to both.
+/// The counters of an owner that is no user: one for transfers and one for base units of the asset. Both
+/// are counted wherever one of them is limited, so that a transfer with a day gives back to both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnerDay {
     day: Day,
@@ -49,7 +49,7 @@ struct OwnerDay {
     amount: Amount,
 }
 
-/// What the names of the counters begin with.
+/// The beginning of the counters' names.
 const OWNER_TRANSFERS: &str = "day_transfers:";
 const OWNER_UNITS: &str = "day_units:";
 
@@ -73,7 +73,7 @@ impl Quota {
         }
     }
 
-    /// The row that counts it; counters are added to by their guards.
+    /// The row that counts the transfer of a user. Counters are added to by their guards.
     pub(crate) const fn put(&self) -> Option<Put> {
         match &self.used {
             DayUse::User(count) => Some(Put::Count(*count)),
@@ -105,7 +105,7 @@ impl Quota {
     }
 }
 
-/// What a transfer that was counted on a day gives back to it.
+/// The puts by which a counted transfer gives back to its day.
 pub(crate) fn uncount(terms: &Terms, day: Day) -> Vec<Put> {
     if let Some(count) = count(terms, day) {
         return vec![Put::Uncount(count)];
@@ -114,13 +114,13 @@ pub(crate) fn uncount(terms: &Terms, day: Day) -> Vec<Put> {
     vec![Put::Take { counter: transfers, n: 1 }, Put::Take { counter: units, n: amount.0 }]
 }
 
-/// What a transfer counts for on a day of the user who owns it.
+/// What a transfer counts on the day of the user who owns it.
 fn count(terms: &Terms, day: Day) -> Option<DailyCount> {
     let user = terms.owner.user()?;
     Some(DailyCount { user, day, asset: terms.source.asset, amount: terms.source.amount })
 }
 
-/// The most of an asset on one day: the lower of the setting's and its own.
+/// The most of an asset on one day: the lower of the setting's limit and the asset's own.
 fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
     let set = limits.daily_amount.get(&asset.symbol);
     // one that was added since the start, with fewer decimals than its limit: nothing until then
@@ -131,8 +131,8 @@ fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
     }
 }
 
-/// Whether each daily amount is one of its asset. Those of assets that are yet to come are not
-/// looked at.
+/// Checks that each daily amount of the settings is a valid amount of its asset. An asset that is added
+/// later is not checked.
 pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
     let daily = settings.limits.daily_amount.iter().map(|limit| ("limits.daily_amount", limit));
     let deposits = settings.deposit_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
@@ -146,7 +146,7 @@ pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> 
     Ok(())
 }
 
-/// What a journal's refusal of a count means to the caller.
+/// The code for the caller where the journal refused a count.
 pub(crate) fn exceeded(guard: &Guard) -> Option<Code> {
     match guard {
         Guard::AtMost { name, .. } if name.starts_with(OWNER_TRANSFERS) => {
@@ -176,7 +176,7 @@ pub(crate) fn exceeded(guard: &Guard) -> Option<Code> {
     }
 }
 
-/// The limits of creates: what an owner may move on a day, and how often one is seen to create.
+/// The limits of creates: how much an owner may move on a day, and how often one creates.
 pub(crate) struct CreateLimits {
     shared: Arc<SharedState>,
     pub rates: CreateRates,
@@ -213,19 +213,19 @@ impl CreateLimits {
         Some(Quota { used, transfers, amount })
     }
 
-    /// What an owner that is no user may move in this flow.
+    /// The limits of an owner that is no user, in this flow.
     fn owner_limits(&self, flow: FlowId) -> OwnerLimits {
         let name = self.shared.plan.table(flow).flow;
         self.shared.parts.settings.owner_limits.get(name).copied().unwrap_or_default()
     }
 
-    /// True where one transfer of an owner that is no user is above its flow's most.
+    /// True where one transfer of an owner that is no user is above the most that its flow allows.
     pub(crate) fn above_most(&self, flow: FlowId, terms: &Terms) -> bool {
         let most = self.owner_limits(flow).amount_per_transfer;
         terms.owner.user().is_none() && most.is_some_and(|most| terms.source.amount > most)
     }
 
-    /// Which limit of the owner's day these terms would pass, by what was taken from it before.
+    /// The code of the owner's limit that these terms would pass, by what the day has used before.
     pub(crate) async fn used_up(&self, flow: FlowId, terms: &Terms) -> Result<Option<Code>, Cause> {
         let Some(quota) = self.quota(flow, terms) else { return Ok(None) };
         let (transfers, units) = self.used_before(&quota.used).await?;
@@ -237,7 +237,7 @@ impl CreateLimits {
         Ok(above.then_some(Code::DailyAmountExceeded))
     }
 
-    /// What was taken from the same day before: transfers, and base units of the asset.
+    /// What the same day has used before: transfers, and base units of the asset.
     async fn used_before(&self, used: &DayUse) -> Result<(u128, Amount), Cause> {
         match used {
             DayUse::User(DailyCount { user, day, asset, .. }) => {
@@ -257,9 +257,9 @@ impl CreateLimits {
 #[derive(Debug, Clone, Copy, Default)]
 struct CreateRate {
     parts: [u32; 6],
-    /// The part that was counted in last.
+    /// The part that was counted last.
     last: u64,
-    /// When it was above the limit last.
+    /// When the rate was last above the limit.
     over: Option<Millis>,
 }
 

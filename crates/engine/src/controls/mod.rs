@@ -1,4 +1,4 @@
-//! What keeps money from moving: HALT, pauses, limits, and a ledger that is not the one the journal knows.
+//! Keeps money from moving: HALT, pauses, limits, and the admission of ledgers that the journal knows.
 
 pub(crate) mod admission;
 pub(crate) mod halt;

@@ -1,4 +1,5 @@
-//! Follows the flags and assets that the journal holds, other workers' changes among them.
+//! Reads the flags and assets of the journal again and again, so that this process follows the changes of
+//! other workers.
 
 use crate::attempts::Chains;
 use crate::ledgers::identity::Ledgers;
@@ -10,7 +11,7 @@ use kernel::ports::journal::ServiceStatus;
 use kernel::ports::meter::Seen;
 use std::sync::Arc;
 
-/// Takes over what the journal says, and goes on with what it allows again.
+/// Follows the journal's flags and assets, and goes on with what they allow again.
 pub(crate) struct StatusSync {
     shared: Arc<SharedState>,
     ledgers: Arc<Ledgers>,
@@ -36,7 +37,7 @@ impl StatusSync {
         })
     }
 
-    /// Takes over what the journal says of flags and assets, other workers' changes among it.
+    /// Follows the journal's flags and assets, among them the changes of other workers.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
@@ -63,8 +64,8 @@ impl StatusSync {
         }
     }
 
-    /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
-    /// core in a process its owner's epoch tells: a former owner raises no HALT.
+    /// Finds ledgers of which another process adopted another incarnation than the one that we call. For a
+    /// core in a process its owner's epoch says that: a former owner raises no HALT.
     fn compare(&self, status: &ServiceStatus) {
         for (ledger, stored) in &status.ledgers {
             let ours = self
@@ -79,7 +80,7 @@ impl StatusSync {
         }
     }
 
-    /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
+    /// Follows assets and accepted breaks. Each ledger gets to know an asset before any transfer uses it.
     pub(crate) fn know(&self, status: &ServiceStatus) {
         self.shared.assets.read(status.assets_version, &status.assets, || {
             self.shared.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
@@ -87,7 +88,7 @@ impl StatusSync {
         self.reconciler.accept(&status.accepted);
     }
 
-    /// Money may move again: ledgers that were not adopted are looked at again.
+    /// Looks again at ledgers that were not adopted, once money may move again.
     fn resumed(&self) {
         tracing::warn!("resumed from HALT: money moves again");
         self.reconciler.forget_halts();

@@ -1,4 +1,4 @@
-//! Whom it concerns that a ledger is not the one that we know: the transfers that the reason names.
+//! Names the transfers that a wrong ledger affects, in the sentence of its HALT.
 
 use crate::ledgers::identity::Ledgers;
 use kernel::answer::Cause;
@@ -6,16 +6,16 @@ use kernel::ids::{Id, LedgerId, Serial};
 use kernel::ports::journal::Snapshot;
 use std::fmt;
 
-/// So many are named: a person has to read it.
+/// The most transfers that a reason names, since a person has to read it.
 const NAMED: usize = 20;
-/// So many transfers are looked through for them, so that the halt is not long in coming.
+/// The most transfers that are searched for them, so that the HALT comes soon.
 const SEARCHED: usize = 10_000;
-/// How many are read at once.
+/// How many transfers are read at once.
 const PAGE: usize = 1_000;
-/// No transfer has a higher number: what a database takes.
+/// The highest number that a database takes: no transfer has a higher one.
 const EVERY: u64 = u64::MAX >> 1;
 
-/// A list for people: the first ones, and how many more there are.
+/// A list for operators: the first names, and how many more there are.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     names: Vec<String>,
@@ -47,8 +47,8 @@ impl fmt::Display for Named {
 }
 
 impl Ledgers {
-    /// The sentence about a ledger, with the transfers that wait for its answer and, where it
-    /// forgot operations above a number, those that have receipts of them.
+    /// Adds to the sentence about a ledger the transfers that wait for its answer and, where it forgot
+    /// operations above a number, those that have receipts of them.
     pub(crate) async fn concerning(
         &self,
         ledger: LedgerId,

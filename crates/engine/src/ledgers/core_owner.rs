@@ -1,5 +1,5 @@
-//! The owner of a core that runs inside this process (`ledgers.md` §2): an epoch, raised at its
-//! start, guards every unit that claims at the core or stores a receipt of it.
+//! Makes this process the owner of the ledger cores that run inside it (`ledgers.md` §2). Each start raises
+//! the owner's epoch, and the epoch guards every unit that claims at the core or stores a receipt of it.
 
 use crate::Parts;
 use kernel::answer::Cause;
@@ -10,12 +10,13 @@ use kernel::ports::ledger::Reply;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeMap;
 
-/// The epoch of who owns nothing: no unit that claims at the core is written.
+/// The epoch of a process that owns no core: it writes no unit that claims at one.
 const NEVER: u64 = 1 << 62;
-/// So often a start looks again at who owns the core, where others take it at the same moment.
+/// How often a start looks again for the owner of a core, where other processes take it over at the same
+/// moment.
 const TRIES: usize = 100;
 
-/// Looks whether the cores of this process may be taken over, before anything is written.
+/// Checks before anything is written that this process may take over its cores.
 ///
 /// # Errors
 /// `OWNED`: another one is at work. Otherwise the cause for which it is not known.
@@ -27,7 +28,7 @@ pub(crate) async fn fits(parts: &Parts, status: &ServiceStatus) -> Result<(), Ca
     Ok(())
 }
 
-/// Who the core of this process is.
+/// The identity of a core of this process.
 async fn identity(parts: &Parts, ledger: LedgerId) -> Result<Identity, Cause> {
     let found = parts.ledgers.iter().find(|port| port.id() == ledger);
     match found.ok_or(Cause::of("NO_LEDGER"))?.hello().await {
@@ -36,8 +37,8 @@ async fn identity(parts: &Parts, ledger: LedgerId) -> Result<Identity, Cause> {
     }
 }
 
-/// Refuses while another process owns a core of another identity, and while others work with one that
-/// is in none of them: a HALT would be theirs, for a mistake of this process.
+/// Refuses while another process owns a core of another identity, and while other workers use a core that
+/// is none of ours: they would raise a HALT for a mistake of this process.
 fn refused(
     parts: &Parts,
     status: &ServiceStatus,
@@ -58,8 +59,8 @@ fn refused(
     Err(Cause::because("OWNED", why))
 }
 
-/// Takes over the cores of this process, each with its epoch; where that fails, its lease is given
-/// back: no worker waits for one that never worked.
+/// Takes over the cores of this process, each with its epoch. Where that fails, it gives its lease back, so
+/// that no worker waits for one that never worked.
 ///
 /// # Errors
 /// `OWNED`: another one is at work. Otherwise the cause for which it is not known.

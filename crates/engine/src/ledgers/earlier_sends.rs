@@ -1,10 +1,10 @@
-//! Which requests of an open call were sent before, for ledgers that do not promise to keep their
+//! Remembers which requests of an open call were sent before, for ledgers that do not promise to keep their
 //! refusals (the simple form; `ledgers.md` §1).
 //!
-//! A refusal of such a ledger proves something only where no earlier request of the key is
-//! unanswered. This process can say so of a claim that it wrote in this run, as long as no other worker
-//! sends: so a worker that sends for a claim of another one writes the transfer first, and the answer
-//! of a process that believes itself alone loses its guard then.
+//! A refusal of such a ledger proves something only where every earlier request of the key has its answer.
+//! This process knows that of a claim that it wrote in this run, as long as no other worker sends. So a
+//! worker that sends for another worker's claim first writes the transfer; the answer of a process that
+//! still believes itself alone then fails its guard.
 
 use crate::shared::SharedState;
 use kernel::ids::Id;
@@ -13,14 +13,14 @@ use kernel::record::{Head, Record};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So many open calls are remembered; one that is forgotten counts as sent by others. As many as may
-/// be open by default (`engine.max_open`).
+/// The most open calls that are remembered, as many as may be open by default (`engine.max_open`). One that
+/// is forgotten counts as sent by others.
 const MOST: usize = 1_000_000;
 
-/// What is known of one open call.
+/// What this process knows of one open call.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// The transfer's version: what was written past it may have been written before a send.
+    /// The transfer's version. Where another worker wrote a later one, it may have sent the call then.
     version: u32,
     earlier: EarlierSends,
 }
@@ -48,7 +48,7 @@ impl EarlierSendsLog {
         all.insert(id, Seen { version, earlier });
     }
 
-    /// This process wrote it from one version to the next without a claim.
+    /// Follows a write of this process from one version to the next, without a claim.
     fn carry(&self, id: Id, from: u32, to: u32) {
         if let Some(seen) = self.all().get_mut(&id)
             && seen.version == from
@@ -61,7 +61,7 @@ impl EarlierSendsLog {
         self.all().get(&record.id).is_some_and(|seen| seen.version == record.head.version)
     }
 
-    /// A request is about to be sent: what was sent before it.
+    /// Notes that a request is about to be sent, and returns what was sent before it.
     pub(crate) fn begin(&self, record: &Record) -> EarlierSends {
         let mut all = self.all();
         let seen = all.get_mut(&record.id).filter(|seen| seen.version == record.head.version);
@@ -77,7 +77,7 @@ impl EarlierSendsLog {
         self.shared.plan.calls(record).is_some_and(|ledger| self.shared.plan.simple(ledger))
     }
 
-    /// This process wrote the record, which stood at `before`; a new transfer stood nowhere.
+    /// Notes that this process wrote the record, whose head was `before`; a new transfer had none.
     pub(crate) fn note_sends(&self, before: Option<Head>, record: &Record) {
         if !self.shared.plan.any_simple() {
             return;
@@ -94,7 +94,7 @@ impl EarlierSendsLog {
         }
     }
 
-    /// This process wrote the record before it sends, and does not know what others sent before.
+    /// Notes that this process wrote the record before it sends, without knowing what others sent before.
     pub(crate) fn note_taken_over(&self, before: Option<Head>, record: &Record) {
         if !self.calls_simple(record) {
             return;

@@ -1,4 +1,5 @@
-//! Whether each ledger outside the journal's database answers at all.
+//! Asks each ledger outside the journal's database from time to time whether it answers, for the monitor
+//! and for the handback.
 
 use crate::pipeline::select::{First, caught, race};
 use crate::shared::SharedState;
@@ -7,10 +8,10 @@ use kernel::ports::ledger::Reply;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A ledger that has not answered for so long does not answer.
+/// A ledger counts as silent after so many milliseconds without an answer.
 const HELLO_TIMEOUT: Millis = 5_000;
 
-/// The ledgers that do not answer, each since when, by the journal's time.
+/// Keeps the ledgers that do not answer, and since when, by the journal's time.
 pub(crate) struct HealthProbes {
     shared: Arc<SharedState>,
     silent: Mutex<BTreeMap<LedgerId, Millis>>,
@@ -25,12 +26,12 @@ impl HealthProbes {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when it has been asked in vain; `None` for one that answers.
+    /// Since when the ledger has not answered; `None` for one that answers.
     fn since(&self, ledger: LedgerId) -> Option<Millis> {
         self.silent().get(&ledger).copied()
     }
 
-    /// True where the ledger has been asked in vain for at least so long.
+    /// True where the ledger has not answered for at least so long.
     pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
         let now = self.shared.parts.journal.now();
         self.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)

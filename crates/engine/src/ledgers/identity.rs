@@ -1,4 +1,5 @@
-//! Who a ledger is: adopted only when everything that it did is accounted for (`ledgers.md` §2).
+//! Finds out which ledger answers under a name. It adopts the ledger only when each operation that the
+//! ledger did belongs to a transfer, or to a break that persons accepted (`ledgers.md` §2).
 
 use crate::controls::admission::KnownLedgers;
 use crate::controls::halt::KillSwitch;
@@ -14,30 +15,29 @@ use kernel::operation::{Incarnation, Known, Operation, StoredOutcome};
 use kernel::operators::{Accepted, Subject};
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::StatusChange;
-use kernel::ports::ledger::{Form, Ledger, Reply};
+use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many operations are listed at once.
+/// How many operations a ledger lists at once.
 const PAGE: usize = 1_000;
 
-/// A resume waits so often, so long, for ledgers to be adopted.
+/// How often, and how long each time, a resume waits for ledgers to be adopted.
 const WAITS: usize = 200;
 const WAIT: Millis = 10;
 
-/// A ledger that may be called.
+/// A ledger that passed the examination and may be called.
 struct Examined {
-    /// As whom the journal knows it.
+    /// The incarnation that the journal has.
     stored: Option<Known>,
     actual: Known,
-    /// It is another incarnation, to be adopted with these operations; nothing where it is the one
-    /// that is known.
+    /// The operations with which another incarnation is adopted; `None` where the ledger is the known one.
     adopts: Option<Vec<Operation>>,
-    /// Whose answers to this process count: of every incarnation, or, where persons accepted that the
-    /// ledger lost operations, of the one that the journal takes as current.
+    /// The incarnation whose answers to this process count. `None`: every one's. One is named where persons
+    /// accepted that the ledger lost operations: the one that the journal takes as current.
     answered_by: Option<Incarnation>,
 }
 
@@ -46,34 +46,34 @@ fn forgot(ledger: LedgerId, is: u64, was: u64) -> String {
     format!("{name} forgot operations: it knows {is}, and answered for up to {was}")
 }
 
-/// The incarnation whose answers to a process count alone; every one's where none is named.
+/// The incarnation whose answers to a process count alone; `None`: every one's count.
 fn answered_by(status: &ServiceStatus, ledger: LedgerId) -> Option<Incarnation> {
     let shortened = reconcile::was_shortened(ledger, &status.accepted);
     status.ledger(ledger).filter(|_| shortened).map(|stored| stored.incarnation)
 }
 
-/// How finding out who a ledger is may end.
+/// The result of finding out which ledger answers.
 enum Adoption {
     /// It may be called.
     Adopted,
-    /// It is another one, or one that forgot: a person must look.
+    /// It is another ledger, or one that did what no transfer asked for: a person must look.
     Broken(String),
-    /// It forgot what was above its highest operation.
+    /// It forgot the operations above its highest one.
     Forgot {
         is: u64,
-        /// The highest that we have an answer of.
+        /// The highest operation that we have an answer of.
         was: u64,
     },
-    /// It does not answer, or the journal does not.
+    /// The ledger or the journal does not answer.
     Later(Cause),
 }
 
-/// Who each ledger is: what it answers is held against what the journal knows of it.
+/// Knows the identity of each ledger, and compares what a ledger answers with what the journal knows of it.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Ledgers {
     pub(super) shared: Arc<SharedState>,
     kill_switch: Arc<KillSwitch>,
-    /// Ledgers whose identity a task is finding out.
+    /// The ledgers whose identity a task finds out now.
     finding: Mutex<BTreeSet<LedgerId>>,
 }
 
@@ -86,8 +86,8 @@ impl Ledgers {
         })
     }
 
-    /// What a ledger answered, where it is the one that was asked; else a task finds out who it
-    /// is, and until then it is not called.
+    /// Returns the answer of a ledger where it is the one that was asked. Otherwise a task finds out its
+    /// identity, and until then the ledger is not called.
     pub(crate) fn said<T>(
         self: &Arc<Self>,
         ledger: LedgerId,
@@ -108,12 +108,14 @@ impl Ledgers {
         Err(Cause::of("WRONG_LEDGER"))
     }
 
-    /// Has a unit written only where the journal still means these ledgers as we know them.
+    /// Guards a unit: it is written only where the journal still has these ledgers as this process knows
+    /// them.
     pub(crate) fn ledger_guard(
         &self,
         unit: &mut Unit,
         depends_on: &[LedgerId],
-        (answered_as, known): (Option<(LedgerId, Known)>, &KnownLedgers),
+        answered_as: Option<(LedgerId, Known)>,
+        known: &KnownLedgers,
     ) {
         let guard = |ledger: &LedgerId| {
             let answered_as = answered_as.filter(|(of, _)| of == ledger).map(|(_, known)| known);
@@ -125,8 +127,8 @@ impl Ledgers {
         unit.guards.splice(0..0, depends_on.iter().filter_map(guard));
     }
 
-    /// The journal means another incarnation of the ledger than the one that we called: it was started
-    /// again, or there are two copies of it.
+    /// The journal has another incarnation of the ledger than the one that we called: the ledger was
+    /// started again, or there are two copies of it.
     pub(crate) fn overtook(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
         if ours.is_some_and(|ours| self.shared.controls.suspect(ledger, ours)) {
             tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
@@ -134,7 +136,7 @@ impl Ledgers {
         }
     }
 
-    /// Finds out beside the caller, again until it answers.
+    /// Finds out the ledger's identity in a task, which asks until the ledger answers.
     pub(crate) fn find_out(self: &Arc<Self>, ledger: LedgerId) {
         // one at a time: a second one would ask the same
         if !self.finding().insert(ledger) {
@@ -160,7 +162,7 @@ impl Ledgers {
         self.finding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One attempt; true where nothing is left to find out.
+    /// Tries once to find out the identity; true where nothing is left to find out.
     pub(crate) async fn settle_identity(&self, ledger: LedgerId) -> bool {
         let Some(port) = self.shared.ledger(ledger) else { return true };
         let facts = match self.adoption(&*port).await {
@@ -187,9 +189,9 @@ impl Ledgers {
         }
     }
 
-    /// Why a ledger that is not adopted would halt everything again, were money to move with these
-    /// breaks accepted beside those that were; nothing where none would.
-    /// A ledger that is adopted with the resume is no reason.
+    /// Why a ledger that is not adopted would raise a HALT again after a resume that accepts these breaks
+    /// beside the earlier ones; `None` where none would. A ledger that the resume itself adopts is no
+    /// reason.
     pub(crate) async fn would_halt(
         &self,
         accepted: &[Accepted],
@@ -210,7 +212,7 @@ impl Ledgers {
         None
     }
 
-    /// Waits a while until every ledger that answers is adopted, or everything is halted again.
+    /// Waits a while until every ledger that answers is adopted, or a HALT is raised again.
     pub(crate) async fn adopts(&self) {
         for _ in 0..WAITS {
             let open = |port: &Arc<dyn Ledger>| !self.shared.controls.adopted(port.id());
@@ -221,8 +223,8 @@ impl Ledgers {
         }
     }
 
-    /// Who a ledger is, as far as everything that it did is accounted for: by transfers, or by breaks
-    /// that persons accepted.
+    /// Examines a ledger: each operation that it did must belong to a transfer, or to a break that persons
+    /// accepted.
     async fn examined(
         &self,
         port: &dyn Ledger,
@@ -241,7 +243,7 @@ impl Ledgers {
             Reply::NoAnswer(cause) => return Err(Adoption::Later(cause)),
         };
         // one that cannot say who it is is taken for who it is said to be
-        if port.enlist().is_some() || port.form() == Form::Simple {
+        if port.enlist().is_some() || port.form() == LedgerForm::Simple {
             return Ok(Examined { stored, actual, adopts: None, answered_by });
         }
         let receipts = stored.map_or(0, |stored| stored.highest);
@@ -262,12 +264,12 @@ impl Ledgers {
         // restore or a failover
         let known = stored.is_some_and(|stored| stored.incarnation == actual.incarnation);
         let accepted = [accepted, &status.accepted].concat();
-        let operations = self.matched(port, (receipts, actual), &accepted).await?;
+        let operations = self.matched(port, receipts, actual, &accepted).await?;
         // a caller that waits for one of them asks under its key
         Ok(Examined { stored, actual, adopts: (!known).then_some(operations), answered_by })
     }
 
-    /// Lets the ledger be called as this.
+    /// Lets the ledger be called as this incarnation.
     fn may_be_called(
         &self,
         ledger: LedgerId,
@@ -280,13 +282,14 @@ impl Ledgers {
         }
     }
 
-    /// Every operation above the journal's highest, each matched to the transfer that claimed it. What
-    /// no transfer claimed is left out where persons accepted it, by the key and the amount that the
-    /// checker names it by.
+    /// Every operation above the journal's highest, each with the transfer that claimed it. An operation
+    /// that no transfer claimed is left out where persons accepted it, by the key and the amount that the
+    /// checker gives it.
     async fn matched(
         &self,
         port: &dyn Ledger,
-        (after, actual): (u64, Known),
+        after: u64,
+        actual: Known,
         accepted: &[Accepted],
     ) -> Result<Vec<Operation>, Adoption> {
         let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);
@@ -389,8 +392,7 @@ impl Ledgers {
         }
     }
 
-    /// Another process took over a core of this one: nothing is begun here any more, and the process
-    /// ends.
+    /// Another process took over a core of this one: this process begins nothing any more, and ends.
     pub(crate) fn retired(&self) {
         if self.shared.controls.retire() {
             (self.shared.parts.retire)(

@@ -1,4 +1,5 @@
-//! What the engine knows of each ledger: who it is, whether it answers, which calls have no answer yet.
+//! What the engine knows of each ledger: its identity, whether it answers, and which calls have no answer
+//! yet.
 
 pub(crate) mod affected_transfers;
 pub(crate) mod core_owner;

@@ -1,7 +1,7 @@
-//! What has begun and has not ended: calls that may have an effect, and writes.
+//! Counts what has begun and has not ended: writes, and calls that may have an effect.
 //!
-//! A worker takes a ticket *before* it asks the controls. So a task that stops money finds here
-//! everything that began before.
+//! A worker takes a ticket *before* it asks the controls. So a task that stops money finds here everything
+//! that began before the stop.
 
 use kernel::flow::life::Leg;
 use kernel::ids::{ChainId, Id, LedgerId};
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Something that has begun.
+/// A write or a call that has begun.
 #[derive(Debug, Clone)]
 pub(crate) enum CallStart {
     /// A batch of calls at a ledger.
     Calls(LedgerId, Arc<[Op]>),
     Fence(LedgerId, Key),
-    /// A form is signed for these transfers, or sent.
+    /// A form for these transfers is signed or sent.
     Form(ChainId, Arc<[(Id, Leg)]>),
     Write,
 }
@@ -29,14 +29,14 @@ struct Inner {
     begun: BTreeMap<u64, CallStart>,
 }
 
-/// Everything that has begun.
+/// Every write and every call that has begun and has not ended.
 #[derive(Debug, Default)]
 pub(crate) struct OutstandingCalls {
     inner: Mutex<Inner>,
     ended: Notify,
 }
 
-/// Says that something goes on, for as long as it lives.
+/// Says that a write or a call goes on, for as long as the ticket lives.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     calls: Arc<OutstandingCalls>,
@@ -63,7 +63,7 @@ impl OutstandingCalls {
         Ticket { calls: self.clone(), number }
     }
 
-    /// The next ticket's number: everything below it has begun.
+    /// The number of the next ticket: everything below it has begun.
     pub(crate) fn mark(&self) -> u64 {
         self.inner().next
     }
@@ -94,12 +94,12 @@ impl OutstandingCalls {
         calls
     }
 
-    /// Waits until nothing goes on that had begun before the mark.
+    /// Waits until everything has ended that had begun before the mark.
     pub(crate) async fn quiet(&self, mark: u64) {
         self.until_none(mark, |_| true).await;
     }
 
-    /// Waits until no form is signed or sent at this chain of which that had begun before the mark.
+    /// Waits until no form is signed or sent on this chain for which that began before the mark.
     pub(crate) async fn quiet_at(&self, chain: ChainId, mark: u64) {
         self.until_none(mark, |begun| matches!(begun, CallStart::Form(at, _) if *at == chain))
             .await;

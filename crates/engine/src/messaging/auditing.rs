@@ -1,5 +1,5 @@
-//! The audit of messages: each is held to the event of its transfer that it tells of, and at the end of a
-//! transfer each message that its history asks for must have come.
+//! Audits messages: it compares each message with the event of its transfer that it reports. At the end of
+//! a transfer each message that the history asks for must have arrived.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
@@ -18,7 +18,7 @@ use kernel::unit::{Guard, Unit, Wrote};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The class of what is said of a message before which others should have come.
+/// The class of the finding that earlier messages of a transfer did not come before this one.
 pub(super) const GAP: &str = "GAP";
 
 /// What the journal has of a transfer.
@@ -32,16 +32,16 @@ struct Journaled {
 pub struct AuditRow<'r> {
     pub record: &'r Record,
     pub linked: Linked,
-    /// None: no message tells of this event.
+    /// `None`: no message reports this event.
     pub message: Option<AuditedMessage>,
 }
 
-/// The message that tells of an event.
+/// The message that reports an event.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditedMessage {
     pub number: u128,
     pub topic: &'static str,
-    /// The audit had it.
+    /// True where the audit has had it.
     pub audited: bool,
 }
 
@@ -96,7 +96,7 @@ impl Messaging {
         Ok(rows)
     }
 
-    /// Audits messages; one result each.
+    /// Audits messages, and returns one result for each.
     pub(super) async fn audit_messages(
         &self,
         group: AuditGroup,
@@ -142,7 +142,7 @@ impl Messaging {
         all
     }
 
-    /// What the journal has of the transfers that messages name.
+    /// The histories of the transfers that messages name.
     async fn journaled(&self, ready: &[Ready]) -> Result<BTreeMap<Id, Journaled>, Cause> {
         let ids: BTreeSet<Id> = ready.iter().filter_map(|one| one.transfer).collect();
         let found = self.shared.parts.journal.get(ids.into_iter().collect()).await?;
@@ -154,7 +154,7 @@ impl Messaging {
         Ok(known)
     }
 
-    /// Whether everything came that should have, where a message tells of its transfer's end.
+    /// Checks that every message of a transfer has come, where a message reports the transfer's end.
     async fn complete(
         &self,
         group: AuditGroup,
@@ -188,7 +188,7 @@ impl Messaging {
         Consumption::Failed(Cause::because(GAP, missing.join(", ")))
     }
 
-    /// Messages that should have come before this one did not: a person is asked.
+    /// Opens a case for messages that should have come before this one and did not.
     pub(super) fn missed(&self, one: &Ready, cause: &Cause) {
         let Some(id) = one.transfer else { return };
         let topic = &one.delivery.partition.topic;
@@ -202,7 +202,7 @@ impl Messaging {
         });
     }
 
-    /// A message tells of what no history has: a person is asked.
+    /// Opens a case for a message that reports what no history has.
     fn contradicting(&self, group: AuditGroup, one: &Ready, why: &str) {
         let delivery = &one.delivery;
         let (topic, at, offset) =
@@ -217,8 +217,8 @@ impl Messaging {
     }
 }
 
-/// The messages that a history asks for, in its order: one for each state that was entered and tells of
-/// itself.
+/// The messages that a history asks for, in its order: one for each state that was entered and that sends a
+/// message then.
 fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
     let Journaled { record, history } = journaled;
     let mut asked = Vec::new();
@@ -239,7 +239,7 @@ fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
     asked
 }
 
-/// Why a message cannot be of this service, where it cannot.
+/// Why a message cannot be of this service; `None` where it can.
 fn contradiction(one: &Ready, known: &BTreeMap<Id, Journaled>) -> Option<String> {
     let told: Value = serde_json::from_str(&one.delivery.message.payload).unwrap_or_default();
     let text = |name: &str| told.get(name).and_then(Value::as_str);

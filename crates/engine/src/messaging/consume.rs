@@ -1,6 +1,6 @@
-//! What messages do to the transfers of a flow that events drive.
+//! Moves transfers of flows that events drive, by the messages that a consumer took.
 //!
-//! A message moves its transfer on in one unit with its inbox row, or not at all: one that comes again,
+//! A message moves its transfer on in one unit with its inbox row, or not at all. One that arrives again,
 //! late or out of order finds its row, or a transfer that has moved on.
 
 use crate::ledgers::outstanding_calls::CallStart;
@@ -22,30 +22,30 @@ use std::sync::Arc;
 /// A message, as a consumer took it from its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// The number that names it, however often it comes.
+    /// The number that names the message, however often it comes.
     pub number: u128,
-    /// The transfer that it is about.
+    /// The transfer that the message is about.
     pub transfer: Id,
 }
 
-/// What became of a message.
+/// The outcome of consuming a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consumption {
     /// Its transfer moved on, durably.
     Moved,
-    /// It was consumed before.
+    /// The message was consumed before.
     Seen,
-    /// Its transfer does not stand where it moves anything. Should the transfer need it later, another
-    /// one is sent.
+    /// Its transfer is in no state that the message moves. Should the transfer need it later, another one
+    /// is sent.
     Passed,
-    /// Nothing is known, or nothing may move now: it is consumed again.
+    /// The outcome is not known, or nothing may move now: the message is consumed again.
     Failed(Cause),
-    /// It can never be consumed.
+    /// The message can never be consumed.
     Poison(&'static str),
 }
 
 impl Consumption {
-    /// Its word in the metrics.
+    /// The label of the outcome in the metrics.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Moved => "moved",
@@ -63,14 +63,14 @@ struct Driven {
     /// The place of the message among those that are consumed together.
     place: usize,
     record: Record,
-    /// The inbox row, until a unit has written it.
+    /// The inbox row that a unit must still write.
     inbox: Option<Guard>,
 }
 
-/// What is called by itself before a unit can be planned.
+/// The call that is made by itself before a unit can be planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SeparateCall {
-    /// Nothing: the unit has all there is.
+    /// None: the unit makes the call, or there is none.
     Nothing,
     Question(FlowId, A),
     /// A leg at an enlisted ledger, where units are not fused.
@@ -80,7 +80,7 @@ enum SeparateCall {
 type Result = std::result::Result<(Driven, Option<Answer>), (usize, Consumption)>;
 
 impl Messaging {
-    /// Consumes messages of one group, in their order; one result each.
+    /// Consumes messages of one group in their order, and returns one result for each.
     pub async fn consume(&self, group: ConsumerGroup, messages: &[Received]) -> Vec<Consumption> {
         let mut results = BTreeMap::new();
         let mut left: Vec<(usize, Received)> = messages.iter().copied().enumerate().collect();
@@ -94,7 +94,7 @@ impl Messaging {
         results.into_values().collect()
     }
 
-    /// When a transfer is looked at again, should no message move it before.
+    /// When the scanner looks at a transfer again, should no message move it before.
     pub(crate) fn resend_due(&self, record: &Record) -> Millis {
         let (retries, random) =
             (record.head.retries.saturating_add(1), self.shared.parts.rng.next());
@@ -105,7 +105,7 @@ impl Messaging {
             .saturating_add(self.shared.parts.settings.resend.wait(retries, random))
     }
 
-    /// At most one message of each transfer.
+    /// Consumes messages of which each names another transfer.
     async fn consume_each(
         &self,
         group: ConsumerGroup,
@@ -189,7 +189,7 @@ impl Messaging {
         results
     }
 
-    /// Asks what each unit has to know, in one call for all that ask the same.
+    /// Asks the questions that the units need, and makes the calls, in one call for all that ask the same.
     async fn answers(&self, driven: Vec<Driven>) -> Vec<Result> {
         let mut together: BTreeMap<SeparateCall, Vec<Driven>> = BTreeMap::new();
         for one in driven {
@@ -263,7 +263,7 @@ impl Messaging {
         self.ledgers.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
     }
 
-    /// An answer that leads on, or why the message is consumed again.
+    /// The transfer with an answer that leads on, or the reason why its message is consumed again.
     fn judged(&self, one: Driven, calling: &Record, answer: Answer) -> Result {
         if let Some(why) = self.shared.plan.contradicts(calling, &answer) {
             self.cases.contradicted(calling, why);
@@ -276,7 +276,7 @@ impl Messaging {
         }
     }
 
-    /// Writes the unit of each; gives back those that moved, as they stand then.
+    /// Writes the unit of each, and returns those that moved, as they stand then.
     async fn write_moves(
         &self,
         moves: Vec<(Driven, Option<Answer>)>,
@@ -322,7 +322,7 @@ impl Messaging {
         results
     }
 
-    /// A unit that was not written, or may not have been.
+    /// The outcome of a unit that was not written, or may not have been.
     fn not_moved(&self, record: &Record, wrote: Wrote) -> Consumption {
         let cause = match wrote {
             Wrote::Lost(Guard::Inbox { .. }) => return Consumption::Seen,
@@ -346,7 +346,7 @@ impl Messaging {
         Consumption::Failed(cause)
     }
 
-    /// One that has ended is counted, and those who wait for it are answered.
+    /// Counts a transfer that has ended, and answers the callers that wait for it.
     fn moved_on(&self, record: &Record) {
         let table = self.shared.plan.table(record.flow);
         if !table.ends(record.head.state) {

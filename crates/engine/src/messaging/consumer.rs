@@ -1,5 +1,5 @@
-//! A consumer: takes what its group is sent, has the engine consume it, and commits the offsets behind
-//! that. A message may be consumed again, and none is lost.
+//! A consumer takes the messages of its group from the bus, has each consumed, and then commits the
+//! offsets. A message may be consumed twice; none is lost.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
@@ -16,12 +16,12 @@ use kernel::ports::meter::Seen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// After so many failures a key is parked: one account that fails must not hold the offset of its
-/// partition, and with it the partition.
+/// After this many failures a key is parked: one account that fails must not hold up the offset of its
+/// partition.
 const FAILURES: u32 = 5;
-/// After so many looks a message that others should have come before is missed.
+/// After this many looks a message whose predecessors did not come is reported as missed.
 const LOOKS: u32 = 12;
-/// Of a partition at most so many batches are in hand before it is paused.
+/// The most batches of a partition in hand; above that it is paused.
 const BATCHES: usize = 4;
 
 /// A member of a group, with what it has in hand.
@@ -30,16 +30,16 @@ struct Consumer {
     member: Box<dyn Member>,
     assigned: BTreeSet<Partition>,
     lanes: Lanes,
-    /// Partitions that give nothing until there is room.
+    /// The partitions that give nothing until there is room.
     full: BTreeSet<Partition>,
     parked: ParkedKeys,
-    /// Where partitions go on, as long as the bus has not said that it knows.
+    /// The offsets at which partitions go on, as long as the bus has not acknowledged them.
     uncommitted: BTreeMap<Partition, u64>,
 }
 
 impl Messaging {
-    /// Consumes for as long as the process lives. While persons pause the group it has no member: what was
-    /// in hand comes again.
+    /// Consumes as long as the process lives. While persons pause the group it has no member: the messages
+    /// in hand come again.
     pub(crate) async fn run_consumer(self: Arc<Self>, group: GroupTask) {
         let Some(client) = &self.client else { return std::future::pending().await };
         let base = self.shared.parts.settings.backoff.base;
@@ -72,7 +72,7 @@ impl Messaging {
         self.shared.controls.scope_paused(Scope::Group(group.name()))
     }
 
-    /// The wait before a message that failed so often is consumed again.
+    /// The wait before a message that failed this often is consumed again.
     fn retry_at(&self, failures: u32) -> u64 {
         let wait = self.shared.parts.settings.backoff.wait(failures, self.shared.parts.rng.next());
         self.shared.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
@@ -92,7 +92,7 @@ impl Consumer {
         }
     }
 
-    /// Polls once, and consumes what is in hand.
+    /// Polls once, and consumes the messages in hand.
     async fn round(&mut self, messaging: &Arc<Messaging>) -> Result<(), Cause> {
         let wait = self.wait(messaging.shared.parts.clock.ticks());
         let polled = self.member.poll(messaging.shared.parts.settings.batch_max, wait).await?;
@@ -114,7 +114,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// So long there is nothing to consume, if no message comes.
+    /// How long there is nothing to consume, should no message come.
     fn wait(&self, now: u64) -> Millis {
         let until = |at: u64| at.saturating_sub(now).div_ceil(TICKS);
         let retry = self.lanes.next_retry().map(until);
@@ -145,7 +145,7 @@ impl Consumer {
         messaging.shared.parts.meter.see(Seen::Consumed { group: self.group.name(), outcome });
     }
 
-    /// What comes of a key that is parked goes behind the others that wait.
+    /// Puts messages of a parked key behind those of the key that wait.
     async fn join(&mut self, messaging: &Arc<Messaging>, ready: Vec<Ready>) {
         if ready.is_empty() {
             return;
@@ -174,8 +174,8 @@ impl Consumer {
         }
     }
 
-    /// It is consumed again later, and parked with its key when it failed too often. What stands for the
-    /// whole service counts against no message.
+    /// Lets a message wait for its next try, and parks its key when it failed too often. A cause that
+    /// concerns the whole service counts against no message.
     async fn retry(&mut self, messaging: &Arc<Messaging>, one: &Ready, cause: &Cause) {
         // another message of its key was parked in this round, and this one with it
         if self.lanes.is_done(&one.place) {
@@ -199,8 +199,8 @@ impl Consumer {
         self.lanes.failed(&one.place, retry_at, !whole);
     }
 
-    /// Parks a message that failed, and everything in hand that follows it under its key. False: nothing
-    /// could be written.
+    /// Parks a message that failed, with every message in hand that follows it under its key. False:
+    /// nothing could be written.
     async fn park(&mut self, messaging: &Arc<Messaging>, one: &Ready, next: NextTry) -> bool {
         let (places, messages): (Vec<_>, Vec<_>) = self.lanes.of_key(one).into_iter().unzip();
         let cause = next.cause.clone();
@@ -217,8 +217,8 @@ impl Consumer {
         true
     }
 
-    /// Commits what is done. Where the bus gives no good answer the same is committed again in the next
-    /// round: no message may come for long behind which it would be.
+    /// Commits the offsets that are done. Where the bus does not acknowledge them, the next round commits
+    /// the same again: it may be long until a later message commits past them.
     async fn commit(&mut self) -> Result<(), Cause> {
         self.uncommitted.extend(self.lanes.take_done());
         if self.uncommitted.is_empty() {
@@ -235,7 +235,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// Pauses a partition of which too much is in hand, and resumes it when there is room.
+    /// Pauses a partition of which too many messages are in hand, and resumes it when there is room.
     fn regulate(&mut self, most: usize) {
         let full: BTreeSet<Partition> = self
             .lanes

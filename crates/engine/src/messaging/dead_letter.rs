@@ -1,5 +1,5 @@
-//! Dead letters: messages that can never be consumed, beside why and where they came from, on a topic
-//! of their own.
+//! Publishes dead letters: messages that can never be consumed, each with the reason and the place that it
+//! came from, on a topic of their own.
 
 use crate::messaging::Messaging;
 use crate::messaging::group::GroupTask;
@@ -10,10 +10,10 @@ use kernel::ports::bus::{BusDelivery, BusMessage};
 use kernel::ports::meter::Seen;
 use serde_json::{Map, Value};
 
-/// The end of the name of a topic of dead letters.
+/// The ending of the names of dead letters' topics.
 pub(crate) const SUFFIX: &str = "-dlt";
 
-/// The names of the headers that a dead letter has beside those of its message.
+/// The headers that a dead letter has beside those of its message.
 pub mod header {
     pub const TOPIC: &str = "dlt-original-topic";
     pub const PARTITION: &str = "dlt-original-partition";
@@ -37,8 +37,8 @@ pub(crate) struct Death<'a> {
 }
 
 impl Messaging {
-    /// Puts a message that can never be consumed on its topic of dead letters, and asks a person.
-    /// False: it is not there for sure.
+    /// Puts a message that can never be consumed on its topic of dead letters, and opens a case. False: it
+    /// may not be there.
     pub(super) async fn dead_letter(&self, group: GroupTask, ready: &Ready, reason: &str) -> bool {
         let Some(client) = &self.client else { return false };
         let (attempts, at) = (ready.failures.saturating_add(1), self.shared.parts.journal.now());
@@ -67,8 +67,8 @@ pub(crate) fn headers(message: &BusMessage) -> Map<String, Value> {
     serde_json::from_str(&message.headers).unwrap_or_default()
 }
 
-/// A message as it lies on the topic of dead letters: as it was, with where it came from and why. One
-/// that went back and failed again keeps where it came from at first.
+/// The message as a dead letter: unchanged, with the place that it came from and the reason. One that went
+/// back and failed again keeps its first place.
 pub(crate) fn dead(delivery: &BusDelivery, death: Death<'_>) -> BusMessage {
     let message = &delivery.message;
     let mut all = headers(message);

@@ -1,4 +1,4 @@
-//! A group of consumers: what it is called, what it takes, and what it does with that.
+//! The groups of consumers: the name of each, the topics that it takes, and what it does with a message.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::{Consumption, Received};
@@ -7,12 +7,12 @@ use kernel::flow::life::{AuditGroup, ConsumerGroup};
 use kernel::flow::table::Table;
 use std::sync::Arc;
 
-/// A group with its task.
+/// A group of consumers, by its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupTask {
-    /// It moves the transfers that its messages are about.
+    /// Moves the transfers that its messages are about.
     Move(ConsumerGroup),
-    /// It holds messages to the history of their transfers.
+    /// Compares messages with the history of their transfers.
     Audit(AuditGroup),
 }
 
@@ -36,8 +36,8 @@ impl GroupTask {
         }
     }
 
-    /// Whether a message that fails again and again waits under its key. An audit moves nothing: what
-    /// hinders it is the journal, for every key.
+    /// Whether a message that fails again and again waits parked under its key. An audit parks nothing:
+    /// only the journal can hinder it, and then for every key.
     pub(crate) const fn parks(self) -> bool {
         matches!(self, Self::Move(_))
     }
@@ -55,7 +55,7 @@ impl Messaging {
         self.groups().into_iter().find(|group| group.name() == name)
     }
 
-    /// Does what a group does with messages, in their order; one result each.
+    /// Does what the group does with messages, in their order, and returns one result for each.
     pub(super) async fn take(&self, group: GroupTask, ready: &[Ready]) -> Vec<Consumption> {
         match group {
             GroupTask::Audit(group) => self.audit_messages(group, ready).await,

@@ -1,8 +1,8 @@
-//! The messages that a consumer has in hand, by partition: which are to be consumed now, and how far each
-//! partition is done.
+//! Keeps the messages that a consumer has in hand, by partition: which of them to consume now, and up to
+//! which offset each partition is done.
 //!
-//! A message that failed holds back those of its key alone. The offset of a partition rises to the first
-//! message that is not done.
+//! A message that failed holds back only messages of its own key. The offset of a partition rises to the
+//! first message that is not done.
 
 use kernel::ids::Id;
 use kernel::ports::bus::{BusDelivery, Partition};
@@ -15,7 +15,7 @@ struct InHand {
     delivery: BusDelivery,
     /// How often it failed.
     failures: u32,
-    /// Not before, by the clock's ticks.
+    /// The message is not consumed before this time, by the clock's ticks.
     retry_at: u64,
     done: bool,
 }
@@ -27,22 +27,23 @@ pub(super) struct MessagePlace {
     pub offset: u64,
 }
 
-/// A message that is to be consumed.
+/// A message whose time to be consumed has come.
 #[derive(Debug, Clone)]
 pub(super) struct Ready {
     pub place: MessagePlace,
     pub delivery: BusDelivery,
     pub failures: u32,
-    /// The transfer that it says it is about; none where it cannot be read.
+    /// The transfer that the message names; `None` where it cannot be read.
     pub transfer: Option<Id>,
 }
 
-/// What a consumer has in hand.
+/// The messages that a consumer has in hand, by partition.
 #[derive(Debug, Default)]
 pub(super) struct Lanes(BTreeMap<Partition, VecDeque<InHand>>);
 
 impl Lanes {
-    /// Others have every partition but these: what is in hand of them comes to others again.
+    /// Keeps only the messages of these partitions. Other members have the rest, and get those messages
+    /// again.
     pub(super) fn keep(&mut self, assigned: &[Partition]) {
         self.0.retain(|partition, _| assigned.contains(partition));
     }
@@ -55,7 +56,7 @@ impl Lanes {
         }
     }
 
-    /// Those whose time has come, in order; none behind a message of its key that waits.
+    /// The messages whose time has come, in order, except those behind a message of their key that waits.
     pub(super) fn ready(&self, now: u64) -> Vec<Ready> {
         let mut ready = Vec::new();
         for (partition, lane) in &self.0 {
@@ -97,7 +98,7 @@ impl Lanes {
         lane.into_iter().find(|one| one.delivery.offset == place.offset).is_none_or(|one| one.done)
     }
 
-    /// What is in hand of the key of a message, in order.
+    /// The messages in hand of the same key, in order.
     pub(super) fn of_key(&self, of: &Ready) -> Vec<(MessagePlace, BusDelivery)> {
         let partition = &of.place.partition;
         let lane = self.0.get(partition).into_iter().flatten();
@@ -109,7 +110,7 @@ impl Lanes {
             .collect()
     }
 
-    /// It is consumed again at that time.
+    /// Lets a message wait until that time.
     pub(super) fn failed(&mut self, place: &MessagePlace, retry_at: u64, counts: bool) {
         if let Some(one) = self.at(place) {
             // one that does not count still bars its key
@@ -125,7 +126,8 @@ impl Lanes {
         lane.iter_mut().find(|one| one.delivery.offset == place.offset)
     }
 
-    /// Drops what is done at the head of each partition; where each of those goes on.
+    /// Drops the done messages at the head of each partition, and returns the offset at which each of those
+    /// goes on.
     pub(super) fn take_done(&mut self) -> Vec<(Partition, u64)> {
         let mut next = Vec::new();
         for (partition, lane) in &mut self.0 {
@@ -138,13 +140,13 @@ impl Lanes {
         next
     }
 
-    /// When the next one in hand may be consumed, where any waits. What is behind a message of its key that
-    /// failed waits for that one: its own time says nothing.
+    /// When the next message in hand may be consumed, where any waits. One behind a message of its key that
+    /// failed waits for that one, whatever its own time is.
     pub(super) fn next_retry(&self) -> Option<u64> {
         self.0.values().filter_map(lane_retry).min()
     }
 
-    /// How many are in hand of each partition.
+    /// How many messages of each partition are in hand.
     pub(super) fn sizes(&self) -> impl Iterator<Item = (&Partition, usize)> {
         self.0.iter().map(|(partition, lane)| (partition, lane.len()))
     }
@@ -167,7 +169,7 @@ fn lane_retry(lane: &VecDeque<InHand>) -> Option<u64> {
     next
 }
 
-/// The transfer that a payload names: the journal completed it.
+/// The transfer that a payload names: the journal added it.
 pub(super) fn transfer(payload: &str) -> Option<Id> {
     let value: serde_json::Value = serde_json::from_str(payload).ok()?;
     value.get("transfer")?.as_str()?.parse().ok()

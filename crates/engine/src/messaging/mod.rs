@@ -1,4 +1,4 @@
-//! Messages: what units wrote into the outbox goes to the bus, and what comes from the bus moves the
+//! Publishes the messages that units wrote into the outbox, and consumes the messages that move the
 //! transfers of flows that events drive.
 
 mod auditing;
@@ -32,10 +32,10 @@ use kernel::ports::inbox::Inbox;
 use kernel::ports::outbox::Outbox;
 use std::sync::{Arc, Mutex};
 
-/// Where nothing rings, outbox and bus are looked at so often.
+/// How often outbox and bus are looked at where nothing wakes their task.
 const POLL: Millis = 200;
 
-/// What a worker publishes from and consumes from.
+/// The bus and the journal's outbox and inbox, for a worker that publishes and consumes.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct BusParts {
@@ -50,9 +50,9 @@ pub(crate) struct BusClient {
     bus: Arc<dyn Bus>,
     outbox: Arc<dyn Outbox>,
     inbox: Arc<dyn Inbox>,
-    /// Held by what reads topics of dead letters: two members of its group would share them.
+    /// Locked by a reader of dead letters: two members of its group would share them.
     dead_letters: tokio::sync::Mutex<()>,
-    /// How the pipeline did at the last look.
+    /// The status of the pipeline at the last look.
     status: Mutex<Option<Arc<PipelineStatus>>>,
 }
 
@@ -75,7 +75,8 @@ impl BusClient {
     }
 }
 
-/// A flow that events drive is offered with a bus, and one that learns from outside with its port.
+/// Checks that a flow that events drive is offered only with a bus, and one that learns from outside only
+/// with its port.
 ///
 /// # Errors
 /// `NO_BUS` or `NO_FACT_SOURCE`, with the flow's name.
@@ -88,14 +89,14 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
     }
 }
 
-/// The messages of this process: what is published, consumed, parked and sent again.
+/// Publishes, consumes, parks and resends the messages of this process.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Messaging {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,
     ledgers: Arc<Ledgers>,
     in_flight: Arc<InFlight>,
-    /// Nothing where no flow that is offered needs a bus.
+    /// `None` where no offered flow needs a bus.
     client: Option<BusClient>,
 }
 
@@ -116,12 +117,12 @@ impl Messaging {
         })
     }
 
-    /// There is a bus: what units write into the outbox is published.
+    /// True where there is a bus, to which the outbox is published.
     pub(crate) const fn publishes(&self) -> bool {
         self.client.is_some()
     }
 
-    /// The publisher, and one consumer for each group of each flow that is offered.
+    /// Starts the publisher, and one consumer for each group of each offered flow.
     pub(crate) fn begin_messaging(self: &Arc<Self>) {
         let Some(client) = self.client.as_ref().filter(|_| self.shared.parts.settings.workers)
         else {
@@ -137,14 +138,14 @@ impl Messaging {
         }
     }
 
-    /// Units may have written messages: the publisher looks at once.
+    /// Wakes the publisher: units may have written messages.
     pub(crate) fn outbox_written(&self) {
         if let Some(client) = &self.client {
             client.publisher.wake();
         }
     }
 
-    /// A clean stop: the publishers of others go on with what is left.
+    /// Stops the publisher cleanly: those of other workers go on with what is left.
     pub(crate) async fn stop_publishing(&self) {
         let Some(client) = &self.client else { return };
         if let Err(cause) = client.publisher.stop().await {

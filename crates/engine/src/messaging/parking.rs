@@ -1,5 +1,5 @@
-//! Keys that are parked: their messages wait in the journal, so that the bus goes on with the others, and
-//! are tried again in their order.
+//! Parks the key of a message that failed too often: the messages of the key wait in the journal and are
+//! tried again in their order, while the bus goes on with all others.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
@@ -13,29 +13,30 @@ use kernel::ports::inbox::{NextTry, ParkedKey, ParkedMessage, ParkedName};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Parked keys are read so often, in milliseconds.
+/// The interval at which parked keys are read, in milliseconds.
 const LOOK: Millis = 1_000;
-/// So many keys of a group are read; of those behind them an order is not promised.
+/// How many keys of a group are read. For keys beyond them no order is promised.
 const KEYS: usize = 10_000;
-/// So many keys are tried in one look, the longest due first.
+/// How many keys one look tries, the longest due first.
 const TRIED: usize = 16;
-/// So many messages of a key are consumed in one look.
+/// How many messages of a key one look consumes.
 const MESSAGES: usize = 1_000;
-/// So many of them are read at once.
+/// How many messages of a key are read at once.
 const PAGE: usize = 100;
 
-/// The keys of a group that wait, as a consumer last read them.
+/// The parked keys of a group, as a consumer last read them.
 #[derive(Debug, Default)]
 pub(super) struct ParkedKeys {
     names: BTreeSet<(Arc<str>, Arc<str>)>,
-    /// They were read since the member has the partitions that it has.
+    /// They were read since the member got its present partitions.
     known: bool,
     /// When they are read again, by the clock's ticks.
     look_at: u64,
 }
 
 impl ParkedKeys {
-    /// Others may have parked keys of the partitions that the member has now.
+    /// Has the keys read again: other members may have parked keys of the partitions that this member has
+    /// now.
     pub(super) const fn forget(&mut self) {
         self.known = false;
     }
@@ -51,15 +52,15 @@ impl ParkedKeys {
     }
 }
 
-/// How a try of a key ended.
+/// The result of trying a key.
 enum Tried {
     /// All of them were consumed; there may be more.
     More,
-    /// The first message failed again; the cause counts against it or not.
+    /// The first message failed again; the cause may count against it or not.
     Failed(Cause, bool),
 }
 
-/// True for what stands for the whole service, and counts against no message.
+/// True for a cause that concerns the whole service, and counts against no message.
 pub(super) fn stands_for_all(cause: &Cause) -> bool {
     matches!(cause.class, Cause::HALTED | "LEASE_OVER" | "FULL")
 }
@@ -77,7 +78,7 @@ impl Messaging {
         parked.inspect_err(|cause| tracing::warn!(%cause, "messages cannot be parked yet")).is_ok()
     }
 
-    /// The next try of a key whose first message failed so often.
+    /// The next try of a key whose first message failed this often.
     pub(super) fn next_try(&self, failures: u32, cause: &Cause) -> NextTry {
         let wait = self.shared.parts.settings.backoff.wait(failures, self.shared.parts.rng.next());
         let due = self.shared.parts.journal.now().saturating_add(wait);
@@ -124,8 +125,8 @@ impl Messaging {
         Ok(())
     }
 
-    /// Consumes the messages of a key in their order, as far as they can be consumed. True: it waits no
-    /// more.
+    /// Consumes the messages of a key in their order, as far as they can be consumed. True: the key is
+    /// parked no more.
     async fn try_key(&self, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
         let Some(client) = &self.client else { return Ok(false) };
         let mut failures = key.next.failures;
@@ -150,8 +151,8 @@ impl Messaging {
         Ok(false)
     }
 
-    /// Consumes them one by one; whether any was, and how it ended. What was consumed is unparked: a crash
-    /// before that consumes it again, which has no effect.
+    /// Consumes them one by one. Returns whether any was consumed, and how it ended. Consumed messages are
+    /// unparked: after a crash before that they are consumed again, which has no effect.
     async fn try_messages(
         &self,
         group: GroupTask,
@@ -190,7 +191,7 @@ impl Messaging {
     }
 }
 
-/// A message that waited, as it was when it came from the bus.
+/// A parked message, as it was when it came from the bus.
 fn ready(delivery: &BusDelivery) -> Ready {
     Ready {
         place: MessagePlace { partition: delivery.partition.clone(), offset: delivery.offset },

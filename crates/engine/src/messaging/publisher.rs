@@ -1,5 +1,5 @@
-//! The publisher: sends the rows of the buckets that it holds, in the order of each key, and marks them
-//! behind the bus's answer. A message may be sent twice, and none is lost.
+//! The publisher sends the rows of its buckets to the bus, in the order of each key, and marks each row
+//! after the bus acknowledged it. A message may be sent twice; none is lost.
 
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Published messages are kept for so long: longer than a broker may lose what it acknowledged
+/// How long published messages are kept: longer than a broker may lose what it acknowledged
 /// (`spec/storage.md`).
 const KEPT: Millis = 7 * 86_400_000;
-/// Old messages are forgotten so often, in nanoseconds of the clock.
+/// How often old messages are deleted, in nanoseconds of the clock.
 const FORGET_EVERY: u64 = 3_600_000 * TICKS;
-/// So many messages are forgotten in one write.
+/// How many messages one write deletes.
 const FORGET_AT_ONCE: usize = 10_000;
 
-/// Who says what a message says.
+/// The source of all messages, in their CloudEvents headers.
 const SOURCE: &str = "/portage";
 
 /// What a publisher works with.
@@ -31,15 +31,15 @@ const SOURCE: &str = "/portage";
 pub struct PublisherParts {
     pub outbox: Arc<dyn Outbox>,
     pub bus: Arc<dyn Bus>,
-    /// For its time alone.
+    /// The journal, for its time alone.
     pub journal: Arc<dyn Journal>,
     pub clock: Arc<dyn Clock>,
     pub worker: WorkerId,
-    /// So long a bucket stays this worker's without a renewal.
+    /// How long a bucket stays this worker's without a renewal.
     pub lease_ms: Millis,
-    /// So long it waits at most before it looks again.
+    /// The longest wait before the publisher looks again.
     pub poll_ms: Millis,
-    /// So many rows of each bucket it takes at once.
+    /// How many rows of each bucket the publisher takes at once.
     pub batch: usize,
     pub meter: Arc<dyn Meter>,
 }
@@ -47,13 +47,13 @@ pub struct PublisherParts {
 /// The result of one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
-    /// So many messages are on the bus, and marked.
+    /// How many messages the bus has, and are marked.
     pub marked: usize,
-    /// So many are sent again: the bus gave no good answer, or another publisher has their bucket.
+    /// How many are sent again: the bus did not acknowledge them, or another publisher has their bucket.
     pub left: usize,
 }
 
-/// What the publisher holds.
+/// The buckets that the publisher holds.
 #[derive(Debug, Default)]
 struct Holdings {
     leases: Vec<BucketLease>,
@@ -62,12 +62,12 @@ struct Holdings {
     forget_at: u64,
 }
 
-/// Publishes the outbox of a journal. One for each process; its task is [`Publisher::run`].
+/// Publishes the outbox of a journal. Each process has one; its task is [`Publisher::run`].
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Publisher {
     parts: PublisherParts,
     holdings: Mutex<Holdings>,
-    /// Rung when messages were written.
+    /// Woken when messages were written.
     bell: Notify,
 }
 
@@ -76,12 +76,12 @@ impl Publisher {
         Arc::new(Self { parts, holdings: Mutex::default(), bell: Notify::new() })
     }
 
-    /// Messages were written: the publisher looks at once instead of at its next poll.
+    /// Wakes the publisher, so that it looks at once instead of at its next poll.
     pub fn wake(&self) {
         self.bell.notify_one();
     }
 
-    /// Publishes for as long as the process lives.
+    /// Publishes as long as the process lives.
     pub async fn run(self: Arc<Self>) {
         loop {
             let idle = match self.round().await {
@@ -98,7 +98,7 @@ impl Publisher {
         }
     }
 
-    /// Sends what waits in the buckets of this worker, at most a batch of each.
+    /// Sends the messages that wait in the buckets of this worker, at most a batch of each.
     ///
     /// # Errors
     /// The cause for which the journal does not answer. What was sent before is sent again.
@@ -130,7 +130,7 @@ impl Publisher {
         Ok(Sent { marked, left: rows.len().saturating_sub(marked) })
     }
 
-    /// A clean stop: others publish what is left at once.
+    /// Gives the buckets back: other publishers send what is left at once.
     ///
     /// # Errors
     /// The cause for which the journal does not answer; the leases run out.
@@ -147,7 +147,7 @@ impl Publisher {
         self.holdings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The buckets of this worker, renewed three times before they can run out.
+    /// The buckets of this worker; it renews them three times before their leases can run out.
     async fn leases(&self) -> Result<Vec<BucketLease>, Cause> {
         let now = self.parts.clock.ticks();
         {
@@ -165,7 +165,7 @@ impl Publisher {
         Ok(leases)
     }
 
-    /// Forgets what was published long ago.
+    /// Deletes messages that were published long ago.
     async fn forget(&self) -> Result<(), Cause> {
         let now = self.parts.clock.ticks();
         if now < self.holdings().forget_at {
@@ -180,8 +180,8 @@ impl Publisher {
     }
 }
 
-/// The rows that are on the bus for sure. Behind one that may not be, no row of its key counts: it is
-/// sent again, and what follows it goes behind it.
+/// The rows that the bus surely has. Behind a row that it may not have, no row of the same key counts: that
+/// row is sent again, and the others follow it.
 fn sure<'r>(rows: &'r [Queued], said: &[Result<(), Cause>]) -> Vec<&'r Queued> {
     let mut open = BTreeSet::new();
     let mut sure = Vec::with_capacity(rows.len());
@@ -196,7 +196,7 @@ fn sure<'r>(rows: &'r [Queued], said: &[Result<(), Cause>]) -> Vec<&'r Queued> {
     sure
 }
 
-/// The message of a row, with what CloudEvents says of an event beside what its flow says.
+/// The message of a row, with the CloudEvents headers of its event beside the content of its flow.
 fn message(emitted: &Emitted) -> BusMessage {
     let mut headers: Map<String, Value> =
         serde_json::from_str(&emitted.headers).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Dead letters on their way back: they are read as a group of their own, whose offsets say which of them
-//! wait, and go to the topic that they came from under the numbers that they have.
+//! Sends dead letters back to the topics that they came from, under their old numbers. A consumer group of
+//! its own reads them: its offsets say which dead letters still wait.
 
 use crate::messaging::BusClient;
 use crate::messaging::Messaging;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 /// The group whose offsets say which dead letters wait.
 pub(super) const GROUP: &str = "dlt-group";
-/// A broker may take so long to give a member its partitions.
+/// How long a broker may take to give a member its partitions.
 const JOINS: Millis = 15_000;
-/// So many polls in a row give nothing before nothing is left.
+/// After this many empty polls in a row no message is left.
 const QUIET: u32 = 3;
 
 /// A message that waits on a topic of dead letters.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
-    /// The message, where it lies now.
+    /// The message, with its place on that topic.
     pub delivery: BusDelivery,
     /// Its headers by name.
     pub headers: Map<String, Value>,
@@ -41,12 +41,12 @@ impl DeadLetter {
         self.headers.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// How often it went back.
+    /// How often the message was sent back.
     pub fn replays(&self) -> u32 {
         self.header(header::REPLAYS).parse().unwrap_or(0)
     }
 
-    /// The message as it goes back.
+    /// The message as it is sent back.
     fn back(&self, topic: &str) -> BusMessage {
         let mut headers = self.headers.clone();
         let replays = self.replays().saturating_add(1).to_string();
@@ -59,16 +59,16 @@ impl DeadLetter {
     }
 }
 
-/// What waits on a topic of dead letters.
+/// The dead letters that wait on a topic.
 #[derive(Debug, Clone, Default)]
 pub struct DeadLetters {
-    /// Dead letters that wait on the topic.
+    /// How many dead letters wait.
     pub waiting: u64,
     /// The first of them, in the order of each partition.
     pub letters: Vec<DeadLetter>,
 }
 
-/// What a redrive came to.
+/// The result of a redrive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Redriven {
     pub messages: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Redriven {
 }
 
 impl Messaging {
-    /// The topics on which the groups that are offered put dead letters.
+    /// The topics on which the offered groups put dead letters.
     pub fn dead_letter_topics(&self) -> Vec<Arc<str>> {
         let topics = self.groups().into_iter().flat_map(|group| group.topics());
         let topics: BTreeSet<Arc<str>> =
@@ -96,7 +96,7 @@ impl Messaging {
         Ok(found)
     }
 
-    /// Sends dead letters back; what was sent waits no more.
+    /// Sends dead letters back; those that were sent no longer wait.
     pub(crate) async fn redrive(&self, asked: &Redrive) -> Result<Redriven, Cause> {
         let Some(client) = &self.client else { return Err(Cause::of("NO_BUS")) };
         let topic = asked.topic.strip_suffix(SUFFIX).ok_or(Cause::of("NO_SUCH_TOPIC"))?;
@@ -146,7 +146,7 @@ impl Messaging {
         Ok(redriven)
     }
 
-    /// What waits on a topic, with the member that holds it.
+    /// The dead letters that wait on a topic, and the member that holds its partitions.
     async fn waiting(
         &self,
         client: &BusClient,
@@ -178,7 +178,8 @@ fn place(letter: &DeadLetter) -> (Partition, u64) {
     (letter.delivery.partition.clone(), letter.delivery.offset)
 }
 
-/// Where the group goes on in each partition: at the first that is not gone for sure.
+/// The offset at which the group goes on in each partition: at the first letter that was not surely sent
+/// back.
 fn gone(letters: &[DeadLetter], sure: &BTreeSet<(Partition, u64)>) -> Vec<(Partition, u64)> {
     let mut next: BTreeMap<Partition, u64> = BTreeMap::new();
     let mut stands = BTreeSet::new();

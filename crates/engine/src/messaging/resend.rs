@@ -1,13 +1,13 @@
-//! What the scanner finds of flows that events drive: it executes nothing, and sends again what moves
-//! a transfer on.
+//! Sends again what moves a transfer on, where the scanner finds a transfer of a flow that events drive. It
+//! executes nothing.
 
 use crate::messaging::Messaging;
 use kernel::record::Record;
 use kernel::unit::Wrote;
 
 impl Messaging {
-    /// Sends again the message of each transfer whose time has come. Under HALT and where something is
-    /// paused nothing is sent: it is looked at again later.
+    /// Sends again the message of each transfer whose time has come. Under HALT and during a pause nothing
+    /// is sent, and the scanner looks at the transfer again later.
     pub(crate) async fn send_again(&self, records: Vec<Record>) {
         if records.is_empty() {
             return;

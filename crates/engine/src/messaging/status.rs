@@ -1,4 +1,5 @@
-//! How the pipeline does: what waits where, for operators and metrics, and the cases that follow from it.
+//! Measures the message pipeline: what waits at which place. Operators and metrics read that, and cases
+//! follow from it.
 
 use crate::messaging::BusClient;
 use crate::messaging::Messaging;
@@ -12,9 +13,9 @@ use kernel::ports::meter::Seen;
 use kernel::ports::outbox::Backlog;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// A group that is behind for so long is a case, and so is a message that is not published for so long.
+/// How long a group may be behind, or a message unpublished, before a case is opened.
 const BEHIND: Millis = 60_000;
-/// So many parked keys are read.
+/// How many parked keys are read.
 const KEYS: usize = 10_000;
 /// A look at the pipeline comes every so many scans.
 const SCANS: u64 = 5;
@@ -32,7 +33,7 @@ pub struct GroupStatus {
 }
 
 impl GroupStatus {
-    /// So many messages are not committed.
+    /// How many messages are not committed.
     pub fn messages(&self) -> u64 {
         self.lag.iter().flatten().map(PartitionLag::messages).sum()
     }
@@ -65,7 +66,7 @@ pub struct PipelineStatus {
 }
 
 impl PipelineStatus {
-    /// So long ago that was.
+    /// How long ago that was.
     pub fn age(&self, since: Option<Millis>) -> Millis {
         since.map_or(0, |since| self.at.saturating_sub(since))
     }

@@ -1,8 +1,9 @@
-//! A ledger that lost operations for good, taken back into service by a resume of two persons.
+//! Takes a ledger that lost operations for good back into service, by a resume that two persons agree on.
 //!
-//! They accept each operation that the journal holds a receipt of, and how much shorter the ledger is.
-//! The unit that lifts the HALT adopts the ledger at its lower number and stops every transfer whose call
-//! there is open, or whose stored answer is lost: what becomes of each is another decision of persons.
+//! They accept each operation that the journal holds a receipt of and the ledger lost, and by how much the
+//! ledger is shorter. The unit that ends the HALT adopts the ledger at its lower number. It also pauses
+//! every transfer whose call there is open or whose stored answer is lost: persons decide on each of them
+//! later.
 
 use crate::operators::Objection;
 use crate::operators::Operators;
@@ -12,39 +13,40 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::Known;
 use kernel::operators::{Accepted, Scope};
-use kernel::ports::ledger::{Form, Ledger, Reply};
+use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
 use kernel::reconcile::Break;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeSet;
 
-/// So many lost operations may be accepted: each is read with every look at the flags.
+/// The most lost operations that may be accepted: each read of the flags reads all of them.
 const MOST: usize = 1_000;
-/// So many transfers are stopped one by one; with more open calls the ledger is paused as a whole.
+/// The most transfers that are paused one by one; where more calls are open, the ledger is paused as a
+/// whole.
 const STOPPED: usize = 1_000;
-/// Through so many open transfers it is looked for them.
+/// How many open transfers are searched for them.
 const SEARCHED: usize = 20_000;
-/// Later than every opening, and within what a database takes.
+/// A time after every opening, and within what a database takes.
 const EVER: Millis = u64::MAX >> 1;
-/// Who pauses what is open at such a ledger.
+/// The caller of the pauses of what is open at such a ledger.
 const CALLER: &str = "engine";
 
-/// A ledger that lost operations, each of which is accepted.
+/// A ledger that lost operations, each of which persons accept.
 #[derive(Debug)]
 pub(crate) struct Loss {
     pub ledger: LedgerId,
-    /// As whom the journal knows it.
+    /// The incarnation that the journal has.
     stored: Known,
-    /// Who it is now.
+    /// The incarnation that the ledger has now.
     actual: Known,
-    /// The transfers of what is lost.
+    /// The transfers of the lost operations.
     transfers: BTreeSet<Id>,
 }
 
 impl Operators {
-    /// The ledgers that know less than the journal. Each of them was started anew since, nothing that
-    /// began before the HALT is under way, and everything that is lost is accepted here.
+    /// The ledgers that know less than the journal. It refuses unless each was started anew since, nothing
+    /// that began before the HALT is under way, and every lost operation is accepted here.
     pub(super) async fn accepted_losses(&self, accept: &[Accepted]) -> Result<Vec<Loss>, Stop> {
         let mut losses = Vec::new();
         for port in &self.shared.parts.ledgers {
@@ -62,7 +64,7 @@ impl Operators {
         // read first: the ledger must know all that was stored before it was asked
         let status = journal.service_status().await?;
         let Some(stored) = status.ledger(ledger) else { return Ok(None) };
-        if port.enlist().is_some() || port.form() == Form::Simple {
+        if port.enlist().is_some() || port.form() == LedgerForm::Simple {
             return Ok(None);
         }
         let actual = match port.hello().await {
@@ -107,13 +109,14 @@ impl Operators {
         Ok(Some(Loss { ledger, stored, actual, transfers }))
     }
 
-    /// What has to stand where a ledger is adopted at a lower number.
+    /// The guards of adopting a ledger at a lower number.
     pub(super) fn guards_of(&self, loss: &Loss) -> impl Iterator<Item = Guard> {
         let known = Guard::Incarnation { ledger: loss.ledger, known: Some(loss.stored) };
         std::iter::once(known).chain(self.shared.plan.owner(loss.ledger))
     }
 
-    /// Adopts the ledgers, stops the transfers, and takes back what was proven above a lower number.
+    /// The puts that adopt the ledgers, pause the transfers, and take back what was proven above a lower
+    /// number.
     pub(super) async fn adopts_after_loss(&self, losses: &[Loss]) -> Result<Vec<Put>, Stop> {
         if losses.is_empty() {
             return Ok(Vec::new());
@@ -140,7 +143,7 @@ impl Operators {
         Ok(puts)
     }
 
-    /// What takes no further step until a person says so.
+    /// The scopes that are paused until a person lifts them.
     async fn stopped(&self, losses: &[Loss]) -> Result<BTreeSet<Scope>, Cause> {
         let journal = &self.shared.parts.journal;
         let ids = losses.iter().flat_map(|loss| loss.transfers.iter().copied()).collect();

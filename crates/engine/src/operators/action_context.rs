@@ -1,4 +1,5 @@
-//! One action on its way: what is written of it, and that a key has one action at a time.
+//! The context of one action while the engine executes it: the rows that record it, and the lock that gives
+//! each key one action at a time.
 
 use crate::alerts::cases::noted_at;
 use crate::operators::Operators;
@@ -18,7 +19,7 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) enum Stop {
     Objection(Objection),
-    /// The key did something meanwhile: what, is looked up.
+    /// The key has been used meanwhile: the caller looks up for what.
     KeyUsed,
 }
 
@@ -34,16 +35,16 @@ impl From<Cause> for Stop {
     }
 }
 
-/// Who does what, in the words of the audit.
+/// An action, and who asks for it, in the words of the audit.
 #[derive(Debug, Clone)]
 pub(crate) struct ActionContext {
     pub actor: Actor,
     pub kind: &'static str,
     pub subject: Arc<str>,
     pub value: Arc<str>,
-    /// It waits for another person.
+    /// The action waits for another person.
     pub proposes: bool,
-    /// The proposal that it approves.
+    /// The proposal that this action approves.
     pub approval: Option<Id>,
 }
 
@@ -61,12 +62,12 @@ impl ActionContext {
         Self { actor, kind, subject, value, proposes, approval }
     }
 
-    /// The row of the audit, with what is answered, as a part of a unit.
+    /// The row of the audit with its result, as a part of a unit.
     pub(crate) fn action(&self, outcome: &ActionResult) -> Put {
         Put::Action(self.row(outcome))
     }
 
-    /// The row of the audit, with what is answered.
+    /// The row of the audit with its result.
     pub(crate) fn row(&self, outcome: &ActionResult) -> Action {
         let Actor { caller, key, reason } = self.actor.clone();
         Action {
@@ -93,7 +94,7 @@ impl ActionContext {
 }
 
 impl Operators {
-    /// Writes an action's unit: the time of the write, or the guard that failed.
+    /// Writes an action's unit. Returns the time of the write, or the guard that failed.
     pub(crate) async fn wrote(
         &self,
         context: &ActionContext,
@@ -116,7 +117,7 @@ impl Operators {
         }
     }
 
-    /// A write of unknown outcome: the audit says whether it was made.
+    /// Reads from the audit whether a write without a clear outcome was made.
     async fn after_all(
         &self,
         context: &ActionContext,
@@ -145,14 +146,14 @@ impl Operators {
     }
 }
 
-/// The keys under which something is being done.
+/// The keys whose actions are being executed.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     busy: Mutex<BTreeSet<(Arc<str>, Arc<str>)>>,
     ended: Notify,
 }
 
-/// A key's turn, for as long as it lives.
+/// The turn of a key, for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     turns: &'a Turns,
@@ -171,7 +172,7 @@ impl Turns {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nothing else is done under this key.
+    /// Waits until no other action under this key is being executed.
     pub(crate) async fn take(&self, actor: &Actor) -> Turn<'_> {
         let key = (actor.caller.clone(), actor.key.clone());
         loop {

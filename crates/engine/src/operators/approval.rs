@@ -1,5 +1,5 @@
-//! What takes effect when another person approves: verdicts, the resume from HALT, the end of a chain's stop, and
-//! deposits above a bound.
+//! Executes what needs the approval of a second person: verdicts, the resume from HALT, the end of a
+//! chain's stop, and deposits above a bound.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -17,23 +17,23 @@ use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::Value;
 
-/// Halts that are raised one after the other during a proposal: so often it is tried again.
+/// How often a resume is tried again where halts are raised one after the other during it.
 const TRIES: usize = 20;
 
-/// The number of the last halt that stands.
+/// The number of the last halt that is in force.
 fn stands(status: &ServiceStatus) -> Result<u64, Objection> {
     let none = || Objection::NotPossible("nothing is halted".to_owned());
     status.halted.as_ref().map(|_| status.halts).ok_or_else(none)
 }
 
-/// A halt that a resume is not of.
+/// The objection to a resume that names another halt.
 fn again() -> Stop {
     let why = "it was halted again: that takes a proposal and a proof of its own".to_owned();
     Objection::NotPossible(why).into()
 }
 
 impl Operators {
-    /// A verdict: proposed, or with four eyes off given.
+    /// Proposes a verdict or, with four eyes off, gives it.
     pub(super) async fn resolve_by_hand(
         &self,
         context: &ActionContext,
@@ -77,8 +77,8 @@ impl Operators {
         Proposal { id: self.shared.mint(), kind, subject, value, reason, caller, lasts }
     }
 
-    /// The resume from HALT: proposed, or with four eyes off ordered. A proposal is of the last halt
-    /// that stands, by its number.
+    /// Proposes the resume from HALT or, with four eyes off, executes it. A proposal names the last halt
+    /// that is in force, by its number.
     pub(super) async fn resume_by_hand(
         &self,
         context: &ActionContext,
@@ -103,10 +103,9 @@ impl Operators {
         Err(Cause::of("MOVES").into())
     }
 
-    /// Lifts the halt of this number over a proof from the beginning. A break that was not accepted,
-    /// with the same key and amount, keeps it. The number is what the proposal named and what stood when
-    /// the proof began, and the unit guards it: no halt is lifted that was raised since, by whichever
-    /// process.
+    /// Lifts the halt of this number, after a proof from the beginning. A break that was not accepted with
+    /// the same key and amount keeps the halt. The proposal named the number, it was in force when the
+    /// proof began, and the unit guards it: no halt is lifted that any process raised since.
     async fn lift(
         &self,
         context: &ActionContext,

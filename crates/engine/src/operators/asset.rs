@@ -1,4 +1,4 @@
-//! Assets: added, suspended, limited. Their precision and number never change.
+//! Adds, suspends and limits assets. The precision and the number of an asset never change.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -8,10 +8,10 @@ use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::unit::{Guard, Put, Unit};
 
-/// What an amount of 39 digits leaves room for.
+/// The most decimals of an asset, for which an amount of 39 digits has room.
 const MOST_DECIMALS: u8 = 38;
 const LONGEST: usize = 16;
-/// Another process may change assets at the same time: so often it is tried again.
+/// How often the change is tried again where another process changes assets at the same time.
 const TRIES: usize = 20;
 
 impl Operators {
@@ -71,7 +71,7 @@ impl Operators {
         .await
     }
 
-    /// Writes one asset over the assets as they are; again where others changed them meanwhile.
+    /// Writes one asset over the present assets; again where others changed them meanwhile.
     async fn change_assets(
         &self,
         context: &ActionContext,
@@ -95,7 +95,7 @@ impl Operators {
     }
 }
 
-/// Limits that some amount can keep.
+/// Checks that some amount can keep the limits.
 fn bounds(asset: &Asset) -> Result<(), Objection> {
     let ceiling = asset.ceiling();
     let most = |limit: Option<Amount>| limit.is_none_or(|limit| limit >= asset.min);

@@ -1,15 +1,16 @@
-//! The end of a transfer of which nothing was sent: two persons cancel what would wait for ever.
+//! Ends a transfer that would wait for ever, after two persons agreed, where nothing of it was sent.
 //!
-//! The verdict is `rejected`, as for a call: nothing has an effect and nothing ever will. No ledger bears it out
-//! but the journal itself. What is not stored is never sent, each attempt of the transfer is proven dead, and the
-//! unit that ends it moves its version: a claim that any worker writes later is lost.
+//! The verdict is `rejected`, as for a call: nothing has an effect, and nothing ever will. The journal
+//! alone bears it out, and no ledger. A form that is not stored is never sent; each attempt of the transfer
+//! is proven dead; and the unit that ends the transfer raises its version, so a claim that any worker
+//! writes later is lost.
 
 use crate::attempts::stops::{is_engine_stop, stops_name};
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::VerdictUnit;
 use crate::operators::{ActionResult, Objection, StoredAnswer, Verdict};
-use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use kernel::answer::Evidence;
 use kernel::attempt::Attempt;
 use kernel::code::Code;
@@ -22,14 +23,14 @@ use kernel::record::{Record, System};
 use kernel::unit::Guard;
 use std::collections::BTreeSet;
 
-/// Why a transfer ended that two persons cancelled.
+/// The code of a transfer that two persons cancelled.
 const CANCELLED: &str = "CANCELLED";
 
-/// The journal's proof that nothing of a transfer was sent, or all of it is dead.
+/// The journal's proof that nothing of a transfer was sent, or that all of it is dead.
 pub(super) struct NeverSent {
-    /// So many attempts were made, and proven dead.
+    /// How many attempts were made and proven dead.
     dead: usize,
-    /// What must still hold when it takes effect, besides the transfer's version.
+    /// The guards, besides the transfer's version, of what must still hold when it takes effect.
     guards: Vec<Guard>,
 }
 
@@ -50,12 +51,12 @@ impl Plan {
         self.table(record.flow).state(record.head.state).cancelled.is_some()
     }
 
-    /// The end of a transfer that persons cancel where it stands.
+    /// The plan that ends a transfer which persons cancel in its state.
     pub(crate) fn cancelled(&self, record: &Record, why: &Evidence) -> Option<Planned> {
         let to = self.table(record.flow).state(record.head.state).cancelled?;
         let mut builder = UnitBuilder::from(record.head);
         let detail = why.doc.clone().unwrap_or_else(|| why.code.as_ref().into());
-        self.go(record, &mut builder, (Via::Rejected, to), Some(detail));
+        self.go(record, &mut builder, Transition { via: Via::Rejected, to }, Some(detail));
         builder.error = Some(why.clone());
         Some(self.sealed(record, builder, FuseMode::NoClaim, None))
     }
@@ -74,14 +75,14 @@ impl Operators {
         let Some(mut planned) = self.shared.plan.cancelled(record, &why) else { return Ok(None) };
         planned.unit.guards.extend(guards);
         let said = StoredAnswer::NeverSent { dead };
-        let outcome = self.resolved(record, &planned, (Verdict::Rejected, said));
+        let outcome = self.resolved(record, &planned, Verdict::Rejected, said);
         let line = Some(context.event(record));
         let error = Some(Evidence::code(CANCELLED));
         self.write_verdict(context, record, VerdictUnit { planned, line, outcome, error }).await
     }
 
-    /// The proof that nothing of a transfer may land. The record was read before: its version guards what
-    /// is written, so that no attempt is missing here.
+    /// Proves that nothing of a transfer may land. The record was read before, and its version guards the
+    /// write, so no attempt is missing here.
     pub(super) async fn never_sent(&self, record: &Record) -> Result<NeverSent, Stop> {
         // a journal that was restored may lack attempts: that is a HALT until persons looked
         if self.shared.halted().is_some() {
@@ -98,8 +99,9 @@ impl Operators {
         Ok(NeverSent { dead, guards })
     }
 
-    /// No key of ours has done anything on the chain that the journal does not have, and nothing stopped the
-    /// chain: else a transaction may pay the transfer of which no attempt tells. The guard: no reason came since.
+    /// Checks that no key of ours has done anything on the chain that the journal does not have, and that
+    /// nothing stopped the chain: otherwise a transaction may pay the transfer of which no attempt says so.
+    /// Returns the guard that no reason came since.
     async fn chain_is_level(&self, chain: ChainId) -> Result<Guard, Stop> {
         let name = stops_name(chain);
         // the count before the reasons: one that comes in between loses the unit
@@ -153,7 +155,7 @@ fn chains(record: &Record) -> BTreeSet<ChainId> {
     parties.into_iter().filter_map(|party| chain(party.system)).collect()
 }
 
-/// How many attempts of a transfer were made to move its money, where each is closed, and the history has
+/// How many attempts were made to move a transfer's money. Each must be closed, and the history must have
 /// the proof that it is dead.
 ///
 /// # Errors

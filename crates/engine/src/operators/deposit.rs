@@ -1,4 +1,4 @@
-//! Deposits above what one operator may book on a day: proposed, and booked with the approval of another.
+//! Books deposits above what one operator may book on a day: one person proposes, another approves.
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
@@ -14,11 +14,11 @@ use kernel::ports::ledger::{Approved, Authority, Direction, External, Moved};
 use kernel::unit::Put;
 use std::sync::Arc;
 
-/// One movement is proposed again so often, after a proposal of it was refused or lapsed.
+/// How often one movement is proposed again, after a proposal of it was refused or lapsed.
 const PROPOSALS: u32 = 100;
 
 impl Operators {
-    /// On whose word an operator's movement is booked: with a bound, that person's alone up to it.
+    /// Whose word books an operator's movement: up to a bound, where one is set, the word of one person.
     pub(crate) fn authority(&self, movement: &External) -> Authority {
         let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == movement.asset);
@@ -33,8 +33,8 @@ impl Operators {
         }
     }
 
-    /// Proposes a deposit that its caller alone may not book; the proposal. Asked again it is the same
-    /// one, for as long as that may be decided.
+    /// Proposes a deposit that its caller alone may not book, and returns the proposal. A repeat gets the
+    /// same proposal for as long as it may be decided.
     ///
     /// # Errors
     /// [`Objection`].
@@ -76,7 +76,7 @@ impl Operators {
         self.plainly(context, vec![Put::Propose(proposal)], outcome).await
     }
 
-    /// Books what was proposed, and decides the proposal with it: one transaction.
+    /// Books the proposed deposit and decides the proposal, in one transaction.
     pub(super) async fn approve_deposit(
         &self,
         context: &ActionContext,
@@ -121,7 +121,7 @@ impl Operators {
         }
     }
 
-    /// When the key did something.
+    /// The time at which the key did something.
     async fn past_action_at(&self, context: &ActionContext) -> Result<Option<Millis>, Stop> {
         let Actor { caller, key, .. } = context.actor.clone();
         Ok(self.shared.parts.journal.past_action(caller, key).await?.map(|past| past.at))
@@ -131,9 +131,9 @@ impl Operators {
         if self.past_action_at(context).await?.is_some() { Err(Stop::KeyUsed) } else { Ok(()) }
     }
 
-    /// Books external money as something that this process has begun: a HALT answers quiet when it has
-    /// ended. Whether it may be booked, and on its caller's word alone, is decided in the transaction that
-    /// books it: `SECOND_PERSON_REQUIRED` above the bound of a person's day.
+    /// Books external money under a ticket: a HALT answers that all is quiet only once it has ended. The
+    /// transaction that books it decides whether it may be booked, and on its caller's word alone:
+    /// `SECOND_PERSON_REQUIRED` above the bound of a person's day.
     ///
     /// # Errors
     /// The cause for which the outcome is not known; repeat it with the same reference.

@@ -1,4 +1,5 @@
-//! The one entry: once for each (caller, key), whether or not the caller waits for it.
+//! Executes an action once for each (caller, key), whether or not the caller waits for the result. It is
+//! the one entry to all actions.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -13,14 +14,14 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// After so long who resumes hears how far the proof is.
+/// How long a resume waits before its caller is told how far the proof is.
 const PROGRESS_AFTER: Millis = 10_000;
-/// So often is a key looked up again that was used meanwhile.
+/// How often a key is looked up again that was used meanwhile.
 const LOOKS: usize = 3;
 
 impl Operators {
-    /// Does what a person asks for, with its row in the audit. A repeat under the same key gets
-    /// what the first came to. It goes on by itself when the caller goes away.
+    /// Executes a person's action, with its row in the audit. A repeat under the same key gets the result
+    /// of the first. The action goes on when the caller goes away.
     ///
     /// # Errors
     /// [`Objection`]; after `Unknown` the caller repeats with the same key.
@@ -91,7 +92,7 @@ impl Operators {
         Err(Objection::Unknown(Cause::of("KEY_IN_USE")))
     }
 
-    /// What a key did before.
+    /// The action that a key did before, where it did one.
     async fn repeated(
         &self,
         context: &ActionContext,
@@ -116,8 +117,8 @@ impl Operators {
         Ok(PerformedAction { outcome, at: past.at, replayed: true })
     }
 
-    /// An outcome with what is true of it now: a pause's number, whether a HALT stands and what was on
-    /// the wire ended.
+    /// Adds to a result what is true of it now: a pause's number, whether a HALT is in force, and whether
+    /// the calls on the wire have ended.
     async fn completed(
         &self,
         context: &ActionContext,

@@ -1,7 +1,7 @@
-//! Lanes that are taken out of use: retired in the journal, and proven gone from the chain.
+//! Retires lanes in the journal, and records that their key is gone from the chain.
 //!
-//! A lane is retired by a unit that compares and swaps its row, as each claim does: of the two one is lost,
-//! and what is claimed before is proven as ever. The key itself is deleted on the chain by its owner; nothing
+//! The unit that retires a lane compares and swaps the lane's row, as each claim does: of the two one is
+//! lost, and an earlier claim is proven like any other. The owner of a key deletes it on the chain; nothing
 //! here signs that.
 
 use crate::attempts::ChainPool;
@@ -19,7 +19,7 @@ use kernel::ports::chain::{LanePresence, WRONG_CHAIN};
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
-/// So often a lane's row is read again that a claim or an end changed meanwhile.
+/// How often a lane's row is read again that a claim or an end changed meanwhile.
 const TRIES: usize = 20;
 
 /// A write of a lane's row.
@@ -27,12 +27,13 @@ struct LaneChange<'a> {
     lane: &'a Arc<str>,
     /// The version of the row that was read.
     before: u32,
-    /// How the lane stands then.
+    /// The lane's state after the write.
     after: LaneState,
 }
 
 impl Operators {
-    /// No attempt takes the lane any more, at any worker. The one that has it goes on to its end.
+    /// Retires a lane: no worker makes an attempt on it any more. The attempt that has it goes on to its
+    /// end.
     pub(super) async fn retire_lane(
         &self,
         context: &ActionContext,
@@ -57,7 +58,7 @@ impl Operators {
         Err(Cause::of("MOVES").into())
     }
 
-    /// Asks the chain for a lane that is retired, and stores where it has it no more.
+    /// Asks the chain for a retired lane, and stores that the chain no longer has it.
     pub(super) async fn prove_lane_gone(
         &self,
         context: &ActionContext,
@@ -104,7 +105,7 @@ impl Operators {
         }
     }
 
-    /// Writes how a lane stands from now on, with the action; `None`: its row changed meanwhile.
+    /// Writes the lane's new state with the action; `None`: its row changed meanwhile.
     async fn write_lane(
         &self,
         context: &ActionContext,
@@ -129,7 +130,7 @@ impl Operators {
         self.chains.pool(chain).cloned().ok_or_else(|| Objection::NotFound("chain").into())
     }
 
-    /// How a lane stands that was used, or that this process may use.
+    /// The state of a lane that was used, or that this process may use.
     async fn known_lane(&self, pool: &ChainPool, lane: &Arc<str>) -> Result<LaneState, Stop> {
         let state = self.chains.lane_state(pool.id(), lane).await?;
         if state.version == 0 && !self.chains.lane_names(pool).contains(lane) {

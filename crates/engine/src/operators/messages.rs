@@ -1,8 +1,8 @@
-//! What operators do to messages: keys that are tried again, dead letters that go back, published messages
-//! that are sent again, groups that go on elsewhere.
+//! Executes the actions on messages: to try parked keys again, to send dead letters back, to send published
+//! messages again, and to set a group to other offsets.
 //!
-//! The effect comes before the row of the audit: a crash between the two leaves an effect that the repeat
-//! under the same key has once more, under the same numbers.
+//! The effect comes before the row of the audit. After a crash between the two, the repeat under the same
+//! key has the effect once more, under the same numbers.
 
 use crate::messaging::BusParts;
 use crate::messaging::dead_letter::header;
@@ -16,11 +16,11 @@ use kernel::ports::inbox::{NextTry, ParkedName};
 use kernel::ports::outbox::PublishedRange;
 use std::sync::Arc;
 
-/// So many messages are sent again in one write.
+/// How many messages one write sends again.
 const AT_ONCE: usize = 1_000;
-/// So many parked keys of a group are read.
+/// How many parked keys of a group are read.
 const KEYS: usize = 10_000;
-/// The most that one redrive looks at, and the most that it sends in a second.
+/// The most messages that one redrive looks at, and the most that it sends in a second.
 const REDRIVE: (u64, u32) = (1_000, 1_000);
 
 impl Operators {
@@ -58,8 +58,8 @@ impl Operators {
         self.plainly(context, Vec::new(), outcome).await
     }
 
-    /// What a redrive would do now, by the reason of each dead letter: so many that would go back, and so
-    /// many that would be passed over.
+    /// A dry run of a redrive: by the reason of each dead letter, how many would go back, and how many
+    /// would be passed over.
     ///
     /// # Errors
     /// As of the redrive.
@@ -112,7 +112,7 @@ impl Operators {
         self.plainly(context, Vec::new(), ActionResult::Reemitted { messages }).await
     }
 
-    /// How many messages a re-emission would send.
+    /// A dry run of a re-emission: how many messages it would send.
     ///
     /// # Errors
     /// As of the re-emission.
@@ -142,7 +142,7 @@ impl Operators {
         self.plainly(context, Vec::new(), ActionResult::Sought { partitions }).await
     }
 
-    /// Where a seek would take a group.
+    /// A dry run of a seek: the offsets to which it would set a group.
     ///
     /// # Errors
     /// As of the seek.

@@ -1,7 +1,7 @@
-//! What people do to the service, through one entry: [`Operators::execute`].
+//! Executes every action of an operator, through one entry: [`Operators::execute`].
 //!
-//! Each action is a row of the audit in the same unit as its effect, once for each (caller, key), and
-//! an `OPERATOR` event in the history of the transfer that it is about. The table of actions is
+//! Each action is a row of the audit in the same unit as its effect, once for each (caller, key), and an
+//! `OPERATOR` event in the history of the transfer that it is about. The table of actions is
 //! [`kernel::operators::AdminAction`].
 
 pub(crate) mod accepted_loss;
@@ -26,8 +26,8 @@ pub use kernel::operators::{
     OutstandingCall, Redrive, Reemission, StoredAnswer, Verdict, WebhookAction, WebhookChange,
 };
 
-/// The event in a transfer's history of what an operator did to it. Its detail is JSON with the fields
-/// `action`, `reason` and `value`.
+/// The name of the event that an operator's action adds to a transfer's history. Its detail is JSON with
+/// the fields `action`, `reason` and `value`.
 pub const HISTORY_EVENT: &str = "OPERATOR";
 
 use crate::alerts::cases::Cases;
@@ -47,7 +47,7 @@ use kernel::operators::ApprovalStatus;
 use kernel::reconcile::Break;
 use std::sync::Arc;
 
-/// What operators do: each action is written with its row of the audit.
+/// Executes the actions of operators, each with its row of the audit.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Operators {
     pub(crate) shared: Arc<SharedState>,
@@ -60,50 +60,50 @@ pub struct Operators {
     pub(crate) status: Arc<StatusSync>,
     pub(crate) reconciler: Arc<Reconciler>,
     pub(crate) lease_keeper: Arc<LeaseKeeper>,
-    /// Keys of operators whose actions are under way.
+    /// The keys of operators whose actions are being executed.
     pub(crate) turns: Turns,
 }
 
-/// Who does something, and why.
+/// The person who asks for an action, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
     pub caller: Arc<str>,
     /// The person's idempotency key. The same action under it is done once; another one is refused.
     pub key: Arc<str>,
-    /// Why, for the audit.
+    /// The reason, for the audit.
     pub reason: Arc<str>,
 }
 
 /// An action that was done, now or before under the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerformedAction {
-    /// What it came to.
+    /// The result of the action.
     pub outcome: ActionResult,
-    /// When, by the journal's time.
+    /// When it was done, by the journal's time.
     pub at: Millis,
     /// It had been done before; nothing was done now.
     pub replayed: bool,
 }
 
-/// Why an action was not done. But for [`Objection::Unknown`] nothing was changed.
+/// Why an action was not done. Except for [`Objection::Unknown`] nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Objection {
-    /// The key did something else: these of `kind`, `subject`, `value` differ.
+    /// The key was used for another action: these of `kind`, `subject`, `value` differ.
     Mismatch(Vec<&'static str>),
     /// There is no such `transfer`, `approval`, `case`, `pause`, `ledger`, `chain`, `account`,
     /// `asset`, `webhook`.
     NotFound(&'static str),
-    /// What was asked can never be done like that: a sentence.
+    /// The action can never be done like that, for this reason.
     Invalid(String),
-    /// What was asked cannot be done as things stand: a sentence.
+    /// The action cannot be done now, for this reason.
     NotPossible(String),
-    /// Who proposed cannot approve, under no issuer and in no other spelling.
+    /// The person who proposed cannot approve, under no issuer and in no other spelling.
     SamePerson,
     /// The proposal was decided before.
     Decided(ApprovalStatus),
     /// These breaks of conservation were not accepted with the same key and amount.
     Breaks(Vec<Break>),
-    /// A code of the contract says it: `HALTED`, `OVERLOADED`.
+    /// The action was refused with a code of the API: `HALTED`, `OVERLOADED`.
     Code(Code),
     /// The outcome is not known; repeat it with the same key.
     Unknown(Cause),

@@ -1,4 +1,5 @@
-//! Accounts at the accounts ledger: opened, frozen, freed and closed. Their owner and currency never change.
+//! Opens, freezes, frees and closes accounts at the accounts ledger. The owner and the currency of an
+//! account never change.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -13,7 +14,7 @@ use kernel::money::Amount;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
-/// Money moves in and out of an account while its status is set: so often it is tried again.
+/// How often a change of an account's status is tried again while money moves in and out of it.
 const TRIES: usize = 50;
 
 impl Operators {
@@ -75,7 +76,7 @@ impl Operators {
         Err(Cause::of("MOVES").into())
     }
 
-    /// That an account may have that status from now on.
+    /// Checks that an account may have that status from now on.
     fn may_become(&self, account: &NumberedAccount, status: NumberedStatus) -> Result<(), Stop> {
         let closes = status == NumberedStatus::Closed;
         if account.status == NumberedStatus::Closed && !closes {
@@ -99,7 +100,8 @@ impl Operators {
         Ok(self.shared.parts.journal.numbered_accounts(of).await?.pop())
     }
 
-    /// Writes the account over the version that was read, with the action; else the guard that failed.
+    /// Writes the account over the version that was read, with the action. Returns the guard that failed,
+    /// where one did.
     async fn write_account(
         &self,
         context: &ActionContext,

@@ -1,4 +1,5 @@
-//! Pauses of flows, ledgers, assets and accounts, HALT by hand, and accounts' status.
+//! Pauses and unpauses flows, ledgers, assets and accounts, raises HALT on command, and sets the status of
+//! accounts.
 
 use crate::attempts::stops::{is_engine_stop, stops_name};
 use crate::operators::Operators;
@@ -16,7 +17,7 @@ use kernel::ports::meter::Seen;
 use kernel::principal::action_key;
 use kernel::unit::{Guard, Put, Unit};
 
-/// So many of the calls that were on the wire are named.
+/// The most calls on the wire that a result names.
 const NAMED: usize = 100;
 
 impl Operators {
@@ -49,8 +50,8 @@ impl Operators {
         Ok(done)
     }
 
-    /// Waits until no form is signed or sent any more at a chain whose pause stands; for as long as for an
-    /// opening. The controls follow the pause already: what begins later meets it.
+    /// Waits until no form is signed or sent any more on a paused chain, at most as long as for an opening.
+    /// The controls follow the pause already, so nothing begins later.
     ///
     /// # Errors
     /// `NOT_QUIET`; the pause stands, and a repeat with the same key waits again.
@@ -105,7 +106,7 @@ impl Operators {
         Ok(done)
     }
 
-    /// Proposes to lift a stop of the engine's own: another person has to approve.
+    /// Proposes to lift a stop that the engine itself set: another person must approve.
     async fn propose_lift(
         &self,
         context: &ActionContext,
@@ -125,8 +126,8 @@ impl Operators {
         self.plainly(context, vec![Put::Propose(proposal)], outcome).await
     }
 
-    /// Lifts a stop that another person proposed to lift, for the reasons that were known then. A reason that
-    /// came since is looked at by persons first.
+    /// Lifts a stop after another person proposed that, for the reasons that were known then. Where a
+    /// reason came since, persons must look at it first.
     pub(super) async fn approve_lift(
         &self,
         context: &ActionContext,
@@ -174,7 +175,7 @@ impl Operators {
         }
     }
 
-    /// The number of a person's pause, as long as it stands.
+    /// The number of a person's pause, as long as it is in force.
     pub(super) async fn pause_number(
         &self,
         context: &ActionContext,
@@ -189,8 +190,8 @@ impl Operators {
         Ok(status.paused.iter().find(mine).map(|paused| paused.number))
     }
 
-    /// Stops all money: in RAM before it is written, so that whatever began before is on
-    /// the wire then, and is named.
+    /// Stops all money: in RAM before the write, so that whatever began before is on the wire then, and the
+    /// result names it.
     pub(super) async fn halt_by_hand(
         &self,
         context: &ActionContext,
@@ -229,10 +230,10 @@ impl Operators {
         Ok((outcome, at))
     }
 
-    /// The number of the halt that stands, and whether everything ended that had begun before it, at
-    /// every live worker; waited for as long as for an opening. The journal says what stands: where a
-    /// HALT's key is repeated, persons may have resumed since, and this process may not have read of the
-    /// HALT at all.
+    /// The number of the halt that is in force, and whether everything has ended that began before it, at
+    /// every live worker. It waits as long as for an opening. The journal says which halt is in force:
+    /// where a HALT's key is repeated, persons may have resumed since, and this process may not have read
+    /// of the HALT at all.
     pub(super) async fn halt_is_quiet(&self) -> (Option<u64>, bool) {
         let mut number = None;
         let quiet = async {

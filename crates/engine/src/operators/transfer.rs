@@ -1,4 +1,4 @@
-//! What is done to one transfer.
+//! Executes the actions on one transfer.
 
 use crate::alerts::cases::at_state;
 use crate::operators::Operators;
@@ -13,7 +13,7 @@ use kernel::ports::ledger::Stored;
 use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Hold, Put, Then, Unit};
 
-/// A transfer that moves so often during an action needs no operator.
+/// A transfer that moves this often during an action needs no operator.
 const TRIES: usize = 50;
 
 impl Operators {
@@ -29,8 +29,8 @@ impl Operators {
         Ok(record)
     }
 
-    /// Writes an action with its line in a transfer's history, at the state where the transfer stands
-    /// then; again where it moved meanwhile.
+    /// Writes an action with its event in a transfer's history, at the state of the transfer then; again
+    /// where it moved meanwhile.
     pub(crate) async fn touched(
         &self,
         context: &ActionContext,
@@ -56,7 +56,7 @@ impl Operators {
         Err(Cause::of("MOVES").into())
     }
 
-    /// Makes the next attempt due, whichever worker has the transfer, in the unit of the action.
+    /// Makes the next attempt due in the unit of the action, whichever worker has the transfer.
     async fn due_now(
         &self,
         context: &ActionContext,
@@ -88,8 +88,8 @@ impl Operators {
         Ok((outcome, at))
     }
 
-    /// Has the chain asked now for the attempt of a transfer, where this process looks after it: another
-    /// one looks at least once in the longest backoff. No row of the member is written, whose version
+    /// Has a prover look now at the attempt of a transfer, where this process carries it; another process
+    /// looks at least once in the longest backoff. No row of the member is written, since its version
     /// guards the unit that ends the attempt.
     async fn attempt_due_now(
         &self,
@@ -107,8 +107,8 @@ impl Operators {
         Ok((outcome, at))
     }
 
-    /// Where no workers run here, those of other processes go on with what was written; where events
-    /// drive the flow, the scanner sends again what moves it.
+    /// Goes on with a transfer after the action was written. Where no workers run here, those of other
+    /// processes do; where events drive the flow, the scanner sends the message again.
     pub(crate) fn for_others(&self, record: &Record, put: &mut Put) {
         if self.shared.parts.settings.workers && !self.shared.follows_events(record.flow) {
             return;
@@ -129,8 +129,8 @@ impl Operators {
         self.due_now(context, id, ActionResult::Retried).await
     }
 
-    /// Writes words about a transfer, which may have ended. They are in the audit alone: the history of
-    /// the transfer is its user's to read.
+    /// Writes a note about a transfer, which may have ended. Only the audit has it, since the transfer's
+    /// user may read its history.
     pub(super) async fn note_transfer(
         &self,
         context: &ActionContext,
@@ -141,7 +141,7 @@ impl Operators {
         self.plainly(context, Vec::new(), ActionResult::Noted).await
     }
 
-    /// Asks the ledger of the open call. What it has stored is taken by the call's own repeat.
+    /// Asks the ledger of the open call. The call's own repeat takes the answer that is stored there.
     pub(super) async fn ask(
         &self,
         context: &ActionContext,
@@ -183,7 +183,8 @@ impl Operators {
         Ok((ledger, self.shared.plan.calls_op(record).ok_or_else(none)?))
     }
 
-    /// What a ledger holds under a key. A question: it has no effect, so the wait for it ends.
+    /// Asks a ledger what it has stored under a key. The question has no effect, so the wait for it is
+    /// bounded.
     pub(crate) async fn query_stored(&self, ledger: LedgerId, key: Key) -> Result<Stored, Cause> {
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
@@ -234,7 +235,7 @@ fn now(head: Head) -> Head {
     Head { version: head.version.saturating_add(1), due_at: None, ..head }
 }
 
-/// What a ledger holds, in words.
+/// The stored answer of a ledger, as text.
 pub(crate) fn told(stored: Stored) -> StoredAnswer {
     match stored {
         Stored::Nothing => StoredAnswer::Nothing,

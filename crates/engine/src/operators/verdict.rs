@@ -1,8 +1,8 @@
-//! Verdicts: what a person says that an open call came to, borne out by the ledger alone
+//! Executes verdicts: an operator says what an open call came to, and the ledger alone must bear it out
 //! (`design.md` §5).
 //!
-//! A verdict is an answer to the open call and takes that answer's edge. The ledger is asked, and
-//! where that is not enough fenced, when the verdict takes effect and never before.
+//! A verdict is an answer to the open call and takes that answer's edge. The engine asks the ledger, and
+//! fences the call where asking is not enough, when the verdict takes effect and never before.
 
 use crate::alerts::cases::at_state;
 use crate::alerts::late_answers::Late;
@@ -18,29 +18,29 @@ use kernel::flow::life::Step;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::{Op, Operation, StoredOutcome as Ended};
 use kernel::operators::ApprovalStatus;
-use kernel::ports::ledger::{Form, Stored};
+use kernel::ports::ledger::{LedgerForm, Stored};
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit};
 use std::sync::Arc;
 
-/// A transfer that moves so often while a verdict takes effect needs none.
+/// A transfer that moves this often while a verdict takes effect needs no verdict.
 const TRIES: usize = 20;
 
-/// A verdict on its way.
+/// A verdict while it takes effect.
 #[derive(Debug, Clone)]
 pub(crate) struct VerdictContext {
     pub id: Id,
     pub verdict: Verdict,
     /// The name of the state whose call it answers.
     pub state: Arc<str>,
-    /// The place in the history of the event that led there: the stay in the state that is meant.
+    /// The place in the history of the event that led to the state: the stay that the verdict is about.
     pub entered: u32,
 }
 
-/// The unit of a verdict that was borne out.
+/// The unit of a verdict that the ledger bears out.
 pub(super) struct VerdictUnit {
     pub planned: Planned,
-    /// The action's line in the history, where that is yet to be written.
+    /// The action's event in the history, where it is not written yet.
     pub line: Option<Event>,
     pub outcome: ActionResult,
     /// The refusal that it leads to.
@@ -48,7 +48,7 @@ pub(super) struct VerdictUnit {
 }
 
 impl Operators {
-    /// Whether such a verdict can ever be given for what the record waits for.
+    /// Checks that such a verdict can ever be given for the call that the record waits for.
     pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
         if self.shared.plan.cancels(record) {
             return cancellable(verdict);
@@ -122,8 +122,8 @@ impl Operators {
         Err(Cause::of("MOVES").into())
     }
 
-    /// The place in a transfer's history of the event that led it to the state where it stands. One that
-    /// left and came back waits for another answer, under another claim.
+    /// The place in a transfer's history of the event that led to its present state. A transfer that left
+    /// the state and came back waits for another answer, under another claim.
     pub(crate) async fn entered(&self, id: Id) -> Result<u32, Cause> {
         let history = self.shared.parts.journal.history(id).await?;
         let mut entries = history.iter().map(|linked| &linked.entry);
@@ -131,8 +131,8 @@ impl Operators {
         led.map(|entry| entry.seq).ok_or(Cause::of("NO_HISTORY"))
     }
 
-    /// What the ledger stored under the open call's key, where that bears the verdict out; `None`
-    /// where it holds nothing and the verdict needs a fence.
+    /// The answer that the ledger has stored under the open call's key, where that bears the verdict out;
+    /// `None` where it has stored nothing and the verdict needs a fence.
     async fn held_by(
         &self,
         ledger: LedgerId,
@@ -165,8 +165,8 @@ impl Operators {
         }
     }
 
-    /// Fences the open call. That is an effect: its intent stands in the history before it, and
-    /// under HALT it is not made. `None`: the transfer moved before.
+    /// Fences the open call. That is an effect, so its intent is in the history before it, and HALT forbids
+    /// it. `None`: the transfer moved before.
     async fn fenced(
         &self,
         context: &ActionContext,
@@ -175,7 +175,7 @@ impl Operators {
         op: &Op,
     ) -> Result<Option<Operation>, Stop> {
         let port = self.shared.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
-        if port.form() == Form::Simple {
+        if port.form() == LedgerForm::Simple {
             let name = ledger.name();
             let why = format!("{name} cannot be fenced and holds nothing: wait and ask again");
             return Err(Objection::NotPossible(why).into());
@@ -217,8 +217,8 @@ impl Operators {
         Objection::NotPossible(why).into()
     }
 
-    /// Takes the edge of the answer that the ledger holds, in one unit with the action and its line in
-    /// the history, where that is yet to be written. `None`: the transfer moved before.
+    /// Takes the edge of the ledger's answer, in one unit with the action and its event in the history,
+    /// where that is not written yet. `None`: the transfer moved before.
     async fn ruled(
         &self,
         context: &ActionContext,
@@ -245,31 +245,33 @@ impl Operators {
         let planned = self.shared.plan.answered(record, &answer, fuse_mode);
         let mut planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
-        let outcome = self.resolved(record, &planned, (verdict, said));
+        let outcome = self.resolved(record, &planned, verdict, said);
         self.ledgers.ledger_guard(
             &mut planned.unit,
             &planned.depends_on,
-            (None, &self.shared.controls.all_known()),
+            None,
+            &self.shared.controls.all_known(),
         );
         let error = if let Answer::Rejected(why, _) = answer { Some(why) } else { None };
         let taken = VerdictUnit { planned, line, outcome, error };
         self.write_verdict(context, record, taken).await
     }
 
-    /// What a verdict came to, by the state that it leads to.
+    /// The result of a verdict, by the state that it leads to.
     pub(super) fn resolved(
         &self,
         record: &Record,
         planned: &Planned,
-        (verdict, said): (Verdict, StoredAnswer),
+        verdict: Verdict,
+        said: StoredAnswer,
     ) -> ActionResult {
         let table = self.shared.plan.table(record.flow);
         let state = table.state(planned.next.otherwise.state).name.into();
         ActionResult::Resolved { verdict, said, state }
     }
 
-    /// Writes the edge of a verdict with the action, its line in the history and the decision of its proposal, and
-    /// goes on with the transfer. `None`: something that it was guarded by moved before.
+    /// Writes the edge of a verdict with the action, its event in the history and the decision of its
+    /// proposal, and goes on with the transfer. `None`: a guard failed, since something moved before.
     pub(super) async fn write_verdict(
         &self,
         context: &ActionContext,
@@ -307,7 +309,7 @@ impl Operators {
         }
     }
 
-    /// The transfer went on before the verdict: what was proposed is no longer so.
+    /// Decides that a verdict is superseded: the transfer went on before it.
     async fn superseded(
         &self,
         context: &ActionContext,
@@ -326,7 +328,7 @@ impl Operators {
     }
 }
 
-/// The operation, where it is of the open call. A fence knows only the key.
+/// Checks that the stored operation is that of the open call. A fence knows only the key.
 fn mine(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
     if operation.outcome == Ended::Fenced || operation.op == *op {
         return Ok(operation);
@@ -340,7 +342,7 @@ pub(crate) fn decides(context: &ActionContext, id: Id, stand: ApprovalStatus) ->
     Put::Decide { id, stand, caller: context.actor.caller.clone() }
 }
 
-/// What a lost guard means to an action: that the transfer moved.
+/// Whether a failed guard means that the transfer moved; any other is an error.
 pub(crate) fn moved(guard: &Guard) -> Result<(), Stop> {
     if matches!(guard, Guard::Transfer { .. }) {
         return Ok(());

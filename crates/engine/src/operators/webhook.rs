@@ -1,5 +1,5 @@
-//! Endpoints of webhooks: added, changed, rotated, asked to be sent something, deleted. Each is a resource
-//! of the journal, written in the unit with the action that changes it.
+//! Adds, changes, rotates, tests and deletes the endpoints of webhooks. An endpoint is a resource of the
+//! journal, and the unit of the action writes it.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -14,7 +14,7 @@ use kernel::webhooks::{
 };
 use std::sync::Arc;
 
-/// So often an endpoint is written again that others changed meanwhile.
+/// How often an endpoint is written again that others changed meanwhile.
 const TRIES: usize = 8;
 
 /// An endpoint's resource, as it was read.
@@ -23,7 +23,7 @@ struct Read {
     version: u32,
 }
 
-/// What becomes of an endpoint, and what ends its case.
+/// The new value of an endpoint, and the fact that ends its case.
 struct Change {
     value: Arc<str>,
     outcome: ActionResult,
@@ -68,7 +68,8 @@ impl Operators {
         }
     }
 
-    /// A request is done in the background; a disabled endpoint is sent nothing, so it is refused there.
+    /// Adds a request to an endpoint; a background task does it. A disabled endpoint gets nothing, so the
+    /// request is refused there.
     async fn ask_webhook(
         &self,
         context: &ActionContext,
@@ -124,7 +125,7 @@ impl Operators {
         };
         let outcome = ActionResult::Webhook { endpoint };
         let change = Change { value: webhook.stored(), outcome, enabled: None };
-        match self.write_webhook(context, (new.id, 0), &change).await? {
+        match self.write_webhook(context, new.id, 0, &change).await? {
             Some(at) => Ok((change.outcome, at)),
             None => Err(Cause::of("MOVES").into()),
         }
@@ -139,15 +140,15 @@ impl Operators {
             let Read { version, .. } = self.read_webhook(id).await?;
             let outcome = ActionResult::WebhookDeleted;
             let change = Change { value: "".into(), outcome, enabled: Some("it was deleted") };
-            if let Some(at) = self.write_webhook(context, (id, version), &change).await? {
+            if let Some(at) = self.write_webhook(context, id, version, &change).await? {
                 return Ok((change.outcome, at));
             }
         }
         Err(Cause::of("MOVES").into())
     }
 
-    /// Changes an endpoint as it is; again where others changed it meanwhile. What the change says ends
-    /// its case.
+    /// Changes the present endpoint; again where others changed it meanwhile. The fact that the change
+    /// returns ends the endpoint's case.
     async fn change_webhook(
         &self,
         context: &ActionContext,
@@ -159,7 +160,7 @@ impl Operators {
             let enabled = change(&mut webhook, self.shared.parts.journal.now())?;
             let outcome = ActionResult::Webhook { endpoint: webhook.endpoint.clone() };
             let change = Change { value: webhook.stored(), outcome, enabled };
-            if let Some(at) = self.write_webhook(context, (id, version), &change).await? {
+            if let Some(at) = self.write_webhook(context, id, version, &change).await? {
                 return Ok((change.outcome, at));
             }
         }
@@ -176,11 +177,12 @@ impl Operators {
         found.ok_or_else(|| Objection::NotFound("webhook").into())
     }
 
-    /// Writes it, with the action, in one unit; `None`: others changed it meanwhile.
+    /// Writes an endpoint with the action, in one unit; `None`: others changed it meanwhile.
     async fn write_webhook(
         &self,
         context: &ActionContext,
-        (id, version): (Id, u32),
+        id: Id,
+        version: u32,
         change: &Change,
     ) -> Result<Option<Millis>, Stop> {
         let name = webhooks::resource(id);
@@ -196,7 +198,7 @@ impl Operators {
     }
 }
 
-/// The endpoint with what changes of it.
+/// Applies a change to an endpoint.
 fn changed(endpoint: &mut WebhookEndpoint, change: &WebhookChange, now: Millis) {
     let WebhookChange { target, description, events, flows, owner, status, id: _ } = change;
     if let Some(target) = target {

@@ -1,4 +1,4 @@
-//! Writes the units of many transfers in one journal write, and carries each transfer to its next
+//! Writes the units of many transfers in one journal write. Then it brings each transfer to its next
 //! station, or plans its unit again.
 
 use crate::alerts::late_answers::Late;
@@ -22,7 +22,7 @@ use kernel::unit::{Guard, Hold, Put, Unit, Written, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a unit is about, so that one that was not written can be planned again.
+/// The reason of a unit, by which one that was not written can be planned again.
 #[derive(Debug)]
 pub(crate) enum CommitReason {
     /// A transfer begins; its caller waits.
@@ -32,20 +32,20 @@ pub(crate) enum CommitReason {
     Answered(Answer),
     /// A call at an enlisted ledger, or a state that makes no call.
     Moves,
-    /// The next attempt was put at a later time, in this worker's own ring.
+    /// The next try is put off to a later time, in this worker's own queue.
     Later,
-    /// It was given up: the scanner of any worker may take it.
+    /// The record is given up: the scanner of any worker may take it.
     Freed,
 }
 
-/// A record with the unit that is to be written for it.
+/// A record with the unit to write for it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub record: Record,
     pub unit: Unit,
     pub next: NextStep,
     pub depends_on: Vec<LedgerId>,
-    /// As whom the ledger was asked that answered: an answer is never one of who it is taken for later.
+    /// The incarnation of the ledger that answered: an answer never counts for another one.
     pub answered_as: Option<(LedgerId, Known)>,
     /// The refusal or cause that the unit puts.
     pub error: Option<Evidence>,
@@ -76,13 +76,13 @@ impl Job {
     }
 }
 
-/// What is left of a job while its unit is with the journal.
+/// The rest of a job while the journal writes its unit.
 struct PendingWrite {
     record: Record,
     next: NextStep,
     answered_as: Option<(LedgerId, Known)>,
     error: Option<Evidence>,
-    /// What the unit agrees.
+    /// What the unit agrees for the transfer.
     agreed: Option<Arc<Agreed>>,
     reason: CommitReason,
     again: u8,
@@ -100,7 +100,7 @@ struct Rest {
 }
 
 impl Pipeline {
-    /// Writes every unit, carries on those that moved and plans again those that could not be
+    /// Writes every unit, goes on with the records that moved, and plans those again that could not be
     /// written. Returns when each is out of the caller's workers.
     pub(crate) async fn commit(self: &Arc<Self>, mut jobs: Vec<Job>) {
         while !jobs.is_empty() {
@@ -110,7 +110,7 @@ impl Pipeline {
             for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
                 jobs
             {
-                self.ledgers.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+                self.ledgers.ledger_guard(&mut unit, &depends_on, answered_as, &known);
                 let agreed = unit.agrees(record.id).cloned();
                 units.push(unit);
                 pending.push(PendingWrite {
@@ -141,7 +141,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits for a row that another session has locked; its neighbours go on.
+    /// Waits for a row that another session has locked; the other units of the batch go on.
     fn wait_for_write(self: &Arc<Self>, pending: PendingWrite, wrote: Fut<'static, Wrote>) {
         let (pipeline, ticket) = (self.clone(), self.shared.calls.begin(CallStart::Write));
         let waits = async move {
@@ -153,7 +153,7 @@ impl Pipeline {
         self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
     }
 
-    /// What became of units: those that moved are carried on. Gives back what is to be written next.
+    /// Takes the outcome of each unit and goes on with those that moved. Returns the units to write next.
     async fn written_over(self: &Arc<Self>, over: Vec<(PendingWrite, Wrote)>) -> Vec<Job> {
         let mut rest = Rest::default();
         for (pending, wrote) in over {
@@ -169,7 +169,7 @@ impl Pipeline {
         jobs
     }
 
-    /// What became of one unit.
+    /// Takes the outcome of one unit.
     fn settle(&self, pending: PendingWrite, wrote: Wrote, rest: &mut Rest) {
         match wrote {
             Wrote::Written(written) => {
@@ -238,7 +238,7 @@ impl Pipeline {
         }
     }
 
-    /// A unit that was not written, since the transfer or its key is not as it was.
+    /// A guard of the unit failed: the transfer or its key is not as it was.
     fn lost(&self, mut pending: PendingWrite, guard: &Guard, rest: &mut Rest) {
         match pending.reason {
             // an id that exists or lies below the horizon: another one
@@ -272,7 +272,7 @@ impl Pipeline {
         }
     }
 
-    /// A unit that relied on another incarnation of this ledger than the journal means.
+    /// The journal has another incarnation of the ledger than the one that the unit relied on.
     fn relied(&self, ledger: LedgerId, pending: PendingWrite, rest: &mut Rest) {
         rest.late.extend(self.late(&pending));
         match &pending.reason {
@@ -295,7 +295,8 @@ impl Pipeline {
         }
     }
 
-    /// The answer of a unit that may not have been written, since another one may stand in its place.
+    /// Keeps the answer of a unit that may not have been written, since another answer may be stored in its
+    /// place.
     fn late(&self, pending: &PendingWrite) -> Option<Late> {
         let CommitReason::Answered(answer) = &pending.reason else { return None };
         let (ledger, operation) = self.shared.plan.operation(&pending.record, answer)?;
@@ -334,7 +335,7 @@ impl Pipeline {
         Some(record)
     }
 
-    /// A transfer is durable: its caller is told, and may go on waiting for its end.
+    /// Tells the caller that a transfer is durable; the caller may go on waiting for the end.
     fn opened(&self, record: &Record, order: CreateRequest) {
         self.in_flight.counted();
         let most = self.shared.parts.settings.limits.warn_per_minute;
@@ -349,7 +350,7 @@ impl Pipeline {
         let _gone = order.opened.send(OpenResult::Opened(record.clone()));
     }
 
-    /// Plans the same thing again with another fuse_mode.
+    /// Plans the same step again in another fuse mode.
     fn again(&self, pending: PendingWrite, fuse_mode: FuseMode) -> Option<Job> {
         let PendingWrite { record, answered_as, reason, again, .. } = pending;
         let planned = match &reason {
@@ -365,8 +366,8 @@ impl Pipeline {
         Some(Job { answered_as, again, ..Job::new(record, planned, reason) })
     }
 
-    /// Asks the journal after units whose outcome is not known, and after records that others
-    /// moved; what it says counts.
+    /// Asks the journal after units without a clear outcome, and after records that others moved: the
+    /// journal is right.
     async fn reread(&self, rest: &mut Rest) {
         if rest.unsure.is_empty() && rest.lost.is_empty() {
             return;
@@ -392,7 +393,7 @@ impl Pipeline {
         }
     }
 
-    /// One unit of unknown outcome, and what stands in the journal under its id.
+    /// Compares one unit without a clear outcome with the record that the journal has under its id.
     fn resolve(
         &self,
         stored: Option<Record>,
@@ -444,8 +445,8 @@ impl Pipeline {
         }
     }
 
-    /// Brings each record to where its new state is worked on. Gives back the writes that free
-    /// those for which there is no room.
+    /// Brings each record to the station of its new state. Returns the writes that free those for which
+    /// there is no room.
     pub(crate) fn advance(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
         let mut jobs = Vec::new();
         let mut arriving: BTreeMap<StationKey, Vec<Record>> = BTreeMap::new();
@@ -482,7 +483,7 @@ impl Pipeline {
         jobs
     }
 
-    /// A station has no room for one: it goes back to the journal.
+    /// Gives a record back to the journal for which a station has no room.
     pub(crate) fn overflowed(&self, station: &Station, record: Record) -> Job {
         let cause = Cause::of("OVERFLOW");
         // the longer the queue, the later there is room
@@ -492,7 +493,7 @@ impl Pipeline {
         Job::new(record, planned, CommitReason::Freed)
     }
 
-    /// The same, as a plan.
+    /// Plans the write that gives a record back.
     pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
         let mut planned = self.shared.plan.open(record, FuseMode::NoClaim, quota);
         // where a message drives it on, it is looked at when that may be lost

@@ -1,4 +1,5 @@
-//! The checks of a create request once more, for callers that bypass the API, and what a create would be told.
+//! Checks a create request once more, for callers that bypass the API, and answers the dry run: what a
+//! create would answer now.
 
 use crate::attempts::Chains;
 use crate::controls::limits::CreateLimits;
@@ -9,11 +10,11 @@ use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::money::Amount;
 use kernel::operators::Scope;
-use kernel::ports::ledger::{Form, Holding, Reply, Whose};
+use kernel::ports::ledger::{Holding, LedgerForm, Reply, Whose};
 use kernel::record::{Account, Party, System, Terms};
 use std::sync::Arc;
 
-/// What keeps a transfer from being opened here.
+/// Checks what keeps a transfer from being opened here.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct CreateChecks {
     shared: Arc<SharedState>,
@@ -37,8 +38,8 @@ impl CreateChecks {
         })
     }
 
-    /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
-    /// `Ok` names the ledgers that show no accounts: what they would refuse is not known.
+    /// A dry run: the result that a transfer of these terms would get now. Nothing is written and nothing
+    /// counted. `Ok` names the ledgers that show no accounts: what they would refuse is not known.
     ///
     /// # Errors
     /// The code that it would be refused with, or fail with; `SYSTEM_ERROR` where the journal or a
@@ -70,7 +71,7 @@ impl CreateChecks {
         }
     }
 
-    /// What the source would refuse, by what it says of the account now (`ledgers.md` §1).
+    /// The code with which the source would refuse, by the account as it is now (`ledgers.md` §1).
     async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
         if self.shows_none(&terms.source.system).is_some() {
             return Ok(None);
@@ -83,8 +84,8 @@ impl CreateChecks {
         Ok(first.status.bars_withdraw().or(short))
     }
 
-    /// What the target would refuse. Only a ledger in the journal's database lacks accounts: others
-    /// are created on demand.
+    /// The code with which the target would refuse. Only a ledger in the journal's database lacks accounts;
+    /// other ledgers create them on demand.
     async fn receives(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
         if self.shows_none(&terms.target.system).is_some() {
             return Ok(None);
@@ -97,10 +98,10 @@ impl CreateChecks {
         }
     }
 
-    /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
+    /// The ledger's id, where it has the simple form, whose contract has no accounts.
     fn shows_none(&self, system: &System) -> Option<LedgerId> {
         let System::Ledger(id) = system else { return None };
-        self.shared.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
+        self.shared.ledger(*id).filter(|port| port.form() == LedgerForm::Simple).map(|_| *id)
     }
 
     async fn holdings(&self, party: &Party) -> Result<Vec<Holding>, Cause> {
@@ -115,7 +116,7 @@ impl CreateChecks {
         }
     }
 
-    /// Why nothing is taken in at the moment, where nothing is: `HALTED` or `OVERLOADED`.
+    /// Why the intake refuses everything now, where it does: `HALTED` or `OVERLOADED`.
     pub fn shut(&self, flow: FlowId) -> Option<Code> {
         if self.shared.controls.halted().is_some() {
             return Some(Code::Halted);
@@ -126,14 +127,14 @@ impl CreateChecks {
         over.then_some(Code::Overloaded)
     }
 
-    /// What a person has to lift before a transfer of this flow and these terms is taken in;
-    /// without terms, before any of the flow is.
+    /// The scope that a person must unpause before the intake takes a transfer of this flow and these
+    /// terms; without terms, before it takes any of the flow.
     pub fn paused_for(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
         self.shared.controls.paused(flow, terms)
     }
 
-    /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
-    /// status and balance are the ledgers' alone.
+    /// Repeats steps 4 to 6 of the order of checks, for callers that bypass the API. Existence, status and
+    /// balance are checked by the ledgers alone.
     pub(crate) fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
         if !self.shared.offers(flow) {
             return Some(Code::UnsupportedAccountType);
@@ -160,7 +161,7 @@ impl CreateChecks {
         limits.err().or_else(|| self.limits.above_most(flow, terms).then_some(Code::AmountTooLarge))
     }
 
-    /// What keeps the two accounts from being the ends of a transfer of this flow.
+    /// Why the two accounts cannot be the ends of a transfer of this flow.
     fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
         let (table, [source, target]) = (self.shared.plan.table(flow), terms.parties());
         let inside = table.moves_inside();

@@ -1,4 +1,4 @@
-//! A transfer on its way in, and what those who wait for it are told.
+//! A create request on its way through the intake, and the result that its callers wait for.
 
 use crate::controls::limits::Quota;
 use crate::pipeline::waiters::Waiter;
@@ -9,7 +9,7 @@ use kernel::unit::Guard;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// What became of an opening.
+/// The result of an opening.
 #[derive(Debug)]
 pub(crate) enum OpenResult {
     Opened(Record),
@@ -20,19 +20,19 @@ pub(crate) enum OpenResult {
     Unknown(Cause),
 }
 
-/// A transfer on its way in, with those who wait for it.
+/// A transfer to open, with the callers that wait for it.
 #[derive(Debug)]
 pub(crate) struct CreateRequest {
     pub opened: oneshot::Sender<OpenResult>,
     pub ended: Waiter,
     /// What its opening takes from its user's day.
     pub quota: Option<Quota>,
-    /// The other scopes in which its key must be free: of the same subject under other issuers.
+    /// The other scopes in which its key must be free: those of the same subject under other issuers.
     pub scopes: Vec<Arc<str>>,
 }
 
 impl CreateRequest {
-    /// Its key is bound in no other scope either.
+    /// True once it is known that its key is bound in no other scope either.
     pub(crate) fn unbound<'a>(&'a self, record: &'a Record) -> impl Iterator<Item = Guard> + 'a {
         let (flow, binding) = (record.flow, record.terms.binding.as_ref());
         let guard = move |scope: &Arc<str>| {

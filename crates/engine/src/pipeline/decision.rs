@@ -1,4 +1,5 @@
-//! What a rule decides of a record, and what the event of its decision keeps.
+//! Asks the rule of a state for its decision on a record, and writes down which facts the rule had. For the
+//! plan.
 
 use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;
@@ -6,16 +7,16 @@ use kernel::flow::table::{R, Table};
 use kernel::record::{Facts, Record, decision};
 use std::sync::Arc;
 
-/// What a rule decides.
+/// The decision of a rule.
 pub(super) enum Decision {
-    /// Yes, and what is agreed with it where the rule accepts.
+    /// Yes, and what is agreed with that where the rule accepts the transfer.
     Yes(Option<Arc<Agreed>>),
     No,
     NotYet,
 }
 
-/// The decision of a record that stands where the rule is asked. A yes that accepts, and does not know
-/// what is agreed, is *not yet*.
+/// Asks the rule of the record's state. A yes that accepts the transfer without knowing what is agreed is
+/// *not yet*.
 pub(super) fn decided(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Decision {
     let none = Facts::new();
     let facts = facts.unwrap_or(&none);
@@ -28,7 +29,7 @@ pub(super) fn decided(table: &Table, rule: R, record: &Record, facts: Option<&Fa
     }
 }
 
-/// What a decision's event keeps: the rule and the facts that it was given.
+/// The detail of a decision's event: the rule and the facts that it had.
 pub(super) fn stored(table: &Table, rule: R, facts: &Facts) -> Arc<str> {
     let name = table.rules.get(usize::from(rule)).copied().unwrap_or_default();
     decision(name, facts).into()

@@ -1,7 +1,8 @@
-//! States that look outside without an effect: a rule gathers its facts there, and a question is asked.
+//! Gathers the facts of a rule, and asks a flow's questions, in the states that look outside without an
+//! effect.
 //!
 //! *Not yet* is no answer: nothing is written and nothing is counted. The record waits in its worker's own
-//! heap, at longer and longer intervals from the first time; after a crash it is found as open work.
+//! heap, at longer and longer intervals; after a crash the scanner finds it as open work.
 
 use crate::Parts;
 use crate::pipeline::Pipeline;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A flow that learns from outside is offered with its port.
+/// Checks that a flow that learns from outside is offered only with its port.
 ///
 /// # Errors
 /// `NO_FACT_SOURCE`, with the flow's name.
@@ -32,11 +33,12 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
     Ok(())
 }
 
-/// The transfers of this process that a rule holds back, with the state and how often it said so there.
+/// The transfers of this process that a rule holds back, with their state and how often the rule said *not
+/// yet* there.
 #[derive(Debug, Default)]
 pub(crate) struct NotYet {
     times: Mutex<BTreeMap<Id, (S, u32)>>,
-    /// How many there are: most flows have none, and no lock is taken for them.
+    /// How many there are. Most flows have none, and then no lock is taken.
     all: AtomicUsize,
 }
 
@@ -45,7 +47,7 @@ impl NotYet {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts one more time in this state; how many it has been.
+    /// Counts one more *not yet* in this state, and returns how many there were.
     fn count(&self, id: Id, state: S) -> u32 {
         let mut times = self.times();
         let (at, n) = times.entry(id).or_insert((state, 0));
@@ -56,7 +58,7 @@ impl NotYet {
         n
     }
 
-    /// It goes on, or is in other workers.
+    /// Forgets a transfer that goes on, or that other workers have.
     pub(crate) fn forget(&self, id: Id) {
         if self.len() == 0 {
             return;
@@ -66,7 +68,7 @@ impl NotYet {
         self.all.store(times.len(), Ordering::SeqCst);
     }
 
-    /// A rule holds this record back where it stands.
+    /// True where a rule holds this record back in its state.
     pub(crate) fn holds(&self, record: &Record) -> bool {
         let here = |times: &BTreeMap<Id, (S, u32)>| {
             times.get(&record.id).is_some_and(|(state, _)| *state == record.head.state)
@@ -80,7 +82,7 @@ impl NotYet {
     }
 }
 
-/// What a port said of a batch, and whether the batch failed as a whole.
+/// The answers of a port to a batch, and whether the batch failed as a whole.
 struct BatchReply<T> {
     items: Result<Vec<T>, Cause>,
     whole: bool,
@@ -96,7 +98,7 @@ impl<T> BatchReply<T> {
         Self { whole: items.is_err(), items }
     }
 
-    /// Each record with what was said of it.
+    /// Each record with its answer.
     fn each(self, records: Vec<Record>) -> Vec<(Record, Result<T, Cause>)> {
         let mut items = self.items.map(Vec::into_iter);
         let with_item = |record| {
@@ -115,12 +117,12 @@ impl Pipeline {
         self.shared.parts.facts.get(self.shared.plan.table(place.flow).flow).cloned()
     }
 
-    /// True where a question is asked, which has no effect: it goes on under HALT.
+    /// True where the state asks a question, which has no effect and goes on under HALT.
     pub(crate) fn asks(&self, place: &StationKey) -> bool {
         self.shared.plan.table(place.flow).asks(place.state).is_some()
     }
 
-    /// The units of states that call no ledger.
+    /// The units of records whose states call no ledger.
     pub(crate) async fn inside(
         self: &Arc<Self>,
         at: &StationKey,
@@ -134,7 +136,7 @@ impl Pipeline {
         }
     }
 
-    /// Gathers the facts of a rule for the whole batch, and decides each record by its own.
+    /// Gathers the facts of a rule for the whole batch, and decides each record by its own facts.
     async fn decide(self: &Arc<Self>, at: &StationKey, rule: R, records: Vec<Record>) -> Vec<Job> {
         let name = self.shared.plan.table(at.flow).rules.get(usize::from(rule)).copied();
         let (Some(port), Some(name)) = (self.fact_source(at), name) else {
@@ -154,7 +156,7 @@ impl Pipeline {
         jobs
     }
 
-    /// The unit of one decision; none where it is not yet one.
+    /// The unit of one decision; `None` where the rule says *not yet*.
     fn decided(self: &Arc<Self>, record: Record, facts: &Facts) -> Option<Job> {
         match self.shared.plan.resume(&record, self.shared.fuse_mode(&record), Some(facts)) {
             Some(planned) => {
@@ -165,7 +167,7 @@ impl Pipeline {
         }
     }
 
-    /// Asks one question about the whole batch.
+    /// Asks one question about every record of the batch.
     async fn question(&self, at: &StationKey, act: A, records: Vec<Record>) -> Vec<Job> {
         let Some(port) = self.fact_source(at) else { return self.unlearned(records) };
         let name = self.shared.plan.table(at.flow).act(act).name;
@@ -190,8 +192,8 @@ impl Pipeline {
         jobs
     }
 
-    /// Nothing was learnt of it: it counts. A batch that failed as a whole is split as calls are: at once
-    /// after a panic, else in the long run.
+    /// Counts an unknown answer. A batch that failed as a whole is split as calls are: at once after a
+    /// panic, else after several failures.
     fn unanswered(&self, mut record: Record, cause: &Cause, split: bool) -> Job {
         self.in_flight.not_yet.forget(record.id);
         let lonely = split && record.head.retries >= LONELY_AFTER;
@@ -199,14 +201,14 @@ impl Pipeline {
         self.postponed(record, cause)
     }
 
-    /// Start refuses a flow without its port, so this is a flow that is not offered.
+    /// The cause for a flow without its port. The start refuses such a flow, so this one is not offered.
     fn unlearned(&self, records: Vec<Record>) -> Vec<Job> {
         let cause = Cause::of("NO_FACT_SOURCE");
         records.into_iter().map(|record| self.postponed(record, &cause)).collect()
     }
 
-    /// Not yet: it stays, without a trace. One that was marked as tried alone has proven itself, and the
-    /// mark is taken away, so that no later restart counts it.
+    /// Lets a record wait after *not yet*, without a trace. Where the record was marked as tried alone, it
+    /// has proven itself, and the mark is taken away so that no later restart counts it.
     pub(crate) fn waits(self: &Arc<Self>, mut record: Record) -> Option<Job> {
         if !matches!(
             self.shared.plan.table(record.flow).step(record.head.state),

@@ -1,8 +1,9 @@
-//! Gatherers: one station per (flow, state before a claim, chain). Each takes what gathered while the lanes
-//! were busy, up to the cap of an attempt, has it signed under one free lane's next lock, and stores attempt,
-//! members and lane in one unit. Nothing is sent here.
+//! Gatherers make attempts of waiting transfers: one station per (flow, state before a claim, chain). A
+//! gatherer takes the transfers that came while the lanes were busy, up to the cap of an attempt, has them
+//! signed under the next lock of a free lane, and stores attempt, members and lane in one unit. It sends
+//! nothing.
 //!
-//! What hinders an attempt before it is stored is without a trace: the transfers wait in their ring.
+//! What keeps an attempt from being stored leaves no trace: the transfers wait in their queue.
 
 use crate::attempts::claim::Claim;
 use crate::attempts::form::NoForm;
@@ -21,7 +22,8 @@ use kernel::unit::{Guard, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What rests is looked at again after so many milliseconds: its rest may be over earlier.
+/// The longest wait before a resting transfer is looked at again, in milliseconds: its rest may be over
+/// earlier than the port said.
 const LOOK_AGAIN: Millis = 5_000;
 
 impl Pipeline {
@@ -51,7 +53,7 @@ impl Pipeline {
         }
     }
 
-    /// A chain that this process has no port for: its transfers wait, for one that has.
+    /// Puts off the transfers of a chain for which this process has no port: another process may have one.
     async fn run_without_chain(self: &Arc<Self>, station: &Station) {
         let cause = Cause::of("NO_CHAIN");
         loop {
@@ -66,8 +68,9 @@ impl Pipeline {
         }
     }
 
-    /// Those of a batch whose asset can be paid now. The others wait in the ring, where they take no place from
-    /// those that can go on, and nothing is written of it: there may be many of them for long.
+    /// Returns the transfers of a batch whose asset can be paid now. The others wait in the queue, where
+    /// they take no place from those that can go on. Nothing is written about them: there may be many of
+    /// them for long.
     async fn without_resting(
         self: &Arc<Self>,
         station: &Station,
@@ -102,7 +105,8 @@ impl Pipeline {
         }
     }
 
-    /// Those of a batch that may be claimed together now; the others are where they belong.
+    /// Returns the transfers of a batch that may be claimed together now, and brings the others to where
+    /// they belong.
     async fn gathered(self: &Arc<Self>, station: &Station, batch: Batch) -> Vec<Record> {
         let (records, alone) = match batch {
             Batch::Many(records) => (records, false),
@@ -129,7 +133,7 @@ impl Pipeline {
         group
     }
 
-    /// One attempt, from its lock to the unit that stores it.
+    /// Makes one attempt, from its lock to the unit that stores it.
     async fn gather(
         self: &Arc<Self>,
         station: &Station,
@@ -141,7 +145,7 @@ impl Pipeline {
             Ok(lock) => lock,
             Err(cause) => {
                 self.chains.no_lock(&gathering, &cause);
-                return untried(station, records);
+                return give_back_untried(station, records);
             }
         };
         let mut records = self.tried_in_company(station, records).await;
@@ -159,7 +163,7 @@ impl Pipeline {
             forms: Vec::new(),
         };
         let Signed { form, pays } =
-            match self.chains.sign(pool, (station.place.flow, *act), &request).await {
+            match self.chains.sign(pool, station.place.flow, *act, &request).await {
                 Ok(signed) => signed,
                 Err(why) => return self.unsigned(station, &gathering, records, why).await,
             };
@@ -177,7 +181,7 @@ impl Pipeline {
             to: *to,
         };
         if !pool.lane_check.is_open() {
-            return untried(station, records);
+            return give_back_untried(station, records);
         }
         let (attempt, unit) = self.shared.plan.claimed(&records, claim);
         self.shared.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
@@ -192,7 +196,7 @@ impl Pipeline {
         }
     }
 
-    /// Nothing was signed: nothing is written but for one that cannot be signed for.
+    /// Goes on after nothing was signed. Nothing is written, except for a member that cannot be signed for.
     async fn unsigned(
         self: &Arc<Self>,
         station: &Station,
@@ -201,9 +205,9 @@ impl Pipeline {
         why: NoForm,
     ) {
         match why {
-            NoForm::Stopped => untried(station, records),
+            NoForm::Stopped => give_back_untried(station, records),
             NoForm::Mismatch(facts) => {
-                untried(station, records);
+                give_back_untried(station, records);
                 self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
             NoForm::Unsigned(Unsigned { cause, culprit }) => {
@@ -220,7 +224,7 @@ impl Pipeline {
                 if cause.class == "PANIC" {
                     station.ring.give_back(records);
                 } else {
-                    untried(station, records);
+                    give_back_untried(station, records);
                 }
                 if let Some(record) = out {
                     let job = self.postponed(record, &cause);
@@ -230,7 +234,7 @@ impl Pipeline {
         }
     }
 
-    /// The unit was not written: each transfer waits again, or goes on as it stands now.
+    /// Goes on after the unit was not written: each transfer waits again, or goes on as it stands now.
     async fn not_claimed(
         self: &Arc<Self>,
         station: &Station,
@@ -241,7 +245,7 @@ impl Pipeline {
         match guard {
             Guard::NotHalted => {
                 self.shared.controls.is_halted("the journal is halted".into());
-                untried(station, records);
+                give_back_untried(station, records);
             }
             Guard::Resource { .. } => {
                 // another worker has the lane
@@ -249,10 +253,10 @@ impl Pipeline {
                     tracing::error!(%cause, "the lanes of a chain cannot be read");
                     lane.rests(self.shared.due(TROUBLE));
                 }
-                untried(station, records);
+                give_back_untried(station, records);
             }
             Guard::LockFree { lock, .. } => {
-                untried(station, records);
+                give_back_untried(station, records);
                 let facts = format!("lane {}: lock {lock} was used before", lane.name);
                 self.chains.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
             }
@@ -277,12 +281,13 @@ impl Pipeline {
             | Guard::Pending(_) => {
                 tracing::error!(?guard, "a claim was lost");
                 lane.rests(self.shared.due(TROUBLE));
-                untried(station, records);
+                give_back_untried(station, records);
             }
         }
     }
 
-    /// Gives back to the ring those that stand where they stood, and returns the others as they stand now.
+    /// Gives the transfers back to the queue that stand where they stood, and returns the others as they
+    /// stand now.
     pub(super) async fn still_here(&self, station: &Station, records: Vec<Record>) -> Vec<Record> {
         let stored = self.shared.read(records.iter().map(|record| record.id).collect()).await;
         let mut stored: BTreeMap<Id, Record> =
@@ -301,8 +306,8 @@ impl Pipeline {
         moved
     }
 
-    /// Marks the suspects of a batch in the journal as tried, and gives back all that may be tried now. Those
-    /// whose mark is not known to be written wait again, or go on as they stand.
+    /// Marks the suspects of a batch in the journal as tried, and returns all that may be tried now. A
+    /// suspect whose mark may not be written waits again, or goes on as it stands.
     pub(super) async fn tried_in_company(
         self: &Arc<Self>,
         station: &Station,
@@ -339,7 +344,7 @@ impl Pipeline {
         tried
     }
 
-    /// Those of these records whose mark the journal has.
+    /// Returns those of these records whose mark the journal has.
     async fn written_after_all(
         self: &Arc<Self>,
         station: &Station,
@@ -363,7 +368,8 @@ impl Pipeline {
     }
 }
 
-/// Those of a batch that one attempt pays: of the first one's asset and source account. And the others.
+/// Splits a batch into the transfers that one attempt can pay, which have the asset and the source account
+/// of the first one, and the others.
 fn together(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
     let of = |record: &Record| {
         let Party { account, asset, .. } = record.source();
@@ -373,16 +379,17 @@ fn together(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
     records.into_iter().partition(|record| Some(of(record)) == first)
 }
 
-/// Gives back transfers of which no attempt came and whose worker lives: the mark of a try, where they have one, is no
-/// death, and their next try begins to count anew.
-fn untried(station: &Station, mut records: Vec<Record>) {
+/// Gives transfers back to their queue of which no attempt was stored although their worker lives. The
+/// worker did not die of them, so the deaths that a try had counted are set to 0. Nothing is written, and
+/// nothing else is counted: the reason is the chain, and no transfer.
+fn give_back_untried(station: &Station, mut records: Vec<Record>) {
     for record in &mut records {
         record.head.deaths = 0;
     }
     station.ring.give_back(records);
 }
 
-/// A suspect whose mark may be written, and how it would stand then.
+/// A suspect whose mark may be written, and the head that it has then.
 struct Unsure {
     record: Record,
     head: Head,

@@ -1,4 +1,4 @@
-//! The transfers in this process's workers.
+//! Knows which transfers the workers of this process carry, so that each has one worker.
 
 use crate::pipeline::gather::NotYet;
 use crate::recovery::superseded::SupersededTransfers;
@@ -10,34 +10,35 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A caller that has waited for so long for a transfer in our workers may wait for one that another worker
-/// ended, in nanoseconds. For one that is in no workers of ours the journal is asked at once.
+/// How long, in nanoseconds, a caller waits for a transfer in our workers before the journal is asked
+/// whether another worker ended it. For a transfer in no workers of ours the journal is asked at once.
 const LONG: u64 = 100_000_000;
-/// How often the journal is asked for all of those, in milliseconds (`design.md` §4).
+/// How often the journal is asked about those transfers, in milliseconds (`design.md` §4).
 const ASK: u64 = 20;
-/// So many transfers are asked for in one statement.
+/// How many transfers one statement asks for.
 const AT_ONCE: usize = 10_000;
 
-/// More are carried on here, as if no other worker had moved them.
+/// The most transfers that are watched as superseded. Above it, a transfer goes on here as if no other
+/// worker had moved it.
 const MOST: usize = 100_000;
 
-/// Which transfers this process carries: each waits in one ring, stands parked, or is in a hand.
+/// The transfers that this process carries: each waits in one queue, is parked, or is being worked on.
 pub(crate) struct InFlight {
     shared: Arc<SharedState>,
-    /// With the newer record that waits for the worker that has an older one.
+    /// Each transfer, with the newer record that waits for the worker that has an older one.
     held: Mutex<BTreeMap<Id, Option<Box<Record>>>>,
-    /// So many were left.
+    /// How many newer records wait.
     left: AtomicUsize,
-    /// Those that a rule holds back.
+    /// The transfers that a rule holds back.
     pub not_yet: NotYet,
-    /// Those that another worker moved while they were here.
+    /// The transfers that another worker moved while they were here.
     pub superseded: SupersededTransfers,
-    /// So many transfers are open, as far as this process saw.
+    /// How many transfers are open, as far as this process saw.
     open: AtomicU64,
 }
 
 impl InFlight {
-    /// Nothing is in its workers yet; so many transfers are open in the journal.
+    /// Begins without transfers; `open` are open in the journal.
     pub(crate) fn new(shared: &Arc<SharedState>, open: u64) -> Arc<Self> {
         Arc::new(Self {
             shared: shared.clone(),
@@ -63,17 +64,17 @@ impl InFlight {
         true
     }
 
-    /// It is in this process's workers.
+    /// True where this process's workers have the transfer.
     pub(crate) fn has(&self, id: Id) -> bool {
         self.held().contains_key(&id)
     }
 
-    /// A newer record was left for the worker that has this one.
+    /// True where a newer record waits for the worker that has this one.
     pub(crate) fn has_left(&self, id: Id) -> bool {
         self.held().get(&id).is_some_and(Option::is_some)
     }
 
-    /// Takes back what was left.
+    /// Takes a newer record back that waits.
     pub(super) fn take_back(&self, id: Id) {
         let mut held = self.held();
         if held.get_mut(&id).and_then(Option::take).is_some() {
@@ -81,7 +82,7 @@ impl InFlight {
         }
     }
 
-    /// The record that was left for this one, where it is newer; each is given once.
+    /// The record that waits for the worker of this one, where it is newer. Each is given once.
     pub(crate) fn newest(&self, record: Record) -> Record {
         if self.left.load(Ordering::SeqCst) == 0 {
             return record;
@@ -92,7 +93,7 @@ impl InFlight {
         if left.head.version > record.head.version { *left } else { record }
     }
 
-    /// Takes a transfer into this process's workers. False: it has it already.
+    /// Gives a transfer to this process's workers. False: they have it already.
     pub(crate) fn hold(&self, id: Id) -> bool {
         let mut held = self.held();
         if held.contains_key(&id) {
@@ -104,7 +105,7 @@ impl InFlight {
         true
     }
 
-    /// Gives it up: the journal knows where it stands. False: it was not here.
+    /// Gives a transfer up: the journal knows where it stands. False: it was not here.
     pub(crate) fn release(&self, id: Id) -> bool {
         let mut held = self.held();
         let Some(left) = held.remove(&id) else { return false };
@@ -115,8 +116,8 @@ impl InFlight {
         true
     }
 
-    /// Gives a record up as it was written, unless the journal has given it to this process again
-    /// in the meantime: it is told once, so then it goes on here.
+    /// Gives up a record as it was written, unless the journal gave it to this process again in the
+    /// meantime: the journal does that once, so then the record goes on here.
     pub(crate) fn give_up(&self, record: Record) -> Option<Record> {
         let mut held = self.held();
         if let Some(left) = held.get_mut(&record.id).and_then(Option::take) {
@@ -130,7 +131,7 @@ impl InFlight {
         None
     }
 
-    /// So many transfers are in this process's workers, but for those that a rule holds back.
+    /// How many transfers this process's workers have, except those that a rule holds back.
     pub(crate) fn carried(&self) -> usize {
         self.held().len().saturating_sub(self.not_yet.len())
     }
@@ -140,17 +141,17 @@ impl InFlight {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// As many are open as may be.
+    /// True where as many transfers are open as may be.
     pub(crate) fn crowded(&self) -> bool {
         self.open_transfers() >= self.shared.parts.settings.max_open
     }
 
-    /// One more transfer is open.
+    /// Counts one more open transfer.
     pub(crate) fn counted(&self) {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One fewer, and it is out of our workers.
+    /// Counts one fewer, which leaves our workers.
     pub(crate) fn closed(&self, id: Id) {
         // where another copy of it ended before, it was counted then
         if self.release(id) {
@@ -158,7 +159,7 @@ impl InFlight {
         }
     }
 
-    /// The count of the journal: others open and end transfers too.
+    /// Takes over the journal's count: others open and end transfers too.
     pub(crate) fn open_are(&self, open: u64) {
         self.open.store(open, Ordering::Relaxed);
     }
@@ -168,7 +169,7 @@ impl InFlight {
         let _before = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
 
-    /// A transfer came to its end here: it is counted, and those who wait for it are told.
+    /// Ends a transfer here: counts it, and answers the callers that wait for it.
     pub(crate) fn ended(&self, record: Record) {
         let table = self.shared.plan.table(record.flow);
         self.shared.parts.meter.see(Seen::Ended {
@@ -180,7 +181,7 @@ impl InFlight {
         self.shared.waiters.tell(record);
     }
 
-    /// Tells callers of the ends that this process did not see.
+    /// Answers callers whose transfers ended without this process.
     pub(crate) async fn run_waker(self: Arc<Self>) {
         loop {
             let long = self.shared.parts.clock.ticks().saturating_sub(LONG);
@@ -201,7 +202,7 @@ impl InFlight {
         }
     }
 
-    /// A record that another worker may have moved, as it stands now; some where it goes on here.
+    /// Releases a record that another worker may have moved; `Some` where it goes on here as it stands now.
     pub(crate) fn release_all(&self, record: Record) -> Option<Record> {
         let left = self.has_left(record.id);
         if !self.shared.lease.ends() || left || self.superseded.all().len() >= MOST {
@@ -219,8 +220,8 @@ impl InFlight {
         None
     }
 
-    /// A transfer that may have been opened. It was not there when the journal was
-    /// asked, and its caller was told so.
+    /// Watches a transfer that may have been opened: it was not there when the journal was asked, and its
+    /// caller was told so.
     pub(crate) fn maybe_opened(&self, record: &Record) {
         let mut all = self.superseded.all();
         if self.shared.lease.ends() && all.len() < MOST {

@@ -1,4 +1,5 @@
-//! Taking in transfers: the checks again, the opening, and the caller's wait.
+//! Takes in new transfers: it checks the request again, opens the transfer, and lets the caller wait for
+//! the end.
 
 use crate::controls::limits::{CreateLimits, Quota};
 use crate::pipeline::Pipeline;
@@ -21,17 +22,17 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, Sender, error::TrySendError};
 use tokio::sync::{Mutex, oneshot};
 
-/// How many batches are opened at once.
+/// How many batches are opened at the same time.
 pub(crate) const WORKERS: usize = 2;
 
-/// Takes in the transfers that callers ask for.
+/// Opens the transfers of create requests.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Intake {
     shared: Arc<SharedState>,
     limits: Arc<CreateLimits>,
     checks: Arc<CreateChecks>,
     pipeline: Arc<Pipeline>,
-    /// What waits to be opened.
+    /// The requests that wait to be opened.
     orders: Sender<(Record, CreateRequest)>,
 }
 
@@ -52,8 +53,8 @@ impl Intake {
         })
     }
 
-    /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then
-    /// at most `sync_timeout_ms`. It goes on by itself when the caller goes away.
+    /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then at most
+    /// `sync_timeout_ms`. The transfer goes on when the caller goes away.
     ///
     /// # Errors
     /// [`Refused`]; after `Unknown` the caller repeats with the same key.
@@ -105,8 +106,8 @@ impl Intake {
         }
     }
 
-    /// The transfer that a client's key is bound to, as it stands now; an open one is waited for
-    /// like the first time.
+    /// The transfer that a client's key is bound to, as it stands now. For an open one it waits as after
+    /// the first request.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
@@ -122,8 +123,7 @@ impl Intake {
         }
     }
 
-    /// The transfer that a client's key is bound to, by a principal of this subject under whichever
-    /// issuer.
+    /// The transfer that a client's key is bound to, by a principal of this subject under any issuer.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
@@ -143,12 +143,12 @@ impl Intake {
         Ok(None)
     }
 
-    /// The scopes in which a principal's keys may be bound, that of new ones first.
+    /// The scopes in which a principal's keys may be bound; the first is that of new ones.
     pub fn key_scopes(&self, principal: &Arc<str>) -> Vec<Arc<str>> {
         principal::key_scopes(principal, &self.shared.parts.settings.issuers)
     }
 
-    /// A transfer that was found bound: what it is now, after the wait of a first time.
+    /// The answer to a repeat: the transfer that was found bound, after the wait of a first request.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
@@ -170,7 +170,7 @@ impl Intake {
         self.orders.max_capacity()
     }
 
-    /// Waits for the end of a transfer that is durable, and tells what it is then.
+    /// Waits for the end of a durable transfer, and returns it as it stands then.
     async fn until(&self, record: Record, end: oneshot::Receiver<Record>) -> Record {
         if self.shared.plan.table(record.flow).ends(record.head.state) {
             return record;
@@ -207,25 +207,26 @@ impl Intake {
         }
     }
 
-    /// No room in the ring: the transfer is opened where it begins and left to the scanner.
+    /// Opens a transfer in its first state and leaves it to the scanner, since the queue has no room.
     async fn park(&self, record: Record, order: CreateRequest) {
         self.pipeline.commit(vec![self.opened_for_workers(record, order)]).await;
     }
 
-    /// Opens a transfer where it begins, for whichever worker asks the journal first.
+    /// Opens a transfer in its first state, for whichever worker asks the journal first.
     fn opened_for_workers(&self, record: Record, order: CreateRequest) -> Job {
         let planned = self.pipeline.parking(&record, order.quota.as_ref());
         Job::new(record, planned, CommitReason::Parks(order))
     }
 
-    /// True where what is opened now goes on in this process, and is not left to the journal.
+    /// True where a transfer that is opened now goes on in this process, instead of being left to the
+    /// journal.
     fn carries_on(&self, flow: FlowId) -> bool {
         self.shared.parts.settings.workers
             && !self.shared.follows_events(flow)
             && !self.pipeline.congested(flow)
     }
 
-    /// Takes batches out of the ring and opens them, beside the other workers.
+    /// Takes batches out of the queue and opens them, beside the other workers.
     pub(crate) async fn run_intake(
         self: Arc<Self>,
         orders: Arc<Mutex<Receiver<(Record, CreateRequest)>>>,

@@ -1,4 +1,5 @@
-//! The way of a transfer: it is taken in, planned, carried through the stations of its states, written.
+//! Carries a transfer from its create request to its end: intake, plan, the stations of its states, and the
+//! writes.
 
 pub(crate) mod commit;
 pub(crate) mod create_checks;
@@ -35,9 +36,9 @@ use station::{Station, StationKey};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Carries the transfers of this process from station to station: calls, gathers, writes, and brings each to
-/// where its new state is worked on. A write brings records to stations and a station writes, so these are
-/// one component.
+/// Carries the transfers of this process from station to station: it calls, gathers, writes, and brings
+/// each transfer to the station of its new state. A write brings records to stations and a station writes,
+/// so these are one component.
 pub(crate) struct Pipeline {
     pub(super) shared: Arc<SharedState>,
     pub(super) cases: Arc<Cases>,
@@ -48,6 +49,6 @@ pub(crate) struct Pipeline {
     pub(super) chains: Arc<Chains>,
     pub(super) limits: Arc<CreateLimits>,
     pub(super) stations: Mutex<BTreeMap<StationKey, Arc<Station>>>,
-    /// Transfers that stand while others of their station go on.
+    /// Transfers that a pause stops while others of their station go on.
     pub(super) parked: Mutex<BTreeMap<Id, Record>>,
 }

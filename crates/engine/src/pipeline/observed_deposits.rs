@@ -1,8 +1,9 @@
-//! The intake of watchers: what was paid to us on a chain becomes transfers, and the cursor moves with them.
+//! Makes transfers of the deposits that a watcher observed on a chain, and moves the watcher's cursor with
+//! them.
 //!
-//! All openings and the cursor are one unit, so that no deposit is lost between two of them and none is
-//! opened twice: each is bound to its place on the chain. A deposit has happened whatever is paused,
-//! limited or halted here, so nothing of that keeps it from being written down; its transfer then waits.
+//! All openings and the cursor are one unit: no deposit is lost between two units, and none is opened
+//! twice, since each is bound to its place on the chain. A deposit has happened whatever is paused, limited
+//! or halted here, so it is always written; its transfer then waits.
 
 use crate::alerts::cases::Cases;
 use crate::ledgers::outstanding_calls::CallStart;
@@ -19,47 +20,47 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How far a watcher has read: a resource of the journal.
+/// The cursor of a watcher: a resource of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     /// The name of the resource.
     pub name: Arc<str>,
-    /// The version that the watcher read on from; 0 where there was none.
+    /// The version from which the watcher read on; 0 where there was none.
     pub version: u32,
-    /// Where it reads on next.
+    /// The place from which it reads on next.
     pub value: Arc<str>,
 }
 
-/// What a watcher found on its chain since its cursor stood there.
+/// The deposits that a watcher found on its chain since its cursor.
 #[derive(Debug, Clone)]
 pub struct Observation {
     pub chain: ChainId,
     pub flow: FlowId,
     pub cursor: Cursor,
-    /// One for each deposit, with its origin. At most as many as one write takes
+    /// The terms of each deposit, with its origin. At most as many as one write takes
     /// ([`crate::Settings::batch_max`]).
     pub deposits: Vec<Terms>,
 }
 
-/// What became of an observation.
+/// The result of an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservationResult {
-    /// The cursor moved, and these were opened. What is missing was opened before.
+    /// The cursor moved, and these were opened. Deposits that are missing here were opened before.
     Stored(Vec<Id>),
     /// Another watcher moved the cursor: nothing was written, and the cursor is read again.
     Superseded,
 }
 
-/// What one write of an observation leads to.
+/// The outcome of one write of an observation.
 enum Attempted {
     Done(ObservationResult),
     /// This key was bound before.
     Known(Arc<str>),
-    /// An id was taken: others are minted.
+    /// An id was taken: the next write has other ids.
     Again,
 }
 
-/// Stores what was observed on a chain, and opens the transfers that it begins.
+/// Stores what a watcher observed on a chain, and opens the transfers of its deposits.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct ObservedDeposits {
     shared: Arc<SharedState>,
@@ -120,7 +121,7 @@ impl ObservedDeposits {
         Ok(result)
     }
 
-    /// The transfers of an observation, where they begin.
+    /// The transfers of an observation, in their first state.
     fn observed(&self, observation: &Observation) -> Result<Vec<Record>, Cause> {
         let bad = |why: &'static str| Cause::because("BAD_OBSERVATION", why);
         let Observation { chain, flow, deposits, .. } = observation;
@@ -194,8 +195,8 @@ impl ObservedDeposits {
         }
     }
 
-    /// What was opened before for the same places on the chain says the same; a chain that says
-    /// something else now contradicts what was stored.
+    /// Checks that deposits which were opened before, at the same places on the chain, say the same: a
+    /// chain that says something else now contradicts what was stored.
     async fn compare_known(&self, known: &[Record]) -> Result<(), Cause> {
         for record in known {
             let Some(binding) = &record.terms.binding else { continue };

@@ -1,5 +1,5 @@
-//! Transfers that stand for themselves, their asset or their account while others of their station
-//! go on: parked without a count, and brought back when nothing bars them any more.
+//! Parks transfers that a pause of the transfer, its asset or its account stops while others of the station
+//! go on. They wait without a count of retries, and come back when no pause stops them.
 
 use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
@@ -15,7 +15,7 @@ impl Pipeline {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of a batch that nothing bars; the others are parked.
+    /// Returns the transfers of a batch that no pause stops; the others are parked.
     pub(crate) async fn unbarred(self: &Arc<Self>, records: Vec<Record>) -> Vec<Record> {
         let (barred, mut free): (Vec<Record>, Vec<Record>) =
             records.into_iter().partition(|record| self.shared.controls.bars(record));
@@ -39,7 +39,8 @@ impl Pipeline {
         free
     }
 
-    /// No room to park it: the journal keeps it, and the scanner brings it again.
+    /// Gives a transfer back to the journal for which there is no room among the parked ones; the scanner
+    /// brings it again.
     fn stands_by(&self, record: Record) -> Job {
         let due =
             self.shared.parts.journal.now().saturating_add(self.shared.parts.settings.backoff.cap);
@@ -47,13 +48,13 @@ impl Pipeline {
         Job::new(record, planned, CommitReason::Freed)
     }
 
-    /// Takes records of these transfers out of the parked ones.
+    /// Takes the records of these transfers out of the parked ones.
     pub(crate) fn take_parked(&self, ids: &BTreeSet<Id>) -> Vec<Record> {
         let mut parked = self.parked();
         ids.iter().filter_map(|id| parked.remove(id)).collect()
     }
 
-    /// Goes on with whatever nothing bars any more.
+    /// Goes on with the parked transfers that no pause stops any more.
     pub(crate) async fn go_on(self: &Arc<Self>) {
         let ready: Vec<Record> = {
             let mut parked = self.parked();

@@ -1,8 +1,9 @@
-//! Plans, without I/O: from a record and an answer, the unit that writes it and the head that follows.
+//! Plans units, without I/O: from a record and an answer it makes the unit that writes the answer, and the
+//! head that follows.
 //!
 //! One code plans fused and plain units: [`FuseMode`] allows a fork, forbids it, or forbids claims.
 
-use crate::alerts::cases::{ENGINE, at_state};
+use crate::alerts::cases::at_state;
 use crate::controls::limits::{self, Quota};
 use crate::pipeline::decision::{Decision, decided, stored};
 use kernel::agreed::Agreed;
@@ -12,23 +13,22 @@ use kernel::flow::table::{A, Flows, S, Table};
 use kernel::ids::{FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
-use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::record::{Account, Facts, Head, Record, System};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a ledger answers for an operation that was fenced before it came.
+/// The code of a ledger's refusal of an operation that was fenced before it came.
 pub(crate) const FENCED: &str = "FENCED";
 
-/// How far a unit may go on after what it has to say.
+/// How far a unit may go on after the answer that it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FuseMode {
-    /// Through claims and rules to the first call at an enlisted ledger, which it makes.
+    /// It goes through claims and rules to the first call at an enlisted ledger, and makes that.
     Fused,
-    /// Through claims and rules; calls are made by stations.
+    /// It goes through claims and rules; stations make the calls.
     Plain,
-    /// No further: under HALT no claim is written.
+    /// It stops before the next claim: HALT forbids claims.
     NoClaim,
 }
 
@@ -37,19 +37,19 @@ pub(crate) enum FuseMode {
 pub(crate) struct LedgerCapabilities {
     /// It lives in the journal's database.
     pub enlisted: bool,
-    /// A withdraw only holds there.
+    /// A withdraw only holds the money there.
     pub holds: bool,
     /// It can give back what it withdrew.
     pub reversible: bool,
-    /// Its core runs in this process, which took it over so often.
+    /// Its core runs in this process. The epoch counts how often a process took it over.
     pub epoch: Option<u64>,
-    /// It says who it is, and others may have the journal mean another incarnation of it.
+    /// It has an identity, and other workers may adopt another incarnation of it.
     pub named: bool,
     /// It does not promise to keep what it refused: the simple form.
     pub simple: bool,
 }
 
-/// What a unit leads to: otherwise on, or by the answer of its fork.
+/// The heads that a unit leads to: by the answer of its fork, or otherwise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NextStep {
     pub otherwise: Head,
@@ -58,7 +58,7 @@ pub(crate) struct NextStep {
 }
 
 impl NextStep {
-    /// The head behind a unit that was written, by the answer of its fork.
+    /// The head after a unit was written, by the answer of its fork.
     pub(crate) fn by(self, fork: Option<&Answer>) -> Head {
         let chosen = match fork {
             Some(Answer::Done(_)) => self.done,
@@ -69,32 +69,48 @@ impl NextStep {
     }
 }
 
-/// A unit and what it leads to.
+/// A unit and the heads that it leads to.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub unit: Unit,
     pub next: NextStep,
-    /// The ledgers outside the journal's database that it claims at, or stores a receipt of. It must
-    /// not be written where the journal means another one by that name.
+    /// The ledgers outside the journal's database at which it claims, or of which it stores a receipt. It
+    /// must not be written where the journal has another ledger by that name.
     pub depends_on: Vec<LedgerId>,
 }
 
-/// The tables and the ledgers that they are about.
+/// One edge of a flow's table, from the state where a record stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transition {
+    pub via: Via,
+    pub to: S,
+}
+
+/// A call at an enlisted ledger, and where each of its answers leads.
+#[derive(Debug, Clone, Copy)]
+struct EnlistedCall {
+    act: A,
+    done: S,
+    /// `None` for a call that cannot be refused.
+    rejected: Option<S>,
+}
+
+/// The tables of the flows, and the ledgers that they use.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub flows: Arc<Flows>,
     pub capabilities: BTreeMap<LedgerId, LedgerCapabilities>,
 }
 
-/// One way through a unit while it is being planned.
+/// One branch of a unit while it is being planned.
 pub(crate) struct UnitBuilder {
     pub(crate) head: Head,
     then: Then,
-    /// Claims or effects were planned: the unit must not be written under HALT.
+    /// The unit claims or has effects, so it must not be written under HALT.
     pub(crate) moves: bool,
     /// The unit answers a message, which allows one claim of a flow that events drive.
     pub(crate) received: bool,
-    /// The refusal that is put with the head.
+    /// The refusal that is stored with the head.
     pub(crate) error: Option<Evidence>,
     depends_on: Vec<LedgerId>,
 }
@@ -105,7 +121,7 @@ impl UnitBuilder {
         Self { head, then, moves: false, received: false, error: None, depends_on }
     }
 
-    /// The event that was added last accepts the transfer: this is agreed with it.
+    /// Adds what is agreed to the last event, which accepts the transfer.
     fn agree(&mut self, agreed: Arc<Agreed>) {
         if let Some(event) = self.then.events.last_mut() {
             event.agreed = Some(agreed);
@@ -134,7 +150,7 @@ impl Plan {
         }
     }
 
-    /// The ledger that a record's state calls; none for a question, which is its flow's own to ask.
+    /// The ledger that a record's state calls; `None` for a question, which the flow's own port answers.
     pub(crate) fn calls(&self, record: &Record) -> Option<LedgerId> {
         let table = self.table(record.flow);
         let act = table.makes(record.head.state)?;
@@ -142,7 +158,7 @@ impl Plan {
         self.ledger_of(record, act)
     }
 
-    /// The document of an answer that no receipt holds: to a question, or of a chain.
+    /// The document of an answer that has no receipt: the answer to a question, or of a chain.
     fn document(&self, record: &Record, answer: &Answer) -> Option<Arc<str>> {
         let asks = self.table(record.flow).asks(record.head.state).is_some();
         if !asks && !self.in_attempt(record) {
@@ -161,20 +177,20 @@ impl Plan {
         self.capabilities.get(&ledger).copied()
     }
 
-    /// What guards claims at a ledger and its receipts, where its core runs in this process.
+    /// The guard of claims at a ledger and of its receipts, where the ledger's core runs in this process.
     pub(crate) fn owner(&self, ledger: LedgerId) -> Option<Guard> {
         self.capabilities(ledger)?.epoch.map(|epoch| Guard::Owner { ledger, epoch })
     }
 
-    /// What guards claims at a ledger that is taken for this one, and its receipts. The epoch of its
-    /// owner says more than the incarnation of a core that runs in this process.
+    /// The guard of claims at a ledger and of its receipts, by the incarnation that this process knows.
+    /// Where its core runs in this process, the epoch of its owner guards more than the incarnation.
     pub(crate) fn ledger_guard(&self, ledger: LedgerId, known: Option<Known>) -> Option<Guard> {
         let known = known.filter(|_| self.named(ledger));
         let incarnation = || known.map(|known| Guard::Incarnation { ledger, known: Some(known) });
         self.owner(ledger).or_else(incarnation)
     }
 
-    /// True for a ledger of which the journal may mean another incarnation than ours.
+    /// True for a ledger of which the journal may have another incarnation than this process.
     pub(crate) fn named(&self, ledger: LedgerId) -> bool {
         self.capabilities(ledger).is_some_and(|capabilities| capabilities.named)
     }
@@ -189,7 +205,8 @@ impl Plan {
         self.capabilities.values().any(|capabilities| capabilities.simple)
     }
 
-    /// Nothing that the journal's own transaction holds can be another one.
+    /// Notes that the unit depends on a ledger. A ledger in the journal's own transaction can be no other
+    /// one.
     fn depends_on(&self, builder: &mut UnitBuilder, ledger: LedgerId) {
         if !self.enlisted(ledger) && !builder.depends_on.contains(&ledger) {
             builder.depends_on.push(ledger);
@@ -223,8 +240,8 @@ impl Plan {
         })
     }
 
-    /// Opens a transfer and carries it as far as the fuse mode allows. It is counted against its user's
-    /// day where there is a quota.
+    /// Opens a transfer and carries it as far as the fuse mode allows. Where there is a quota, the unit
+    /// counts it on its user's day.
     pub(crate) fn open(
         &self,
         record: &Record,
@@ -258,7 +275,7 @@ impl Plan {
         Planned { unit: Unit { guards, then: builder.then }, next, depends_on: builder.depends_on }
     }
 
-    /// Records an answer. `None`: nothing moves; see [`Plan::later`].
+    /// Writes an answer. `None`: nothing moves; see [`Plan::later`].
     pub(crate) fn answered(
         &self,
         record: &Record,
@@ -268,7 +285,7 @@ impl Plan {
         self.answered_from(record, UnitBuilder::from(record.head), answer, fuse_mode)
     }
 
-    /// The same behind what a way has planned already.
+    /// Writes an answer after what a builder has planned already.
     pub(crate) fn answered_from(
         &self,
         record: &Record,
@@ -302,10 +319,11 @@ impl Plan {
             }
             let proof = why.doc.clone().filter(|_| self.in_attempt(&asked));
             let detail = proof.unwrap_or_else(|| why.code.as_ref().into());
-            self.go(record, &mut builder, (via, to), Some(detail));
+            self.go(record, &mut builder, Transition { via, to }, Some(detail));
             builder.error = Some(why.clone());
         } else {
-            self.go(record, &mut builder, (via, to), self.document(&asked, answer));
+            let document = self.document(&asked, answer);
+            self.go(record, &mut builder, Transition { via, to }, document);
         }
         if let Some((ledger, operation)) = self.operation(&asked, answer) {
             self.depends_on(&mut builder, ledger);
@@ -314,8 +332,8 @@ impl Plan {
         Some(self.sealed(record, builder, fuse_mode, None))
     }
 
-    /// Carries a record on from a state that makes no call, or makes its call at an enlisted
-    /// ledger. `facts`: what was gathered for the rule of that state. `None`: it stays where it is.
+    /// Carries a record on from a state that makes no call, or makes its call at an enlisted ledger.
+    /// `facts`: those gathered for the rule of that state. `None`: the record stays in its state.
     pub(crate) fn resume(
         &self,
         record: &Record,
@@ -330,35 +348,8 @@ impl Plan {
         (moved || planned.unit.then.fork.is_some()).then_some(planned)
     }
 
-    /// An answer that the table does not allow: the flow stops, a person is asked.
-    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
-        let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
-        let case = Case {
-            kind: "CONTRADICTION",
-            severity: Severity::Critical,
-            subject: Subject::Transfer(record.id),
-            facts: reason.clone(),
-        };
-        let (scope, caller) = (Scope::Flow(record.flow), ENGINE.into());
-        (case, Put::Pause { scope, reason, caller })
-    }
-
-    /// Whether an answer contradicts the record's step, and why.
-    pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
-        let step = self.table(record.flow).step(record.head.state);
-        match (step, answer) {
-            (Step::Push { .. }, Answer::Rejected(..)) => Some("a refund was refused"),
-            (Step::Push { .. } | Step::Call { .. }, Answer::Dead(_)) => {
-                Some("a ledger called an operation dead")
-            }
-            (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
-                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
-            }
-            _ => None,
-        }
-    }
-
-    /// What a transfer gives back to its owner's day when it ends with the money at its source.
+    /// The puts by which a transfer gives back to its owner's day when it ends with the money at its
+    /// source.
     fn given_back(&self, record: &Record, to: S) -> Vec<Put> {
         let table = self.table(record.flow);
         let back = table.ends(to) && table.state(to).money == Place::AtSource;
@@ -366,7 +357,7 @@ impl Plan {
         day.map_or_else(Vec::new, |day| limits::uncount(&record.terms, day))
     }
 
-    /// True where the money could not be given back, so a refusal is not acted on.
+    /// True for a refusal that the engine does not follow, since the source could not give the money back.
     pub(crate) fn irreversible(&self, record: &Record, answer: &Answer) -> bool {
         let System::Ledger(source) = record.terms.source.system else { return false };
         matches!(answer, Answer::Rejected(..))
@@ -374,7 +365,7 @@ impl Plan {
             && self.capabilities(source).is_some_and(|capabilities| !capabilities.reversible)
     }
 
-    /// What a ledger outside the journal's database says that it holds, by its answer to a record's
+    /// The operation that a ledger outside the journal's database has stored, by its answer to a record's
     /// call.
     pub(crate) fn operation(
         &self,
@@ -398,7 +389,7 @@ impl Plan {
         Some((ledger, Operation { seq, op, outcome }))
     }
 
-    /// Follows on from where a way stands, and completes its unit.
+    /// Goes on from the builder's head, and completes its unit.
     pub(crate) fn sealed(
         &self,
         record: &Record,
@@ -450,7 +441,7 @@ impl Plan {
                     if let Some(ledger) = called {
                         self.depends_on(builder, ledger);
                     }
-                    self.go(record, builder, (Via::Claim, to), None);
+                    self.go(record, builder, Transition { via: Via::Claim, to }, None);
                 }
                 Step::Decide { rule, yes, no } => {
                     let reads = table.gathers(builder.head.state).is_some();
@@ -469,11 +460,11 @@ impl Plan {
                     if let Some(agreed) = agreed {
                         // what follows reads the target side that was agreed
                         let record = Record { agreed: Some(agreed.clone()), ..record.clone() };
-                        self.go(&record, builder, (via, to), detail);
+                        self.go(&record, builder, Transition { via, to }, detail);
                         builder.agree(agreed);
                         return self.follow(&record, None, builder, fuse_mode);
                     }
-                    self.go(record, builder, (via, to), detail);
+                    self.go(record, builder, Transition { via, to }, detail);
                     if via == Via::No
                         && let Some(code) = known.and_then(|facts| (table.refusal)(rule, facts))
                     {
@@ -481,10 +472,11 @@ impl Plan {
                     }
                 }
                 Step::Call { act, done, rejected, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, builder, (act, done, Some(rejected)));
+                    let call = EnlistedCall { act, done, rejected: Some(rejected) };
+                    return self.fork(record, builder, call);
                 }
                 Step::Push { act, done, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, builder, (act, done, None));
+                    return self.fork(record, builder, EnlistedCall { act, done, rejected: None });
                 }
                 Step::Claim { .. } | Step::Call { .. } | Step::Push { .. } => break,
                 Step::Send { .. } | Step::End => break,
@@ -493,14 +485,15 @@ impl Plan {
         (None, None)
     }
 
-    /// Both continuations of a call (act, done, rejected) at an enlisted ledger; nothing where it
-    /// is not enlisted.
+    /// Plans what follows each answer of a call at an enlisted ledger, and returns the heads behind them;
+    /// nothing where the ledger is not enlisted.
     fn fork(
         &self,
         record: &Record,
         builder: &mut UnitBuilder,
-        (act, done, rejected): (A, S, Option<S>),
+        call: EnlistedCall,
     ) -> (Option<Head>, Option<Head>) {
+        let EnlistedCall { act, done, rejected } = call;
         let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
             return (None, None);
         };
@@ -513,7 +506,7 @@ impl Plan {
             if via == Via::Rejected {
                 on.head.rejections = on.head.rejections.saturating_add(1);
             }
-            self.go(record, &mut on, (via, to), None);
+            self.go(record, &mut on, Transition { via, to }, None);
             self.follow(record, None, &mut on, FuseMode::Plain);
             on.then.puts.push(put(record, on.head, None));
             on
@@ -533,7 +526,7 @@ impl Plan {
         heads
     }
 
-    /// The message of the state that was entered, beside the event that led there.
+    /// Adds the message of the state that was entered, beside the event that led there.
     fn emit(&self, record: &Record, builder: &mut UnitBuilder) {
         let emits = self.table(record.flow).emits;
         let Some(message) = emits(builder.head.state, record, Emission::Entered) else { return };
@@ -541,12 +534,12 @@ impl Plan {
         builder.then.outbox.push(Outgoing { message, id: record.id, n: 0, event });
     }
 
-    /// One move: the event, and the settle that belongs to it.
+    /// Takes one edge: adds its event, and the settle that belongs to it.
     pub(crate) fn go(
         &self,
         record: &Record,
         builder: &mut UnitBuilder,
-        (via, to): (Via, S),
+        Transition { via, to }: Transition,
         detail: Option<Arc<str>>,
     ) {
         let table = self.table(record.flow);
@@ -574,7 +567,7 @@ impl Plan {
     }
 }
 
-/// The head after an answer: nothing is owed to the scanner, no owner died of it.
+/// The head after an answer: it is not due, and no worker's death counts against it.
 pub(super) fn settled(head: Head) -> Head {
     Head { version: head.version.saturating_add(1), alone: false, deaths: 0, due_at: None, ..head }
 }

@@ -1,9 +1,10 @@
-//! Plans for flows that events drive: what a message moves, and what is sent again when its time has come.
+//! Plans units for flows that events drive: what a message moves, and what is sent again when its time has
+//! come.
 //!
-//! Every unit of such a flow frees its transfer until a time: no worker holds it, and the scanner sends
-//! again what moves it on, should that be lost.
+//! Every unit of such a flow frees its transfer until a time: no worker holds it. Should the message be
+//! lost that moves it on, the scanner sends it again.
 
-use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use crate::pipeline::plan_waits::put_off;
 use kernel::answer::Answer;
 use kernel::flow::life::{Step, Via};
@@ -13,27 +14,28 @@ use kernel::message::{Emission, Outgoing};
 use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Hold, Put};
 
-/// What a message allows, and what is known beside it.
+/// What a message allows its transfer, and what its unit must know.
 #[derive(Debug)]
 pub(crate) struct ConsumedStep<'a> {
     /// The row of the message in its group's inbox, where this unit writes it.
     pub inbox: Option<Guard>,
-    /// The answer to [`Plan::question_of`], or of a call that was made by itself.
+    /// The answer to [`Plan::question_of`], or to a call that was made by itself.
     pub answer: Option<&'a Answer>,
     pub fuse_mode: FuseMode,
-    /// When the scanner looks at it, should no other message move it before.
+    /// When the scanner looks at the transfer, should no other message move it before.
     pub due: Millis,
 }
 
 impl Plan {
-    /// True where a message of this topic moves a record on from where it stands.
+    /// True where a message of this topic moves a record on from its state.
     pub(crate) fn is_moved_by(&self, record: &Record, topic: &str) -> bool {
         let emits = self.table(record.flow).emits;
         let moves = emits(record.head.state, record, Emission::Due);
         moves.is_some_and(|message| message.topic == topic)
     }
 
-    /// The record as it stands when its call is made: behind its claim, where it stands before one.
+    /// The record as it stands when its call is made: where it stands before the claim, as it stands behind
+    /// it.
     pub(crate) fn calling(&self, record: &Record) -> Record {
         let mut calling = record.clone();
         if let Step::Claim { to } = self.table(record.flow).step(record.head.state) {
@@ -47,7 +49,7 @@ impl Plan {
         self.table(record.flow).asks(self.calling(record).head.state)
     }
 
-    /// What a message leads to, as one unit with its inbox row. `None`: it moves nothing.
+    /// The unit that a message leads to, with its inbox row. `None`: the message moves nothing.
     pub(crate) fn consumed(&self, record: &Record, step: ConsumedStep<'_>) -> Option<Planned> {
         let ConsumedStep { inbox, answer, fuse_mode, due } = step;
         let mut builder = UnitBuilder::from(record.head);
@@ -55,7 +57,7 @@ impl Plan {
         let mut planned = if let Some(answer) = answer {
             if let Step::Claim { to } = self.table(record.flow).step(record.head.state) {
                 (builder.moves, builder.received) = (true, false);
-                self.go(record, &mut builder, (Via::Claim, to), None);
+                self.go(record, &mut builder, Transition { via: Via::Claim, to }, None);
             }
             self.answered_from(record, builder, answer, fuse_mode)?
         } else {
@@ -70,7 +72,8 @@ impl Plan {
         Some(planned)
     }
 
-    /// No worker holds the record until that time, whichever way its unit goes; at an end it has none.
+    /// Frees the record from all workers until that time, on every branch of its unit; an ended one is not
+    /// due.
     fn free(&self, record: &Record, planned: &mut Planned, due: Millis) {
         let table = self.table(record.flow);
         let free = |puts: &mut Vec<Put>| {
@@ -92,8 +95,8 @@ impl Plan {
         }
     }
 
-    /// Sends again what moves a record on, and looks at it again at that time. The number of the message
-    /// is a new one: how often one was sent again rises over the whole life of a transfer.
+    /// Sends again what moves a record on, to be looked at again at that time. The message has a new
+    /// number: the count of resends rises over the whole life of a transfer.
     pub(crate) fn sent_again(&self, record: &Record, due: Millis) -> Planned {
         let retries = record.head.retries.saturating_add(1);
         let counted = Record { head: Head { retries, ..record.head }, ..record.clone() };
@@ -106,7 +109,8 @@ impl Plan {
         planned
     }
 
-    /// Nothing is sent and nothing counts: something that persons have to lift stands.
+    /// Puts a record off, without a message and without a count: something is paused that persons must
+    /// lift.
     pub(crate) fn looked_at_later(&self, record: &Record, due: Millis) -> Planned {
         put_off(record, due, None, Hold::Free)
     }

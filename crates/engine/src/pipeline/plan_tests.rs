@@ -1,4 +1,4 @@
-//! What the plan makes of records and answers, without a journal.
+//! Tests of what the plan makes of records and answers, without a journal.
 
 use crate::pipeline::plan::{FuseMode, LedgerCapabilities, Plan, Planned};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
@@ -37,7 +37,7 @@ fn record(plan: &Plan, source: LedgerId, target: LedgerId, state: &str) -> Recor
     Record::new(Id(1), flow, Head::start(plan.table(flow).named(state).unwrap()), Arc::new(terms))
 }
 
-/// The states that a way goes through, and where its head stands.
+/// The states of a branch, and its last head.
 fn trace(plan: &Plan, record: &Record, then: &Then) -> Vec<&'static str> {
     let table = plan.table(record.flow);
     let mut trace: Vec<_> = then.events.iter().map(|event| table.state(event.to).name).collect();
@@ -163,8 +163,8 @@ fn answers_that_no_step_spells_are_contradictions() {
     assert!(plan.answered(&pushed, &no, FuseMode::Plain).is_none());
 }
 
-/// The ledgers that a unit depends_on on: those it claims at or stores a receipt of, on every way of its
-/// fork, but for those in the journal's own transaction.
+/// The ledgers that a unit depends on: those at which it claims or of which it stores a receipt, on every
+/// branch of its fork, except those in the journal's own transaction.
 #[test]
 fn a_unit_depends_on_ledgers_outside_the_journal() {
     let plan = plan(true);

@@ -1,14 +1,18 @@
-//! Plans that move nothing: when a record is looked at next, by whom, and what is noted of its worker.
+//! Plans units that move no money: they say when a worker looks at a record next and which one does, count
+//! tries, and pause a flow after an answer that its table does not allow.
 
-use crate::alerts::cases::at_state;
+use crate::alerts::cases::{ENGINE, at_state};
 use crate::pipeline::plan::{NextStep, Plan, Planned, put, settled};
-use kernel::answer::{Cause, Evidence};
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::flow::life::Step;
 use kernel::ids::Millis;
+use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::record::{Head, Record};
 use kernel::unit::{Hold, Put, Then, Unit};
+use std::sync::Arc;
 
 impl Plan {
-    /// Puts a record's next attempt at a later time; nothing else moves.
+    /// Puts a record's next try off to a later time; nothing else moves.
     pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
         // what a ledger refused is what people ask for: a later hindrance does not hide it
         let error = (record.head.rejections == 0)
@@ -16,12 +20,40 @@ impl Plan {
         put_off(record, due, error, hold)
     }
 
-    /// True for a record that spoiled its last attempt: no owner's death marks it, and the mark is for its next
-    /// attempt, however many rules stand before that.
+    /// True for a record that spoiled its last attempt. The mark is not of a worker's death, and it is for
+    /// the record's next attempt, however many rules stand before that.
     pub(super) fn spoiled(&self, record: &Record) -> bool {
         let table = self.table(record.flow);
         let marked = record.head.alone && record.head.deaths == 0;
         marked && table.all().any(|state| table.sends(state))
+    }
+
+    /// The case and the pause after an answer that the table does not allow: the flow stops.
+    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
+        let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
+        let case = Case {
+            kind: "CONTRADICTION",
+            severity: Severity::Critical,
+            subject: Subject::Transfer(record.id),
+            facts: reason.clone(),
+        };
+        let (scope, caller) = (Scope::Flow(record.flow), ENGINE.into());
+        (case, Put::Pause { scope, reason, caller })
+    }
+
+    /// Why an answer contradicts the record's step; `None` where it does not.
+    pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
+        let step = self.table(record.flow).step(record.head.state);
+        match (step, answer) {
+            (Step::Push { .. }, Answer::Rejected(..)) => Some("a refund was refused"),
+            (Step::Push { .. } | Step::Call { .. }, Answer::Dead(_)) => {
+                Some("a ledger called an operation dead")
+            }
+            (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
+                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
+            }
+            _ => None,
+        }
     }
 
     /// Leaves a record to the scanner of any worker at that time; its error stays.
@@ -29,8 +61,8 @@ impl Plan {
         put_off(record, due, None, Hold::Free)
     }
 
-    /// It was tried alone and no owner died of it: the mark is taken away. It waits in its worker's own
-    /// heap for `due`, which is not written.
+    /// Takes the mark away from a record that was tried alone without a worker's death. It waits in its
+    /// worker's own heap until `due`, which is not written.
     pub(crate) fn survived(&self, record: &Record, due: Millis) -> Planned {
         let head = settled(record.head);
         let mut planned = put_alone(record, head, put(record, head, None));
@@ -38,7 +70,7 @@ impl Plan {
         planned
     }
 
-    /// Marks a record as tried by an owner that may die of it, alone or in company.
+    /// Marks a record as tried, alone or in company, by a worker that may die of it.
     pub(crate) fn trial(&self, record: &Record, alone: bool) -> Planned {
         let mut head = record.head;
         head.version = head.version.saturating_add(1);
@@ -48,8 +80,8 @@ impl Plan {
         put_alone(record, head, put(record, head, None))
     }
 
-    /// Writes a record as it stands, before a call whose claim is of another process or an earlier
-    /// run is sent again: an answer that is still being written there loses its guard.
+    /// Writes a record in its state, before a call is sent again whose claim is of another process or of an
+    /// earlier run: an answer that is still being written there fails its guard.
     pub(crate) fn taken_over(&self, record: &Record) -> Planned {
         let mut head = record.head;
         head.version = head.version.saturating_add(1);
@@ -59,7 +91,7 @@ impl Plan {
 }
 
 impl Planned {
-    /// Where it leads, the record is taken alone, or in company.
+    /// Marks the record's next head, so that it is taken alone, or in company.
     pub(crate) fn goes_alone(&mut self, alone: bool) {
         self.next.otherwise.alone = alone;
         for put in &mut self.unit.then.puts {
@@ -70,7 +102,7 @@ impl Planned {
     }
 }
 
-/// Nothing but when the record is looked at next, and by whom.
+/// Plans nothing but when the record is looked at next, and by which worker.
 pub(super) fn put_off(
     record: &Record,
     due: Millis,
@@ -83,7 +115,7 @@ pub(super) fn put_off(
     put_alone(record, head, Put::Head { id: record.id, head, error, hold })
 }
 
-/// Nothing but where the record stands.
+/// Plans nothing but the record's head.
 fn put_alone(record: &Record, head: Head, put: Put) -> Planned {
     let then = Then { puts: vec![put], ..Then::default() };
     let unit = Unit { guards: vec![at_state(record)], then };

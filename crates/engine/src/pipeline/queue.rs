@@ -1,8 +1,8 @@
-//! A station's bounded ring: what gathered while its workers were busy comes out as one batch.
+//! The bounded queue of a station: what came while the workers were busy leaves it as one batch.
 //!
-//! Beside the ring stand those that may only be called alone, and one heap of those whose time has
-//! not come. Those that a rule holds back wait in a heap of their own: there may be many of them for long,
-//! and they take no place from those that can go on.
+//! Records that may only be called alone stand beside the ring, and records whose time has not come wait in
+//! a heap. Records that a rule holds back wait in a heap of their own: many of them may wait for long, and
+//! they take no place from those that can go on.
 
 use crate::pipeline::select::race;
 use kernel::ids::{Id, Millis};
@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// So many times the room of a ring is there for those that a rule holds back.
+/// How many times the room of a ring there is for records that a rule holds back.
 const NOT_YET: usize = 20;
 
-/// What a hand takes at once.
+/// What a worker takes at once.
 #[derive(Debug)]
 pub(crate) enum Batch {
-    /// Neighbours in one call.
+    /// Records for one call.
     Many(Vec<Record>),
-    /// One that may only be called alone.
+    /// A record that may only be called alone.
     Alone(Record),
 }
 
@@ -30,15 +30,15 @@ struct Inner {
     fresh: VecDeque<Record>,
     alone: VecDeque<Record>,
     later: BTreeMap<(Millis, u64), Record>,
-    /// Held back by a rule.
+    /// The records that a rule holds back.
     not_yet: BTreeMap<(Millis, u64), Record>,
     next: u64,
-    /// Whether the last batch was one alone: fresh ones and lonely ones take turns.
+    /// Whether the last batch was a record alone: fresh records and lonely ones take turns.
     lonely: bool,
 }
 
 impl Inner {
-    /// How many take a place here.
+    /// How many records take a place here.
     fn taken(&self) -> usize {
         self.fresh.len() + self.alone.len() + self.later.len()
     }
@@ -48,7 +48,7 @@ impl Inner {
         (due, self.next)
     }
 
-    /// When the first of those steps forward whose time has not come.
+    /// The time at which the next waiting record may go.
     fn next_due(&self) -> Option<Millis> {
         let first = |heap: &BTreeMap<(Millis, u64), Record>| Some(heap.first_key_value()?.0.0);
         first(&self.later).into_iter().chain(first(&self.not_yet)).min()
@@ -58,7 +58,7 @@ impl Inner {
         if record.head.alone { self.alone.push_back(record) } else { self.fresh.push_back(record) }
     }
 
-    /// Those whose time has come step forward.
+    /// Moves the records whose time has come to the ring.
     fn ripen(&mut self, now: Millis) {
         loop {
             let ripe = [&mut self.later, &mut self.not_yet].into_iter().find_map(|heap| {
@@ -84,7 +84,7 @@ impl Inner {
     }
 }
 
-/// The ring of one station.
+/// The queue of one station.
 #[derive(Debug)]
 pub(crate) struct Queue {
     inner: Mutex<Inner>,
@@ -101,18 +101,18 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many wait here.
+    /// How many records wait here.
     pub(crate) fn len(&self) -> usize {
         let inner = self.inner();
         inner.taken() + inner.not_yet.len()
     }
 
-    /// How many take a place here.
+    /// How many records take a place here.
     pub(crate) fn taken(&self) -> usize {
         self.inner().taken()
     }
 
-    /// How many wait here after an unknown answer.
+    /// How many records wait here after an unknown answer.
     pub(crate) fn retried(&self) -> usize {
         let inner = self.inner();
         let all = inner.fresh.iter().chain(&inner.alone).chain(inner.later.values());
@@ -142,7 +142,7 @@ impl Queue {
         out
     }
 
-    /// Takes out what waits here, those first whose time has come, and at most so many.
+    /// Takes out at most this many waiting records, those first whose time has come.
     pub(crate) fn some(&self, most: usize) -> Vec<Record> {
         let inner = &mut *self.inner();
         let next = || {
@@ -153,7 +153,7 @@ impl Queue {
         std::iter::from_fn(next).take(most).collect()
     }
 
-    /// Takes in what fits, at once or at its `due_at`, and gives back the rest.
+    /// Adds the records that fit, each at once or at its `due_at`, and returns the rest.
     pub(crate) fn offer(&self, records: impl IntoIterator<Item = Record>) -> Vec<Record> {
         let mut over = Vec::new();
         {
@@ -173,7 +173,7 @@ impl Queue {
         over
     }
 
-    /// Takes in one that a rule holds back until its `due_at`, and gives it back where there are too many.
+    /// Adds a record that a rule holds back until its `due_at`, and returns it where there are too many.
     pub(crate) fn keep(&self, record: Record) -> Option<Record> {
         let due = record.head.due_at.unwrap_or_default();
         {
@@ -200,7 +200,7 @@ impl Queue {
         self.bell.notify_one();
     }
 
-    /// The next batch, where there is one now. What is left wakes the next worker.
+    /// The next batch, where there is one now. Where more records wait, it wakes the next worker.
     pub(crate) fn try_take(&self, cap: usize) -> Option<Batch> {
         self.pick(&mut self.inner(), cap)
     }

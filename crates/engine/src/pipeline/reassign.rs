@@ -1,4 +1,4 @@
-//! Records that were written past the workers that carry their transfers: they replace the older ones.
+//! Brings records that another component wrote back to the workers: they replace the older ones there.
 
 use crate::pipeline::Pipeline;
 use crate::pipeline::commit::{CommitReason, Job};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Pipeline {
-    /// Goes on with records that were written past the workers that carry their transfers: those that wait
-    /// here are replaced, and one in a hand finds the newer record when it comes back.
+    /// Goes on with records that were written past the workers that carry their transfers. A record that
+    /// waits here is replaced; a worker that has one finds the newer record when it puts it back.
     pub(crate) async fn reassign(self: &Arc<Self>, records: Vec<Record>) {
         if !self.shared.parts.settings.workers {
             // they were freed, for the workers of other processes
@@ -27,8 +27,8 @@ impl Pipeline {
         self.commit(freed).await;
     }
 
-    /// A transfer of a flow that is not offered here goes back to the journal as it stands, for a worker
-    /// that carries it: no rule is asked and nothing is counted.
+    /// Gives a transfer of a flow that is not offered here back to the journal as it stands, for a worker
+    /// that carries the flow: no rule is asked and nothing is counted.
     fn not_carried(&self, record: Record) -> Job {
         let flow = self.shared.plan.table(record.flow).flow;
         tracing::warn!(id = %record.id, flow, "this flow is not offered here: the transfer waits");
@@ -38,7 +38,7 @@ impl Pipeline {
         Job::new(record, planned, CommitReason::Freed)
     }
 
-    /// Takes older records of these transfers out of every ring and from parked.
+    /// Takes older records of these transfers out of every queue and from the parked ones.
     fn called_back(&self, newer: Vec<Record>) -> Vec<Record> {
         let ids: BTreeSet<Id> = newer.iter().map(|record| record.id).collect();
         if ids.is_empty() {

@@ -1,4 +1,4 @@
-//! Waiters for the first of two things, and calls that may panic, without a runtime's macros.
+//! Waits for the first of two futures, and catches the panic of a call, without the macros of a runtime.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use std::task::Poll;
 /// The first of two futures to be ready.
 #[derive(Debug)]
 pub(crate) enum First<A, B> {
-    /// The left one; looked at first.
+    /// The left one; it is polled first.
     Left(A),
     Right(B),
 }
@@ -25,8 +25,8 @@ pub(crate) async fn race<A: Future, B: Future>(left: A, right: B) -> First<A::Ou
     .await
 }
 
-/// Runs a call of a port to its end; `None` where it panicked. What it might have done is unknown,
-/// and its state is not used again: ports are shared and guard their own state.
+/// Runs a call of a port to its end; `None` where it panicked. What it did before is not known then, and its
+/// future is not polled again; the port is shared and guards its own state.
 pub(crate) async fn caught<F: Future>(call: F) -> Option<F::Output> {
     let mut call = pin!(call);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {

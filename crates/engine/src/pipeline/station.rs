@@ -1,7 +1,9 @@
-//! Stations: one per (flow, state, system), so that a sick ledger holds up no other.
+//! Stations call ledgers for the transfers of one (flow, state, system), so that a sick ledger holds up no
+//! other.
 //!
-//! A station's workers take what gathered, call as one batch, and write the answers with the next
-//! claims in one journal write. Two workers, so that one calls while the other writes.
+//! A worker of a station takes what has come, makes one call for the whole batch, and writes the answers
+//! with the next claims in one journal write. Each station has two workers, so that one calls while the
+//! other writes.
 
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::Pipeline;
@@ -22,22 +24,22 @@ use kernel::unit::{Hold, Wrote};
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// How many batches of one station are on their way at once.
+/// How many batches of one station are on their way at the same time.
 const WORKERS: usize = 2;
-/// After so many unknown answers in company a record is called alone: it may be the one that
-/// spoils its batches.
+/// After this many unknown answers in company a record is called alone: it may be the one that spoils its
+/// batches.
 pub(crate) const LONELY_AFTER: u32 = 3;
 
-/// Half of a station's room is left for what workers have in their hands.
+/// New transfers take a station's room divided by this at most: the rest is for those that are on their way.
 pub(crate) const SPARE: usize = 2;
 
-/// Where a record is worked on.
+/// The place at which a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StationKey {
     pub flow: FlowId,
     pub state: S,
-    /// The ledger that the state calls, or the chain for which its claims are gathered; `None` where it
-    /// does neither.
+    /// The ledger that the state calls, or the chain for which its claims are gathered; `None` where the
+    /// state does neither.
     pub system: Option<System>,
 }
 
@@ -60,7 +62,7 @@ pub(crate) struct Station {
 }
 
 impl Pipeline {
-    /// The station of a record, with its workers at work.
+    /// The station of a record. It is made, with its workers, where it is not there yet.
     pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
         let system = self.shared.plan.station_system(record);
         let place = StationKey { flow: record.flow, state: record.head.state, system };
@@ -91,7 +93,7 @@ impl Pipeline {
         self.stations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many more transfers of a flow find room here, should all of them come to wait at one station.
+    /// How many more transfers of a flow find room here, should all of them wait at one station.
     pub(crate) fn room_for(&self, flow: FlowId) -> usize {
         let stations = self.stations();
         let of_flow = stations.values().filter(|station| station.place.flow == flow);
@@ -99,13 +101,13 @@ impl Pipeline {
         self.shared.parts.settings.ring.saturating_sub(waiting)
     }
 
-    /// True while there is little room for this flow. What begins then is left in the journal, which
-    /// is asked for it once there is room again: the rest is for those that are on their way.
+    /// True while there is little room for this flow. New transfers are then left in the journal, and asked
+    /// for once there is room again; the room is for those that are on their way.
     pub(crate) fn congested(&self, flow: FlowId) -> bool {
         self.room_for(flow) <= self.shared.parts.settings.ring / SPARE
     }
 
-    /// How many records wait at stations, for metrics.
+    /// Measures how many records wait at stations.
     pub(crate) fn queues(&self) {
         let mut unknown: BTreeMap<(FlowId, LedgerId), usize> = BTreeMap::new();
         for station in self.stations().values() {
@@ -147,7 +149,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether calls (or, where no call is made, claims) of this place may be made now.
+    /// Whether calls (or, where the state makes no call, claims) of this place may be made now.
     pub(crate) fn open(&self, place: &StationKey) -> bool {
         match place.system {
             Some(System::Ledger(ledger)) => self.shared.controls.call(place.flow, ledger).is_some(),
@@ -157,7 +159,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits until they may.
+    /// Waits until calls or claims of this place may be made.
     pub(crate) async fn passage(&self, place: &StationKey) {
         match place.system {
             Some(System::Ledger(ledger)) => {
@@ -169,14 +171,14 @@ impl Pipeline {
         }
     }
 
-    /// One that may be what kills: the journal knows that it is being tried before it is.
+    /// Works on a record that may have killed a worker: the journal knows before that it is tried.
     async fn alone(self: &Arc<Self>, station: &Station, record: Record) {
         if let Some(record) = self.tried_alone(record).await {
             self.work(station, vec![record]).await;
         }
     }
 
-    /// Marks a record in the journal as one that is tried alone; `None`: it is no longer in our workers.
+    /// Marks a record in the journal as tried alone; `None`: it is no longer in our workers.
     pub(crate) async fn tried_alone(self: &Arc<Self>, record: Record) -> Option<Record> {
         if self.chains.is_isolated(record.id) {
             // it spoiled an attempt, and no process died of it
@@ -211,7 +213,7 @@ impl Pipeline {
         }
     }
 
-    /// Calls for a batch and writes what came of it.
+    /// Makes the calls of a batch and writes their answers.
     async fn work(self: &Arc<Self>, station: &Station, records: Vec<Record>) {
         // whatever brought a record here: its call is made at the ledger of its own state, or not
         let (records, astray): (Vec<Record>, Vec<Record>) =
@@ -238,8 +240,8 @@ impl Pipeline {
         self.commit(jobs).await;
     }
 
-    /// States that make no call, and calls that are part of a unit. The others are those whose call
-    /// must be one by itself, since their other ledger stands.
+    /// The jobs of states that make no call and of calls that are part of a unit, and the records whose
+    /// call must be made by itself, since one of their ledgers is paused.
     pub(crate) fn moves(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Job>, Vec<Record>) {
         let (mut jobs, mut back) = (Vec::with_capacity(records.len()), Vec::new());
         let mut apart = Vec::new();
@@ -263,7 +265,7 @@ impl Pipeline {
         (jobs, apart)
     }
 
-    /// One call for the whole batch.
+    /// Makes one call for the whole batch.
     async fn call(self: &Arc<Self>, ledger: LedgerId, records: Vec<Record>) -> Vec<Job> {
         let (records, mut jobs) = self.take_over(ledger, records).await;
         let Some(flow) = records.first().map(|record| record.flow) else { return jobs };
@@ -305,7 +307,7 @@ impl Pipeline {
         jobs
     }
 
-    /// What a ledger's reply says of the batch; true where it failed as a whole.
+    /// The answers in a ledger's reply to the batch; true where the batch failed as a whole.
     fn answers_of(
         &self,
         ledger: LedgerId,
@@ -351,8 +353,8 @@ impl Pipeline {
         }
     }
 
-    /// Only a person ends it. Until then it is asked again like any other, but from the journal: in
-    /// a ring it would hold the place of one that can go on.
+    /// Puts off a record that only a person ends. Until then it is asked again like any other, but from the
+    /// journal: in a queue it would hold the place of one that can go on.
     fn left(&self, record: Record, cause: &Cause) -> Job {
         let record = self.count_unknown(record, cause);
         let planned = self.shared.plan.later(
@@ -364,7 +366,7 @@ impl Pipeline {
         Job::new(record, planned, CommitReason::Freed)
     }
 
-    /// The outcome is not known: the same call again later, for ever.
+    /// Puts off a record whose outcome is not known: the same call is made again later, for ever.
     pub(crate) fn postponed(&self, record: Record, cause: &Cause) -> Job {
         let record = self.count_unknown(record, cause);
         let planned = self.shared.plan.later(
@@ -395,8 +397,8 @@ impl Pipeline {
         record
     }
 
-    /// Takes over those records whose open call others may have sent, and gives back all that may be
-    /// sent now. The others wait, or are another worker's.
+    /// Takes over the records whose open call others may have sent, and returns all that may be sent now.
+    /// The others wait, or are another worker's.
     pub(crate) async fn take_over(
         self: &Arc<Self>,
         ledger: LedgerId,

@@ -1,4 +1,4 @@
-//! Callers who wait for the end of a transfer.
+//! Keeps the callers that wait for the end of a transfer, and wakes them.
 
 use kernel::ids::Id;
 use kernel::record::Record;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
-/// Where an end is told.
+/// The channel on which a caller gets the end.
 pub(crate) type Waiter = oneshot::Sender<Record>;
 
-/// Those who wait for one transfer.
+/// The callers that wait for one transfer.
 #[derive(Debug)]
 struct TransferWaiters {
     /// When the first of them came, by the clock's ticks.
@@ -17,11 +17,11 @@ struct TransferWaiters {
     waiters: Vec<Waiter>,
 }
 
-/// Who waits, by transfer.
+/// The waiting callers, by transfer.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     waiters: Mutex<BTreeMap<Id, TransferWaiters>>,
-    /// Rung when a waiter comes.
+    /// Woken when a waiter comes.
     bell: Notify,
 }
 
@@ -41,8 +41,8 @@ impl Waiters {
         self.bell.notify_one();
     }
 
-    /// Those whose transfer a caller has waited for since then or longer, or that is elsewhere, at
-    /// most so many; nothing where no caller waits.
+    /// At most so many of the transfers for which a caller has waited since then or longer, or which are
+    /// elsewhere; none where no caller waits.
     pub(crate) fn asked(
         &self,
         since: u64,
@@ -73,7 +73,7 @@ impl Waiters {
         }
     }
 
-    /// Forgets those who went away.
+    /// Forgets the callers that went away.
     pub(crate) fn sweep(&self) {
         self.waiters().retain(|_, waiting| {
             waiting.waiters.retain(|waiter| !waiter.is_closed());

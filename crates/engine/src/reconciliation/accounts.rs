@@ -1,6 +1,7 @@
-//! Accounts beside their operations: a fault that moves money between two users keeps every sum. It
-//! reads every operation row, so it goes with the count of all rows: at start, once a day, after a
-//! break and on command. Its memory is a page of accounts, and what a ledger elsewhere does meanwhile.
+//! Compares each account with its operations: a fault that moves money between two users keeps every sum.
+//! It reads every operation row, so it runs together with the count of all rows: at start, once a day,
+//! after a break and on command. Its memory is one page of accounts, and what a remote ledger does
+//! meanwhile.
 
 use crate::reconciliation::operation_matcher::{known_answer, list};
 use crate::reconciliation::{EVERY, Inquiry, PAGE};
@@ -18,8 +19,8 @@ use std::collections::BTreeMap;
 /// One asset of one account.
 type AccountKey = (Account, AssetId);
 
-/// The accounts of a ledger in the journal's database: balances and operations are of one instant.
-/// How many rows there were.
+/// Compares the accounts of a ledger in the journal's database, whose balances and operations are of one
+/// instant. Returns how many rows there were.
 pub(super) async fn enlisted(
     snapshot: &mut dyn Snapshot,
     ledger: LedgerId,
@@ -37,16 +38,16 @@ pub(super) async fn enlisted(
     }
 }
 
-/// What is known of operations that the instant of the journal has no receipts of.
+/// The operations that a ledger listed and of which this instant of the journal has no receipts.
 #[derive(Debug, Default)]
 struct Beside {
-    /// Up to the number at which the receipts end.
+    /// The operations up to the number at which the receipts end.
     waiting: BTreeMap<AccountKey, Vec<Operation>>,
-    /// Above it, as far as the ledger listed them.
+    /// The operations above it, as far as the ledger listed them.
     later: BTreeMap<AccountKey, Vec<Operation>>,
     /// The last number of those.
     listed: u64,
-    /// Receipts of what was accepted as lost, up to the number at which the receipts end.
+    /// Receipts of operations that persons accepted as lost, up to the number at which the receipts end.
     lost: BTreeMap<AccountKey, Vec<Operation>>,
 }
 
@@ -58,7 +59,7 @@ impl Beside {
         beside
     }
 
-    /// Lists what the ledger did up to now.
+    /// Lists the ledger's operations up to now.
     async fn goes_on(&mut self, ledger: &dyn Ledger) -> Result<(), Cause> {
         let (known, ()) = known_answer(ledger.hello().await)?;
         for operation in list(ledger, self.listed, known.highest, usize::MAX).await? {
@@ -68,8 +69,8 @@ impl Beside {
         Ok(())
     }
 
-    /// What is wrong with an account. It was read at some moment since the receipts end, so it is in
-    /// order where it agrees with its operations up to one of the later ones.
+    /// The break of an account, where there is one. The account was read at some moment after the receipts
+    /// end, so it is in order where it agrees with its operations up to one of the later numbers.
     fn wrong(&self, ledger: LedgerId, mut row: AccountSums) -> Vec<Break> {
         let place = (row.account.clone(), row.asset);
         let of = |all: &BTreeMap<AccountKey, Vec<Operation>>| {
@@ -100,14 +101,14 @@ fn put(all: &mut BTreeMap<AccountKey, Vec<Operation>>, operation: Operation) {
     }
 }
 
-/// The receipts that an instant of a ledger is held against.
+/// The receipts that belong to an instant of a ledger.
 #[derive(Debug)]
 pub(super) struct Receipts {
-    /// Up to the highest number of that instant.
+    /// The highest number of that instant.
     upto: u64,
     /// Operations that had no receipt then.
     waiting: Vec<Operation>,
-    /// Receipts of operations that were accepted as lost.
+    /// Receipts of operations that persons accepted as lost.
     lost: Vec<Operation>,
 }
 
@@ -122,7 +123,7 @@ impl Receipts {
     }
 }
 
-/// What the journal's receipts say, account by account in their order.
+/// The sums of the journal's receipts, account by account in their order.
 struct ReceiptSums<'s> {
     snapshot: &'s mut dyn Snapshot,
     ledger: LedgerId,
@@ -133,7 +134,7 @@ struct ReceiptSums<'s> {
 }
 
 impl ReceiptSums<'_> {
-    /// The next one, where it is of an account at or before this; any where there is no bound.
+    /// The next sums, where they are of an account at or before this; any where there is no bound.
     async fn next(&mut self, bound: Option<&Account>) -> Result<Option<AccountSums>, Cause> {
         if self.next.is_none() {
             self.next = self.page.next();
@@ -148,8 +149,8 @@ impl ReceiptSums<'_> {
     }
 }
 
-/// The accounts of a ledger elsewhere against the receipts of an instant of the ledger before the
-/// journal's. How many rows there were.
+/// Compares the accounts of a remote ledger with the receipts of an instant of the ledger that came before
+/// the journal's. Returns how many rows there were.
 pub(super) async fn elsewhere(
     snapshot: &mut dyn Snapshot,
     ledger: &dyn Ledger,
@@ -194,7 +195,7 @@ const fn amounts(holding: Holding) -> (Amount, Amount) {
     (holding.available, holding.frozen)
 }
 
-/// The holdings of the next users, each with all of its own.
+/// All holdings of the next users.
 async fn holdings(ledger: &dyn Ledger, after: u64) -> Result<Vec<Holding>, Cause> {
     let (_, mut page) = known_answer(ledger.accounts(Whose::After(after, PAGE)).await)?;
     let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(page) };

@@ -1,5 +1,5 @@
-//! Transfers beside their operations: the new ones, those that were open, and a window that moves
-//! over all the others.
+//! Compares transfers with their operations: the new ones, those that were open, and a window that moves
+//! over all others.
 
 use crate::reconciliation::{Inquiry, PAGE, lesser};
 use kernel::answer::Cause;
@@ -10,27 +10,27 @@ use kernel::ports::journal::{Journal, Line, Snapshot};
 use kernel::reconcile::Break;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many transfers that were open are looked at again in a round; the others wait for the window.
+/// The most transfers that were open which a round looks at again; the others wait for the window.
 const OPEN: usize = 20_000;
-/// The window comes by so many old transfers in a second, measured from round to round, and by at
-/// least [`LEAST`] in a round. A pass over n transfers takes n / 2 000 seconds and one round, however
-/// many new ones come meanwhile: less than six days for a thousand million.
+/// The window passes this many old transfers in a second, measured from round to round, and at least
+/// [`LEAST`] in a round. A pass over n transfers takes n / 2 000 seconds and one round, however many new
+/// ones come meanwhile: less than six days for a thousand million.
 const PER_SECOND: u64 = 2_000;
 const LEAST: u64 = 20_000;
-/// A round that comes late makes up for so many at most.
+/// The most that a round passes which comes late.
 const MOST: u64 = 2_000_000;
-/// So many transfers are read in one read transaction: a long one keeps the journal from tidying.
+/// How many transfers one read transaction reads: a long one keeps the journal from its cleaning.
 const RENEW: usize = 20_000;
 
-/// How far the transfers were looked at.
+/// How far the checker has looked at transfers.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// Every transfer up to this number was looked at once: it stays below what is still being
-    /// written, since a lower number may be committed after a higher one.
+    /// The checker looked once at every transfer up to this number. It stays below those that are still
+    /// being written, since a lower number may be committed after a higher one.
     fresh: u64,
     /// The window has come to this number.
     again: u64,
-    /// The window's pass ends at this number: what came since is of the next one.
+    /// The window's pass ends at this number: later transfers belong to the next pass.
     upto: u64,
     /// When the window moved last, by the journal's time.
     moved: Option<Millis>,
@@ -70,15 +70,16 @@ impl Lines {
                 complete = snapshot.complete().await?;
             }
         }
-        self.window(journal.now(), (&mut *snapshot, seen), inquiry).await
+        self.window(journal.now(), &mut *snapshot, seen, inquiry).await
     }
 
-    /// Looks at old transfers again. A pass ends where it was to end when it began, so that it ends
-    /// also where more new ones come than the window passes.
+    /// Looks at old transfers again. A pass ends at the number that was set when it began, so it ends also
+    /// where more new transfers come than the window passes.
     async fn window(
         &mut self,
         now: Millis,
-        (snapshot, seen): (&mut dyn Snapshot, u64),
+        snapshot: &mut dyn Snapshot,
+        seen: u64,
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
         let passed = self.moved.map_or(0, |moved| now.saturating_sub(moved));
@@ -100,24 +101,24 @@ impl Lines {
         Ok(())
     }
 
-    /// Up to which number every transfer was looked at, has ended since, and was in order.
+    /// The number up to which every transfer was looked at, has ended since, and was in order.
     pub(super) fn proven(&self) -> u64 {
         let open = self.open.values().map(|serial| serial.0).min();
         let least = [open, self.broken].into_iter().flatten().min();
         least.map_or(self.fresh, |least| lesser(self.fresh, least.saturating_sub(1)))
     }
 
-    /// What was not in order is accepted.
+    /// Forgets what was not in order, after persons accepted it.
     pub(super) const fn forgive(&mut self) {
         self.broken = None;
     }
 
-    /// Goes on behind a number up to which another one had proven.
+    /// Begins behind the number up to which another checker had proven all.
     pub(super) fn behind(proven: u64) -> Self {
         Self { fresh: proven, ..Self::default() }
     }
 
-    /// The transfers that were open in an earlier round.
+    /// Looks at the transfers that were open in an earlier round.
     async fn opened(
         &mut self,
         snapshot: &mut dyn Snapshot,

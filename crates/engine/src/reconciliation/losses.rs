@@ -1,4 +1,4 @@
-//! Operations that a ledger elsewhere lost: a round lists those that are new, and leaves out those that
+//! Finds operations that a remote ledger lost. A round lists the new losses, and leaves out those that
 //! persons accepted, whose numbers the ledger gives again.
 
 use crate::reconciliation::operation_matcher::Instant;
@@ -12,26 +12,27 @@ use kernel::reconcile;
 use kernel::reconcile::Break;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The keys of what was accepted as lost.
+/// The keys of the operations that persons accepted as lost.
 type LostKeys = BTreeSet<(LedgerId, Key)>;
 
 fn lost_keys(accepted: &[Accepted]) -> LostKeys {
     accepted.iter().filter_map(reconcile::accepted_loss).collect()
 }
 
-/// The receipts of a ledger above a number, but for those that were accepted as lost.
+/// The receipts of a ledger above a number, except those that persons accepted as lost.
 pub(crate) async fn unaccepted(
     snapshot: &mut dyn Snapshot,
     ledger: LedgerId,
     above: u64,
     accepted: &[Accepted],
 ) -> Result<Vec<Operation>, Cause> {
-    above_number(snapshot, (ledger, above), &lost_keys(accepted)).await
+    above_number(snapshot, ledger, above, &lost_keys(accepted)).await
 }
 
 async fn above_number(
     snapshot: &mut dyn Snapshot,
-    (ledger, above): (LedgerId, u64),
+    ledger: LedgerId,
+    above: u64,
     lost: &LostKeys,
 ) -> Result<Vec<Operation>, Cause> {
     let limit = MOST_BREAKS.saturating_add(lost.len()).saturating_add(1);
@@ -40,25 +41,25 @@ async fn above_number(
     Ok(found)
 }
 
-/// What a checker knows of losses.
+/// The losses that a checker knows of.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// What was accepted when the last round began to read the journal.
+    /// The losses that were accepted when the last round began to read the journal.
     keys: Option<LostKeys>,
     /// The receipts of those, once they were read.
     operations: Option<BTreeMap<LedgerId, Vec<Operation>>>,
-    /// What the journal knew of each ledger, before a ledger is asked.
+    /// The number of each ledger in the journal, read before the ledger is asked.
     known: Vec<(LedgerId, Known)>,
 }
 
 impl Losses {
-    /// What the journal says before the ledgers are asked in the next round.
+    /// Notes what the journal says before the ledgers are asked in the next round.
     pub(super) fn know(&mut self, status: &ServiceStatus) {
         self.known.clone_from(&status.ledgers);
     }
 
-    /// Takes over what is accepted by now; true where it is not what the last round knew: a ledger
-    /// may give numbers again since.
+    /// Follows the losses that are accepted now. True where they differ from those of the last round: since
+    /// then a ledger may give numbers again.
     pub(super) fn changed(&mut self, accepted: &[Accepted]) -> bool {
         let keys = lost_keys(accepted);
         if self.keys.as_ref() == Some(&keys) {
@@ -68,7 +69,7 @@ impl Losses {
         self.keys.replace(keys).is_some()
     }
 
-    /// The receipts of what was accepted, by ledger.
+    /// The receipts of the accepted losses, by ledger.
     pub(super) async fn read(
         &mut self,
         snapshot: &mut dyn Snapshot,
@@ -80,12 +81,13 @@ impl Losses {
         Ok(self.operations.insert(read))
     }
 
-    /// What a ledger no longer has of what the journal knew before the ledger was asked; `status` is what
-    /// the journal says since.
+    /// Finds operations that the journal knew before the ledger was asked and that the ledger no longer
+    /// has. `status` is what the journal says since.
     pub(super) async fn find(
         &self,
         snapshot: &mut dyn Snapshot,
-        (instant, status): (&Instant, &ServiceStatus),
+        instant: &Instant,
+        status: &ServiceStatus,
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
         let (ledger, is) = (instant.ledger, instant.known);
@@ -100,13 +102,13 @@ impl Losses {
         };
         inquiry.add([reconcile::shortened(ledger, is.highest, was.highest)]);
         let none = LostKeys::new();
-        let place = (ledger, is.highest);
-        let found = above_number(snapshot, place, self.keys.as_ref().unwrap_or(&none)).await?;
+        let keys = self.keys.as_ref().unwrap_or(&none);
+        let found = above_number(snapshot, ledger, is.highest, keys).await?;
         inquiry.add(found.iter().map(|operation| reconcile::lost(ledger, operation)));
         Ok(())
     }
 
-    /// What was accepted, as a report lists it.
+    /// The accepted losses, as a report lists them.
     pub(super) fn listed(&self) -> Vec<Break> {
         let of = |(ledger, lost): (&LedgerId, &Vec<Operation>)| {
             lost.iter().map(|operation| reconcile::lost(*ledger, operation)).collect::<Vec<_>>()
@@ -134,7 +136,7 @@ async fn receipts<'k>(
     Ok(found)
 }
 
-/// Takes lost operations with a number at or below `upto` off the sums of a ledger's receipts.
+/// Subtracts lost operations with a number at or below `upto` from the sums of a ledger's receipts.
 pub(super) fn discount(stored: &mut [(AssetId, Sums)], lost: &[Operation], upto: u64) {
     for operation in lost.iter().filter(|operation| operation.seq <= upto) {
         if let Some((_, sums)) = stored.iter_mut().find(|(asset, _)| *asset == operation.op.asset) {

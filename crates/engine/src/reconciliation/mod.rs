@@ -1,8 +1,8 @@
-//! The proof of conservation on a live system (`ledgers.md` §3).
+//! Proves conservation on a live system (`ledgers.md` §3).
 //!
-//! Facts are never taken back and come in the order claim, effect, receipt, final. So a round that reads
-//! the outside ledgers first and the journal afterwards finds, for each effect, the claim before it:
-//! whatever is missing then is missing. In the other order every busy moment looks like a loss.
+//! Facts are never taken back, and come in the order claim, effect, receipt, final. A round reads the
+//! outside ledgers first and the journal afterwards, so it finds the claim of each effect: whatever is
+//! missing then is missing. In the other order every busy moment would look like a loss.
 
 mod accounts;
 mod lines;
@@ -33,7 +33,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Millis};
 use kernel::operators::Accepted;
 use kernel::ports::journal::{Journal, ServiceStatus, Snapshot};
-use kernel::ports::ledger::{Form, Ledger, Totals};
+use kernel::ports::ledger::{Ledger, LedgerForm, Totals};
 use kernel::reconcile;
 use kernel::reconcile::Laws;
 use lines::Lines;
@@ -45,18 +45,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// How much is read at once.
+/// How many rows are read at once.
 const PAGE: usize = 1_000;
-/// Above every number of an operation, and within what a database takes.
+/// A number above that of every operation, and within what a database takes.
 const EVERY: u64 = u64::MAX >> 1;
-/// How far the proof has come is stored so often at most.
+/// How far the proof has come is stored at most this often.
 const STORE: Millis = 60_000;
-/// It is worth a write where it spares a start so many transfers: a third of a second.
+/// A write is worth it where it spares a start this many transfers: a third of a second.
 const WORTH: u64 = 10_000;
-/// More breaks than these are not kept: the report says that there are more.
+/// The most breaks that are kept: the report says that there are more.
 const MOST_BREAKS: usize = 1_000;
 
-/// The proof of conservation in this process: what it has shown, and what it halted for.
+/// Proves conservation in this process: it keeps the last report, and the breaks for which it raised HALT.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Reconciler {
     shared: Arc<SharedState>,
@@ -65,17 +65,17 @@ pub struct Reconciler {
     ledgers: Arc<Ledgers>,
     report: Mutex<Option<Arc<Report>>>,
     checker: tokio::sync::Mutex<Checker>,
-    /// Breaks of conservation that were accepted.
+    /// The breaks of conservation that persons accepted.
     accepted: Mutex<Vec<Accepted>>,
-    /// Breaks, by key and amount, for which this process raised the HALT that stands.
+    /// The breaks, by key and amount, for which this process raised the HALT that is in force.
     halted_for: Mutex<BTreeSet<(String, i128)>>,
-    /// All rows are being counted in the background.
+    /// True while a background task counts all rows.
     counting: AtomicBool,
     proving: ProofUnderWay,
 }
 
 impl Reconciler {
-    /// Goes on behind what is stored as proven.
+    /// Begins behind the stored proof.
     pub(crate) fn new(
         shared: &Arc<SharedState>,
         cases: &Arc<Cases>,
@@ -106,65 +106,65 @@ pub struct AssetLine {
     pub totals: Totals,
 }
 
-/// What is known of one ledger that can be proven.
+/// The proof of one ledger that can be proven.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerProof {
     pub ledger: LedgerId,
-    /// When its books were proven last, by the journal's time; never in this process where there is
-    /// none.
+    /// When its books were last proven, by the journal's time; `None` where they never were in this
+    /// process.
     pub proven_at: Option<Millis>,
-    /// Why not in this round.
+    /// Why they were not proven in this round.
     pub silent: Option<Cause>,
-    /// When each of its accounts was held against its operations last, and how many there were.
+    /// When each of its accounts was last compared with its operations, and how many there were.
     pub accounts: Option<AccountsProof>,
-    /// Why they were not at the last count: it does not list its accounts, say. Its books are proven
-    /// all the same.
+    /// Why they were not at the last count, for example because the ledger does not list its accounts. Its
+    /// books are proven all the same.
     pub unlisted: Option<Cause>,
 }
 
-/// Every account of a ledger was held against its own operations.
+/// A comparison of every account of a ledger with its own operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountsProof {
     /// When, by the journal's time.
     pub at: Millis,
-    /// So many accounts, each asset of one for itself.
+    /// How many accounts there were; each asset of one counts by itself.
     pub rows: u64,
 }
 
-/// What one round found.
+/// The report of one round.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// When it ended, by the journal's time.
     pub at: Millis,
     /// Its number, from 1.
     pub round: u64,
-    /// No break, in what was proven.
+    /// True where there is no break in what was proven.
     pub ok: bool,
     /// Each ledger that can be proven.
     pub ledgers: Vec<LedgerProof>,
     /// The books of every ledger that answered.
     pub assets: Vec<AssetLine>,
-    /// Money that is not where the evidence says.
+    /// Breaks: money that is not where the evidence says.
     pub breaks: Vec<Break>,
     /// Breaks that persons accepted, with this key and amount: no part of `breaks`.
     pub accepted: Vec<Break>,
     /// Operations that wait for their receipt.
     pub waiting: usize,
-    /// Every operation row was counted, and every account held against its own: behind a start, once a
-    /// day, after a break and by command.
+    /// True where every operation row was counted, and every account compared with its own: after a start,
+    /// once a day, after a break and on command.
     pub recounted: bool,
-    /// So much of its time went to transfers, new ones and those of the window, whose number has its own
-    /// rate.
+    /// How much of its time went to transfers, to new ones and to those of the window, whose number has a
+    /// rate of its own.
     pub paced: Millis,
 }
 
 impl Report {
-    /// Why a ledger was not proven in this round; nothing where all were.
+    /// Why a ledger was not proven in this round; `None` where all were.
     pub fn silent(&self) -> Option<&Cause> {
         self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
     }
 
-    /// Takes the accepted breaks out of those that are not.
+    /// Moves the accepted breaks out of the others.
     pub fn excuse(&mut self, accepted: &[Accepted]) {
         let excused = |found: &Break| {
             accepted.iter().any(|a| *a.key == *found.key && a.amount == found.amount)
@@ -181,7 +181,7 @@ fn lesser(one: u64, other: u64) -> u64 {
     if other < one { other } else { one }
 }
 
-/// Proves conservation, round by round. Its memory is bounded by pages and by what is open.
+/// Proves conservation, round by round. Pages, and the number of open transfers, bound its memory.
 #[derive(Debug, Default)]
 pub struct Checker {
     round: u64,
@@ -189,17 +189,18 @@ pub struct Checker {
     lines: Lines,
     losses: Losses,
     running: Running,
-    /// What was proven of each ledger, and when.
+    /// The proof of each ledger, and when it was made.
     proven: BTreeMap<LedgerId, LedgerProof>,
-    /// How far the round that runs has come.
+    /// How far the present round has come.
     progress: Progress,
-    /// When it was stored last how far it has come, by the journal's time, and how far.
+    /// When the journal was last told how far the proof has come, by the journal's time, and how far that
+    /// was.
     stored: (Option<Millis>, Proven),
-    /// Kept over rounds that could not be finished, so that no break is lost with them.
+    /// The breaks of rounds that could not be finished, so that none is lost.
     breaks: BTreeMap<String, Break>,
 }
 
-/// The rules, and what broke them.
+/// The rules, and the breaks of them.
 struct Inquiry<'a> {
     laws: Laws,
     running: &'a mut Running,
@@ -218,19 +219,20 @@ impl Inquiry<'_> {
 }
 
 impl Checker {
-    /// Goes on as another one, which began anew; the rounds are counted on. The last round's number.
+    /// Takes over the state of a checker that began anew, and goes on with the count of rounds. Returns the
+    /// last round's number.
     pub(crate) fn replaced(&mut self, mut fresh: Self) -> u64 {
         fresh.round = self.round.saturating_add(1);
         *self = fresh;
         self.round
     }
 
-    /// Notes what the journal says before the ledgers are asked: the next round says what they lost.
+    /// Notes what the journal says before the ledgers are asked: the next round finds what they lost.
     pub fn know(&mut self, status: &ServiceStatus) {
         self.losses.know(status);
     }
 
-    /// Whether it is time to store that it has come so far, and worth a write.
+    /// Whether it is time, and worth a write, to store that the proof has come so far.
     pub(crate) fn stores(&self, now: Millis, proven: &Proven) -> bool {
         let (at, stored) = &self.stored;
         let late = at.is_none_or(|at| now < at || now.saturating_sub(at) >= STORE);
@@ -241,17 +243,17 @@ impl Checker {
         self.stored = (Some(now), proven);
     }
 
-    /// How far the round that runs has come, also for who has no turn with the checker.
+    /// How far the present round has come; callers that do not have the checker read it too.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// The next round counts every operation row again, and believes no earlier count.
+    /// Has the next round count every operation row again, without belief in an earlier count.
     pub(crate) fn invalidate(&mut self) {
         self.running.invalidate();
     }
 
-    /// The next round counts every operation row again, beside the last count.
+    /// Has the next round count every operation row again, beside the last count.
     pub(crate) const fn count_all(&mut self) {
         self.running.count_all();
     }
@@ -261,8 +263,8 @@ impl Checker {
         self.running.wants_count(now)
     }
 
-    /// Takes over what another one counted beside it: the sums of all rows and the accounts. The rounds
-    /// are counted on; the last round's number.
+    /// Takes over the sums of all rows and the accounts that another checker counted beside it, and goes on
+    /// with the count of rounds. Returns the last round's number.
     pub(crate) fn takes_count(&mut self, other: Self) -> u64 {
         self.round = self.round.saturating_add(1);
         // a break that came meanwhile has the next round count anew
@@ -273,9 +275,9 @@ impl Checker {
         self.round
     }
 
-    /// One round. Exact while transfers run: a break is a break. Every transfer is looked at while
-    /// it is new, once it has ended, and again in a window that moves over the whole store. A ledger
-    /// that is silent is proven in a later round; the others are in this one.
+    /// Runs one round. It is exact while transfers run: a break is a break. It looks at every transfer
+    /// while it is new, once it has ended, and again in a window that moves over the whole store. A later
+    /// round proves a ledger that is silent; this one proves the others.
     ///
     /// # Errors
     /// The cause for which the journal did not answer.
@@ -313,7 +315,7 @@ impl Checker {
                     continue;
                 }
             };
-            self.losses.find(&mut *snapshot, (&instant, &status), &mut inquiry).await?;
+            self.losses.find(&mut *snapshot, &instant, &status, &mut inquiry).await?;
             let lost = self.losses.read(&mut *snapshot).await?;
             let lost = lost.get(&instant.ledger).unwrap_or(&none);
             let outside = self.outside.entry(instant.ledger).or_default();
@@ -358,10 +360,10 @@ impl Checker {
     }
 }
 
-/// A ledger, and what it said of one instant.
+/// A remote ledger, and its answer at one instant.
 type Looked<'l> = (&'l dyn Ledger, Result<Instant, Cause>);
 
-/// Reads each ledger elsewhere that can be proven.
+/// Reads each remote ledger that can be proven.
 async fn look<'l>(
     journal: &dyn Journal,
     ledgers: &'l [Arc<dyn Ledger>],
@@ -370,7 +372,7 @@ async fn look<'l>(
 ) -> Vec<Looked<'l>> {
     // of one in the simple form there are only our own rows, which are looked at with the transfers
     let proves =
-        |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
+        |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == LedgerForm::Full;
     let mut instants = Vec::new();
     for ledger in ledgers.iter().filter(proves) {
         let matcher = outside.entry(ledger.id()).or_default();
@@ -379,7 +381,7 @@ async fn look<'l>(
     instants
 }
 
-/// What a round proves, ledger by ledger.
+/// The proofs of a round, ledger by ledger.
 struct Round<'a> {
     now: Millis,
     proven: &'a mut BTreeMap<LedgerId, LedgerProof>,
@@ -405,7 +407,8 @@ impl Round<'_> {
         self.assets.extend(totals.iter().copied().map(line));
     }
 
-    /// Its accounts were looked at; where it did not list them they are at the next count.
+    /// Notes that the accounts of a ledger were compared; where the ledger did not list them, the next
+    /// count does it.
     fn accounts(&mut self, ledger: LedgerId, rows: Result<u64, Cause>) {
         let now = self.now;
         let proof = self.of(ledger);
@@ -422,7 +425,7 @@ impl Round<'_> {
     }
 }
 
-/// A ledger in the journal's database: its books and its operations are of the same instant.
+/// Proves a ledger in the journal's database, whose books and operations are of the same instant.
 async fn books(
     snapshot: &mut dyn Snapshot,
     ledger: LedgerId,

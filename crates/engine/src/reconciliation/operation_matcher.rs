@@ -1,5 +1,5 @@
-//! A ledger outside the journal's database: every operation is matched once it is listed, carried
-//! until its receipt is stored, and matched again in a window that moves over all of them.
+//! Matches the operations of a ledger outside the journal's database with transfers: each once when the
+//! ledger lists it, then until its receipt is stored, and again in a window that moves over all of them.
 
 use crate::reconciliation::losses::discount;
 use crate::reconciliation::{Inquiry, PAGE, lesser};
@@ -12,31 +12,33 @@ use kernel::reconcile;
 use kernel::reconcile::{Break, Matched};
 use std::collections::BTreeMap;
 
-/// So many operations are kept in memory at once: with more, a round first catches up.
+/// The most operations in memory: with more of them, a round first catches up.
 const CHUNK: usize = 10_000;
-/// So many old operations are matched again in a round.
+/// How many old operations a round matches again.
 const AGAIN: usize = 5_000;
 
-/// Matches one ledger's operations with the journal's receipts, and notes up to where all is in order.
+/// Matches one ledger's operations with the journal's receipts, and notes up to which number all is in
+/// order.
 #[derive(Debug, Default)]
 pub(super) struct OperationMatcher {
     /// Operations up to this number were listed and matched.
     cursor: u64,
-    /// So many of them.
+    /// How many of them there were.
     listed: u64,
-    /// Numbers that were passed over since the last count: another worker let the ledger forget what
-    /// this one had not listed.
+    /// How many numbers were passed over since the last count: another worker let the ledger forget
+    /// operations that this one had not listed.
     unseen: u64,
-    /// Receipts of operations that the ledger no longer lists; the same in each round, but for those.
+    /// How many receipts there are of operations that the ledger no longer lists; the same in each round,
+    /// except for the numbers passed over.
     forgotten: Option<i128>,
-    /// Operations that wait for a receipt or contradict theirs.
+    /// The operations that wait for a receipt or contradict theirs.
     carried: BTreeMap<Key, Carried>,
     /// Operations up to this number were matched again.
     again: u64,
-    /// The ledger that they are of, as it was heard last.
+    /// The identity of their ledger, as it answered last.
     identity: Option<Identity>,
-    /// Operations up to this number were proven by another checker, of a ledger of this identity: they
-    /// are not listed again, where it is this one.
+    /// Another checker has proven the operations up to this number, of a ledger of this identity: where the
+    /// ledger is this one, they are not listed again.
     behind: Option<(Identity, u64)>,
     /// The lowest number of an operation that was not in order when it was matched again.
     broken: Option<u64>,
@@ -53,22 +55,22 @@ struct Carried {
 pub(super) struct Instant {
     pub(super) ledger: LedgerId,
     pub(super) totals: Vec<(AssetId, Totals)>,
-    /// What they say of the world is the ledger's own word.
+    /// True where the external movements in the totals are the ledger's own word.
     pub(super) own_world: bool,
-    /// Who it is, and up to which operation.
+    /// The ledger's identity, and its highest operation.
     pub(super) known: Known,
     new: Vec<Operation>,
     old: Vec<Operation>,
 }
 
 impl OperationMatcher {
-    /// Goes on behind a number up to which another one had proven, of a ledger of this identity.
+    /// Begins behind the number up to which another checker had proven all, of a ledger of this identity.
     pub(super) fn behind(identity: Identity, proven: u64) -> Self {
         Self { behind: Some((identity, proven)), ..Self::default() }
     }
 
-    /// Up to which number every operation was matched with its receipt and was in order, and of which
-    /// ledger.
+    /// The number up to which every operation was matched with its receipt and was in order, and the
+    /// ledger's identity.
     pub(super) fn proven(&self) -> Option<(Identity, u64)> {
         let carried = self.carried.values().map(|carried| carried.operation.seq).min();
         let least = [carried, self.broken].into_iter().flatten().min();
@@ -77,12 +79,13 @@ impl OperationMatcher {
         self.identity.map(|identity| (identity, cursor))
     }
 
-    /// What was not in order is accepted.
+    /// Forgets what was not in order, after persons accepted it.
     pub(super) const fn forgive(&mut self) {
         self.broken = None;
     }
 
-    /// Notes who the ledger is, and leaves out what was proven of it before this checker began.
+    /// Notes the ledger's identity, and leaves out the operations that were proven before this checker
+    /// began.
     fn meets(&mut self, known: Known) {
         self.identity = Some(known.identity);
         if let Some((identity, proven)) = self.behind.take()
@@ -106,8 +109,8 @@ impl OperationMatcher {
         waiting.map(|carried| &carried.operation)
     }
 
-    /// Reads the ledger. What has gathered above a chunk is matched on the way, each part against an
-    /// instant of the journal of its own.
+    /// Reads the ledger. Where more operations wait than a chunk holds, it matches them on the way, each
+    /// part with an instant of the journal of its own.
     pub(super) async fn look(
         &mut self,
         journal: &dyn Journal,
@@ -136,8 +139,7 @@ impl OperationMatcher {
         Ok(Instant { ledger: id, totals, own_world, known, new, old })
     }
 
-    /// Holds the instant against a later one of the journal, without the receipts of what was accepted
-    /// as lost.
+    /// Compares the instant with a later one of the journal, without the receipts of accepted losses.
     pub(super) async fn prove(
         &mut self,
         snapshot: &mut dyn Snapshot,
@@ -176,7 +178,7 @@ impl OperationMatcher {
         Ok(())
     }
 
-    /// Matches operations that were listed for the first time.
+    /// Matches operations that the ledger lists for the first time.
     async fn take(
         &mut self,
         snapshot: &mut dyn Snapshot,
@@ -194,14 +196,14 @@ impl OperationMatcher {
         Ok(())
     }
 
-    /// All up to this number are listed now, and so many of them are there.
+    /// Notes that all operations up to this number are listed, and how many of them there are.
     const fn passes(&mut self, number: u64, there: u64) {
         let passed = number.saturating_sub(self.cursor).saturating_sub(there);
         self.unseen = self.unseen.saturating_add(passed);
         self.cursor = number;
     }
 
-    /// Matches operations, and carries those that are not done with.
+    /// Matches operations, and keeps those that are not settled.
     async fn carry(
         &mut self,
         snapshot: &mut dyn Snapshot,
@@ -224,10 +226,11 @@ impl OperationMatcher {
         Ok(())
     }
 
-    /// Each operation has one receipt or waits for it, so what is left over is the number of those
-    /// that the ledger no longer lists: it never changes, but by those that the ledger forgot before
-    /// they were listed here, which the worker that raised the horizon had proven. A receipt that appears or
-    /// vanishes anywhere is seen at once, whatever its outcome.
+    /// Compares the number of receipts with that of operations. Each operation has one receipt or waits for
+    /// it, so the rest is the number of those that the ledger no longer lists. That never changes, except
+    /// by operations that the ledger forgot before they were listed here, which the worker that raised the
+    /// horizon had proven. So a receipt that appears or vanishes anywhere is seen at once, whatever its
+    /// outcome.
     fn count(&mut self, ledger: LedgerId, stored: &[(AssetId, Sums)], inquiry: &mut Inquiry<'_>) {
         let waiting = i128::try_from(self.waiting()).unwrap_or(i128::MAX);
         let receipts: i128 = stored.iter().map(|(_, sums)| i128::from(sums.count)).sum();
@@ -244,7 +247,7 @@ impl OperationMatcher {
         }
     }
 
-    /// The books against the receipts and what waits for one.
+    /// Compares the books with the receipts and with the operations that wait for one.
     fn books(
         &self,
         ledger: LedgerId,
@@ -274,8 +277,8 @@ impl OperationMatcher {
     }
 }
 
-/// Takes the ledger's word for what it has with the world. The total and the clearing still bind it:
-/// what it takes from users without an operation shows in one of them, or in its own world.
+/// Takes the ledger's word for its external movements. The total and the clearing still bind it: what it
+/// takes from users without an operation shows in one of them, or in its own external movements.
 fn worldly(totals: &[(AssetId, Totals)], stored: &mut Vec<(AssetId, Sums)>) {
     for (asset, totals) in totals {
         let external = totals.world.saturating_neg();
@@ -292,7 +295,7 @@ fn forgot(ledger: LedgerId, cursor: u64, highest: u64) -> Break {
     Break { key, amount: i128::from(highest).saturating_sub(i128::from(cursor)), what }
 }
 
-/// Operations, each beside its transfer.
+/// The operations, each with its transfer.
 async fn matched(
     snapshot: &mut dyn Snapshot,
     ledger: LedgerId,
@@ -308,7 +311,7 @@ async fn matched(
     Ok(operations.iter().map(one).collect())
 }
 
-/// Operations in (after, upto], about `most` of them.
+/// Lists operations in (after, upto], about `most` of them.
 pub(super) async fn list(
     ledger: &dyn Ledger,
     after: u64,

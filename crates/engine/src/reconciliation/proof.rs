@@ -1,4 +1,5 @@
-//! The proof for a resume, and what is stored of how far the proof has come.
+//! Proves conservation for a resume, stores how far the proof has come, and keeps the breaks that persons
+//! accepted.
 
 use crate::reconciliation::task::CONSERVATION;
 use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Reconciler, Report};
@@ -10,18 +11,19 @@ use kernel::unit::{Guard, Put, Unit};
 use std::sync::{Mutex, PoisonError};
 
 impl Reconciler {
-    /// Takes over the breaks of conservation that two persons accepted.
+    /// Follows the breaks of conservation that two persons accepted.
     pub(crate) fn accept(&self, accepted: &[Accepted]) {
         let mut known = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
         *known = accepted.to_vec();
     }
 
-    /// Money moves again: the next HALT is one for all of its breaks.
+    /// Forgets the breaks of the last HALT, since money moves again: the next HALT is for all of its own
+    /// breaks.
     pub(crate) fn forget_halts(&self) {
         self.halted_for.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What persons looked at is the last report, and the checker goes on behind it.
+    /// Sets the last report, which persons have seen; the checker goes on behind it.
     pub(crate) async fn forgive(&self, report: Report) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
         self.checker.lock().await.forgive();
@@ -32,10 +34,10 @@ impl Reconciler {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A proof for a resume: every transfer and operation behind those that were proven to be in order,
-    /// and the sums behind the last count of all rows. After a break or a restore it counts all rows itself,
-    /// and every account; else the background does that behind the resume. It may take long; `proving`
-    /// says how far it is.
+    /// Makes a proof for a resume: every transfer and operation above those that were proven, and the sums
+    /// since the last count of all rows. After a break or a restore it counts all rows itself, and every
+    /// account; otherwise a background task does that after the resume. It may take long; `proving` says
+    /// how far it is.
     ///
     /// # Errors
     /// The cause for which a part did not answer; nothing is known then.
@@ -66,13 +68,13 @@ impl Reconciler {
         Ok(report)
     }
 
-    /// How far the proof for a resume is that is being made now: the number of the transfer that it has
-    /// come to, and of the last one.
+    /// How far the present proof for a resume is: the number of the transfer to which it has come, and that
+    /// of the last one.
     pub fn proving(&self) -> Option<(u64, u64)> {
         self.proving.progress()
     }
 
-    /// How far the proof had come, as it is stored.
+    /// How far the stored proof had come.
     fn stored_proof(&self, status: &ServiceStatus) -> Proven {
         Proven::read(status.proven.as_deref(), &self.shared.parts.seal_key)
     }
@@ -90,8 +92,8 @@ impl Reconciler {
         checker.stored_at(now, proven);
     }
 
-    /// Something is not in order: what is to be stored of the proof, which is less than before, and no
-    /// count of all rows. Nothing where that is stored already.
+    /// Stores less of the proof after something was not in order, and no count of all rows. Returns the put
+    /// for the HALT's unit; none where that is stored already.
     pub(crate) async fn store_less(&self, checker: &mut Checker) -> Vec<Put> {
         let Ok(status) = self.shared.parts.journal.service_status().await else {
             return Vec::new();
@@ -108,7 +110,7 @@ impl Reconciler {
         vec![put]
     }
 
-    /// What is to be stored of the proof where numbers that it passed are given again.
+    /// The proof to store where a ledger gives numbers again that the proof had passed.
     pub(crate) async fn proven_less(&self, status: &ServiceStatus) -> Put {
         let least = self.checker.lock().await.proven().least(&self.stored_proof(status));
         self.proven_put(&least)
@@ -120,11 +122,11 @@ impl Reconciler {
     }
 }
 
-/// The proof for a resume that is being made, for who waits for it.
+/// The present proof for a resume, for callers that wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct ProofUnderWay(Mutex<Option<Progress>>);
 
-/// It is shown for as long as this lives.
+/// Shows the proof for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct ProgressGuard<'a>(&'a ProofUnderWay);
 
@@ -140,7 +142,7 @@ impl ProofUnderWay {
         ProgressGuard(self)
     }
 
-    /// How far it is: the number of the transfer that it has come to, and of the last one.
+    /// How far it is: the number of the transfer to which it has come, and that of the last one.
     pub(crate) fn progress(&self) -> Option<(u64, u64)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Progress::position)
     }

@@ -1,7 +1,7 @@
-//! Running sums beside the rows that they stand for. A round adds up no operation rows: their sums
-//! are written with them. After a break, and where no count is stored that can be believed, a round
-//! counts every row first; behind each start and resume, and once a day, the background does. From
-//! then on what the rows said counts, whatever the running sums were.
+//! Compares the running sums with the rows that they stand for. A round adds up no operation rows, since
+//! each write updates the sums with its rows. After a break, and where no stored count can be believed, a
+//! round counts every row first; after each start and resume, and once a day, a background task does. From
+//! then on the rounds take what the rows said, whatever the running sums were.
 
 use crate::reconciliation::EVERY;
 use kernel::answer::Cause;
@@ -10,45 +10,45 @@ use kernel::ports::journal::{Snapshot, Sums};
 use kernel::reconcile::Break;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every row is counted again after so long, in the background.
+/// The interval at which a background task counts every row again.
 const DAY: Millis = 86_400_000;
-/// A round counts them itself where the background has not for so long.
+/// A round counts the rows itself where the background task has not for so long.
 const OVERDUE: Millis = 2 * DAY;
 
-/// What the rows of one asset at one ledger said, and what the running sums said at that instant.
+/// The sums of the rows of one asset at one ledger, and the running sums at that instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) rows: Sums,
     pub(super) running: Sums,
 }
 
-/// What all rows added up to at one instant.
+/// The sums of all rows at one instant.
 pub(super) type Counts = BTreeMap<(LedgerId, AssetId), Counted>;
 
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    /// The last count of all rows, here or as it was stored; none where a break came since.
+    /// The last count of all rows, made here or stored; `None` where a break came since.
     counts: Option<Counts>,
     /// When this process counted them.
     counted_at: Option<Millis>,
-    /// Since when a round has believed a count.
+    /// Since when rounds have believed a count.
     believed_since: Option<Millis>,
-    /// The next round counts, and holds what it finds against the last count.
+    /// The next round counts, and compares the result with the last count.
     due: bool,
 }
 
 impl Running {
-    /// Goes on from a count that was stored.
+    /// Begins with a stored count.
     pub(super) fn behind(counts: Option<Counts>) -> Self {
         Self { counts, ..Self::default() }
     }
 
-    /// The next round counts every row, and believes nothing that was counted before.
+    /// Has the next round count every row, without belief in an earlier count.
     pub(super) fn invalidate(&mut self) {
         self.counts = None;
     }
 
-    /// The next round counts every row beside the last count.
+    /// Has the next round count every row, beside the last count.
     pub(super) const fn count_all(&mut self) {
         self.due = true;
     }
@@ -57,13 +57,13 @@ impl Running {
         self.counts.as_ref()
     }
 
-    /// Whether it is time for the background to count: this process never did, or a day ago.
+    /// Whether it is time for the background task to count: this process never did, or did a day ago.
     pub(super) fn wants_count(&self, now: Millis) -> bool {
         self.counts.is_some() && older(self.counted_at, now, DAY)
     }
 
-    /// Counts every row where no count can be believed or one is due; true where it did. What differs
-    /// from the count before is a break: rows or running sums were changed since.
+    /// Counts every row where no count can be believed or one is due; true where it did. A difference from
+    /// the count before is a break: rows or running sums were changed since.
     pub(super) async fn recount(
         &mut self,
         snapshot: &mut dyn Snapshot,
@@ -100,7 +100,7 @@ impl Running {
         Ok(Some(breaks.unwrap_or_default()))
     }
 
-    /// What the rows of a ledger up to a number add up to, by the last count and the running sums since.
+    /// The sums of a ledger's rows up to a number, by the last count and the running sums since.
     pub(super) async fn sums(
         &self,
         snapshot: &mut dyn Snapshot,
@@ -117,12 +117,12 @@ impl Running {
     }
 }
 
-/// A clock that was set back is no reason to wait longer.
+/// Whether so much time has passed. A clock that was set back is no reason to wait longer.
 fn older(since: Option<Millis>, now: Millis, than: Millis) -> bool {
     since.is_none_or(|since| now < since || now.saturating_sub(since) >= than)
 }
 
-/// What the rows say now against what they said before and the running sums say of the time since.
+/// Compares the rows now with the rows before and the change of the running sums since.
 fn differences(before: &Counts, now: &Counts) -> Vec<Break> {
     let places: BTreeSet<_> = before.keys().chain(now.keys()).collect();
     let of = |counts: &Counts, place| counts.get(place).copied().unwrap_or_default();
@@ -150,8 +150,8 @@ fn differences(before: &Counts, now: &Counts) -> Vec<Break> {
 }
 
 impl Counted {
-    /// The rows by now: `rows + (now - running)`. It wraps, so that the order of the two matters for
-    /// no value; what the rows add up to is in range.
+    /// The rows now: `rows + (now - running)`. It wraps, so that the order of the two matters for no value;
+    /// the sums of the rows are in range.
     const fn corrected(&self, now: &Sums) -> Sums {
         const fn of(rows: i128, running: i128, now: i128) -> i128 {
             rows.wrapping_add(now.wrapping_sub(running))

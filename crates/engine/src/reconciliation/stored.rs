@@ -1,10 +1,10 @@
-//! How far the proof has come, as it is stored in the journal, so that neither a start nor a resume looks
-//! at every transfer there is, or adds up every row, before it says anything.
+//! Stores in the journal how far the proof has come, so that a start or a resume does not look at every
+//! transfer, or add up every row, before it says anything.
 //!
-//! What is stored is believed where its MAC was made with the key of the audit's seals. Anything else
-//! proves nothing: a proof begins with the first transfer, and counts all rows itself. A row that
-//! is changed behind it is looked at again all the same: the window comes by every row, and the
-//! background counts all of them behind each start and resume.
+//! A stored proof is believed where the key of the audit's seals made its MAC. Anything else proves
+//! nothing: then a proof begins with the first transfer and counts all rows itself. Someone may change a
+//! row behind the stored proof: the window comes by every row, and the background task counts all of them
+//! after each start and resume.
 
 use crate::reconciliation::lines::Lines;
 use crate::reconciliation::operation_matcher::OperationMatcher;
@@ -18,10 +18,10 @@ use kernel::ports::journal::Sums;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The resource of the journal that holds it, and what its MAC is of.
+/// The name of the resource that stores the proof, for which the MAC is made.
 pub const PROVEN: &str = "proven";
 
-/// The form of the text.
+/// The version of the text's format.
 const VERSION: u64 = 2;
 
 /// How far a proof has come.
@@ -29,14 +29,14 @@ const VERSION: u64 = 2;
 pub(crate) struct Proven {
     /// Every transfer up to this number has ended and was in order.
     transfers: u64,
-    /// Of each ledger elsewhere: who it is, and up to which operation all were matched.
+    /// The identity of each remote ledger, and the number up to which all its operations were matched.
     ledgers: BTreeMap<LedgerId, (Identity, u64)>,
-    /// What all rows added up to at the last count; none where something was not in order since.
+    /// The sums of all rows at the last count; `None` where something was not in order since.
     counts: Option<Counts>,
 }
 
 impl Proven {
-    /// As it is stored: the MAC, a space, and what it is of.
+    /// The stored text: the MAC, a space, and the document that it covers.
     pub(crate) fn text(&self, key: &SealKey) -> String {
         let ledger = |(ledger, (identity, operations)): (&LedgerId, &(Identity, u64))| {
             let identity = format!("{:032x}", identity.0);
@@ -57,7 +57,7 @@ impl Proven {
         format!("{} {body}", hex(&key.certify(PROVEN, &body)))
     }
 
-    /// The way back; nothing is proven where the text is none of ours.
+    /// Reads the stored text; nothing is proven where its MAC or its format is not ours.
     pub(crate) fn read(text: Option<&str>, key: &SealKey) -> Self {
         let Some(text) = text else { return Self::default() };
         let own = |(mac, body): (&str, &str)| {
@@ -105,30 +105,30 @@ impl Proven {
         })
     }
 
-    /// The same, but for the count of all rows: the next proof counts them itself.
+    /// The same proof without the count of all rows: the next proof counts them itself.
     pub(crate) fn uncounted(self) -> Self {
         Self { counts: None, ..self }
     }
 
-    /// The same, but for what was proven of ledgers elsewhere and the count of all rows: the next proof
-    /// lists all operations.
+    /// The same proof without remote ledgers and without the count of all rows: the next proof lists all
+    /// operations.
     pub(crate) fn relisted(self) -> Self {
         Self { ledgers: BTreeMap::new(), ..self.uncounted() }
     }
 
-    /// Whether it is worth a write where another one is stored: it spares a start so many transfers, or
+    /// Whether a write is worth it where another proof is stored: it spares a start that many transfers, or
     /// their count.
     pub(crate) fn worth_storing(&self, stored: &Self, by: u64) -> bool {
         let counted = self.counts.is_some() && self.counts != stored.counts;
         self.transfers >= by && counted || self.exceeds(stored, by)
     }
 
-    /// It has come so many transfers further than another one.
+    /// True where it has come that many transfers further than another one.
     pub(crate) const fn exceeds(&self, other: &Self, by: u64) -> bool {
         self.transfers >= other.transfers.saturating_add(by)
     }
 
-    /// What both have proven.
+    /// The part that both have proven.
     pub(crate) fn least(&self, other: &Self) -> Self {
         let both = |(ledger, (identity, operations)): (&LedgerId, &(Identity, u64))| {
             let (theirs, upto) = other.ledgers.get(ledger)?;
@@ -146,7 +146,7 @@ fn number(value: &Value, name: &str) -> Option<u64> {
     value.get(name)?.as_u64()
 }
 
-/// Amounts as texts: JSON has no such large numbers.
+/// Writes amounts as texts: JSON has no such large numbers.
 fn sums_text(sums: &Sums) -> Value {
     let Sums { withdraw, deposit, settle, refund, external, count } = sums;
     let amounts = [withdraw, deposit, settle, refund, external].map(ToString::to_string);
@@ -163,7 +163,7 @@ fn sums(value: &Value) -> Option<Sums> {
 }
 
 impl Checker {
-    /// How far it has come.
+    /// How far the checker has come.
     pub(crate) fn proven(&self) -> Proven {
         let of =
             |(ledger, outside): (&LedgerId, &OperationMatcher)| Some((*ledger, outside.proven()?));
@@ -172,7 +172,7 @@ impl Checker {
         Proven { transfers: self.lines.proven(), ledgers, counts }
     }
 
-    /// One that goes on from there.
+    /// A checker that goes on from there.
     pub(crate) fn behind(proven: Proven) -> Self {
         let of = |(ledger, (identity, upto))| (ledger, OperationMatcher::behind(identity, upto));
         let outside = proven.ledgers.clone().into_iter().map(of).collect();
@@ -182,7 +182,7 @@ impl Checker {
         Self { lines, outside, running, stored, ..Self::default() }
     }
 
-    /// Persons accepted what was not in order: a later proof need not begin there.
+    /// Forgets what was not in order, after persons accepted it: a later proof need not begin there.
     pub(crate) fn forgive(&mut self) {
         self.lines.forgive();
         self.outside.values_mut().for_each(OperationMatcher::forgive);

@@ -1,4 +1,4 @@
-//! The two tasks that look after the whole: the proof of conservation, and the horizon.
+//! Runs two background tasks: the proof of conservation, and the horizon.
 
 use crate::reconciliation::Reconciler;
 use crate::reconciliation::{Checker, Report};
@@ -15,12 +15,12 @@ use tokio::sync::MutexGuard;
 
 /// The kind of the case that a break opens.
 pub(crate) const CONSERVATION: &str = "CONSERVATION";
-/// After a round the checker rests for so many times as long as it took, so that it never takes
-/// more than a twentieth of a core (`ledgers.md` §3).
+/// After a round the checker rests this many times as long as the round took, so that it never takes more
+/// than a twentieth of a core (`ledgers.md` §3).
 const REST: u64 = 19;
-/// The horizon stays an hour behind the journal's time (`ledgers.md` §2).
+/// How far the horizon stays behind the journal's time: an hour (`ledgers.md` §2).
 const BEHIND: Millis = 3_600_000;
-/// How often it is raised.
+/// How often the horizon is raised.
 const RAISE: Millis = 60_000;
 
 impl Reconciler {
@@ -43,14 +43,14 @@ impl Reconciler {
         }
     }
 
-    /// Rests as long as a round that began then demands, and at least for this long.
+    /// Rests as long as a round that began then demands, and at least this long.
     async fn rest(&self, begun: u64, least: Millis) {
         let took = self.shared.parts.clock.ticks().saturating_sub(begun) / TICKS;
         let rest = took.saturating_mul(REST);
         self.shared.parts.clock.sleep(if rest > least { rest } else { least }).await;
     }
 
-    /// One round of the conservation check. A break halts the service before this returns.
+    /// Runs one round of the conservation check. A break halts the service before this returns.
     ///
     /// # Errors
     /// The cause for which a part did not answer; nothing is known then.
@@ -62,8 +62,8 @@ impl Reconciler {
         self.conclude(checker, report).await
     }
 
-    /// One count of all rows and of every account, beside the rounds, which go on meanwhile. A break
-    /// halts the service before this returns.
+    /// Counts all rows and compares every account, beside the rounds, which go on meanwhile. A break halts
+    /// the service before this returns.
     ///
     /// # Errors
     /// As [`check_now`](Self::check_now).
@@ -78,8 +78,8 @@ impl Reconciler {
         self.conclude(checker, report).await
     }
 
-    /// Counts all rows in the background where it is time to: behind a start or a resume that believed
-    /// what was stored, and once a day.
+    /// Counts all rows in the background where it is time: after a start or a resume that believed the
+    /// stored proof, and once a day.
     fn count_in_background(self: &Arc<Self>) {
         if self.counting.swap(true, Ordering::Relaxed) {
             return;
@@ -139,7 +139,7 @@ impl Reconciler {
         Ok(report)
     }
 
-    /// Notes the breaks of a report; true where this process has not halted for all of them yet.
+    /// Notes the breaks of a report. True where this process has not raised a HALT for all of them yet.
     fn raises_for(&self, report: &Report) -> bool {
         let mut halted_for = self.halted_for.lock().unwrap_or_else(PoisonError::into_inner);
         let before = halted_for.len();
@@ -147,12 +147,12 @@ impl Reconciler {
         halted_for.len() > before
     }
 
-    /// The next round counts every operation row again, as the background does each day.
+    /// Has the next round count every operation row again, as the background task does each day.
     pub async fn count_all(&self) {
         self.checker.lock().await.count_all();
     }
 
-    /// The last round of the conservation check.
+    /// The report of the last round.
     pub fn report(&self) -> Option<Arc<Report>> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -188,8 +188,8 @@ impl Reconciler {
         }
     }
 
-    /// Stored in the journal before any ledger is told: a unit that would open a transfer at or
-    /// below it is lost.
+    /// Raises the horizon in the journal before any ledger is told: a unit that would open a transfer at or
+    /// below it fails.
     async fn raise_horizon(self: &Arc<Self>) -> Result<(), Cause> {
         let journal = &self.shared.parts.journal;
         let id = Id::floor(journal.now().saturating_sub(BEHIND));

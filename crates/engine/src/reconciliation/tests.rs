@@ -1,4 +1,5 @@
-//! The checker on a small world: no alarm while it moves, and one for each thing that is changed.
+//! Tests of the checker on a small world: no alarm while the world moves, and one for each thing that a
+//! test changes.
 
 use crate::reconciliation::world::{FLOWS, FUNDING, Fake, FakeLedger, Holds, SPOT, World};
 use crate::reconciliation::{Checker, PROVEN, Proven, Report};

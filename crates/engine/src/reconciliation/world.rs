@@ -40,7 +40,7 @@ pub(super) struct World {
     pub(super) spot: Totals,
     pub(super) spot_log: Vec<Operation>,
     pub(super) silent: bool,
-    /// So many more transfers are opened while it moves.
+    /// How many more transfers are opened while it moves.
     pub(super) to_open: u64,
     pub(super) dice: u64,
     pub(super) now: Millis,

@@ -1,5 +1,6 @@
-//! What a worker gives back that cannot reach a ledger, while others may: one whose token for it is
-//! wrong lives, and renews its lease, but what it holds would wait for as long as it does.
+//! Gives the transfers of a ledger that this worker cannot reach back to the journal, while other workers
+//! may reach it. A worker with a wrong token lives and renews its lease, so without this its transfers
+//! would wait as long as it lives.
 
 use crate::pipeline::commit::{CommitReason, Job};
 use crate::recovery::Recovery;
@@ -8,8 +9,8 @@ use kernel::ports::journal::ServiceStatus;
 use kernel::record::Record;
 
 impl Recovery {
-    /// Frees some of what waits here for ledgers that are not reached: it comes back with its backoff, to
-    /// the worker that asks the journal first.
+    /// Frees some of the transfers that wait here for ledgers that this worker does not reach. Each comes
+    /// back with its backoff, to the worker that asks the journal first.
     pub(crate) async fn give_back(&self, status: &ServiceStatus) {
         let others = status.workers.iter().any(|worker| *worker != self.shared.parts.worker);
         if !others || self.shared.controls.stale() {
@@ -36,14 +37,14 @@ impl Recovery {
         }
     }
 
-    /// It has not answered this process for as long as a dead worker would keep what it held. One in the
-    /// simple form is heard of with calls alone, so its silence says nothing.
+    /// True where the ledger has not answered this process for as long as a dead worker would keep its
+    /// transfers. A ledger in the simple form answers only calls, so its silence says nothing.
     fn unreached(&self, ledger: LedgerId) -> bool {
         self.shared.plan.named(ledger)
             && self.probes.silent_for(ledger, self.shared.parts.settings.lease_ms)
     }
 
-    /// No call was made: nothing is counted, and the last cause stays.
+    /// Frees a record for which no call was made: its retries are not counted, and its last cause stays.
     fn given_back(&self, record: Record) -> Job {
         let due = self.shared.due(record.head.retries);
         let due = record.head.due_at.filter(|later| *later > due).unwrap_or(due);

@@ -1,7 +1,7 @@
-//! This worker's lease, where others share the journal, and what it tells them of HALT.
+//! Renews this worker's lease where several workers share the journal, and tells them of HALT.
 //!
-//! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew it
-//! cannot read the flags either, so it makes no call before it did.
+//! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew its lease
+//! cannot read the flags either, so it makes no call until it can.
 
 use crate::attempts::Chains;
 use crate::controls::status_sync::StatusSync;
@@ -14,19 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// How often the journal is asked who still moves money under HALT.
+/// How often the journal is asked which workers still move money under HALT.
 const ASK: Millis = 50;
 
-/// What is known of the lease, and which HALT was obeyed, by their numbers.
+/// The lease of this worker, and the numbers of the HALTs that it has read and obeyed.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// It runs out where it is not renewed: others share the journal.
+    /// The lease runs out where it is not renewed, since others share the journal.
     ends: bool,
     /// The last HALT that this worker has read of.
     last_halt: AtomicU64,
-    /// The last one since which nothing goes on here.
+    /// The last HALT that this worker obeys: everything that began before it has ended here.
     obeyed: AtomicU64,
-    /// The last one of which the journal knows that.
+    /// The last HALT of which the journal knows that this worker obeys it.
     reported: AtomicU64,
     bell: Notify,
 }
@@ -42,7 +42,7 @@ impl Lease {
         self.ends
     }
 
-    /// Takes note of the HALT that stands, where one does. The controls follow it already.
+    /// Notes the HALT that is in force, where one is. The controls follow it already.
     pub(crate) fn hear(&self, status: &ServiceStatus) {
         let number = status.halts;
         if status.halted.is_some() && self.last_halt.fetch_max(number, Ordering::SeqCst) < number {
@@ -50,13 +50,13 @@ impl Lease {
         }
     }
 
-    /// The HALT to tell of; `None` before the first one.
+    /// The HALT that this worker tells the journal it obeys; `None` before the first one.
     fn stopped(&self) -> Option<u64> {
         Some(self.obeyed.load(Ordering::SeqCst)).filter(|number| *number > 0)
     }
 }
 
-/// Renews the lease of this worker, and says when a HALT is obeyed here.
+/// Renews the lease of this worker, and tells the journal when this worker obeys a HALT.
 pub(crate) struct LeaseKeeper {
     shared: Arc<SharedState>,
     chains: Arc<Chains>,
@@ -72,13 +72,13 @@ impl LeaseKeeper {
         Arc::new(Self { shared: shared.clone(), chains: chains.clone(), status: status.clone() })
     }
 
-    /// The lease that was asked for at this tick was granted.
+    /// Notes that the lease was granted that was asked for at this tick.
     pub(crate) fn leased(&self, asked: u64) {
         let length = self.shared.parts.settings.lease_ms.saturating_mul(TICKS);
         self.shared.controls.leased(asked.saturating_add(length));
     }
 
-    /// Renews it three times before it can run out.
+    /// Renews the lease three times before it can run out.
     pub(crate) async fn run_lease(self: Arc<Self>) {
         let every = self.shared.parts.settings.lease_ms / 3;
         let mut wait = every;
@@ -122,8 +122,8 @@ impl LeaseKeeper {
         }
     }
 
-    /// Waits until there is a HALT that the journal does not know to be obeyed here, and everything has
-    /// ended that had begun before it.
+    /// Waits until there is a HALT of which the journal does not know that this worker obeys it, and until
+    /// everything has ended that began before it.
     async fn obeys(&self) {
         loop {
             let rung = self.shared.lease.bell.notified();
@@ -138,8 +138,7 @@ impl LeaseKeeper {
         }
     }
 
-    /// Waits until no other worker moves money under the HALT that stands: each said so, or lost its
-    /// lease.
+    /// Waits until no other worker moves money under the HALT: each said so, or lost its lease.
     pub(crate) async fn others_obey(&self) {
         loop {
             match self.shared.parts.journal.workers_not_halted(self.shared.parts.worker).await {
@@ -151,7 +150,8 @@ impl LeaseKeeper {
         }
     }
 
-    /// A clean stop: no call is begun any more, and others may go on with what is left at once.
+    /// Stops this worker cleanly: it begins no call any more, and others may go on with its transfers at
+    /// once.
     pub(crate) async fn leave(&self) {
         if !self.shared.lease.ends {
             return;

@@ -1,4 +1,5 @@
-//! What another worker, a crash or a lost answer left open, and how this worker takes it up or lets it go.
+//! Takes up the work that another worker, a crash or a lost answer left open, and releases what this worker
+//! cannot do.
 
 pub(crate) mod handback;
 pub(crate) mod lease;

@@ -1,4 +1,5 @@
-//! The scanner: brings what is due and what no worker holds. Crash recovery, retries and overflow.
+//! The scanner reads transfers from the journal that are due and that no worker holds, and brings them to
+//! the pipeline. It is crash recovery, the retries and the overflow of full queues in one.
 
 use crate::pipeline::station::SPARE;
 use crate::recovery::Recovery;
@@ -10,21 +11,21 @@ use kernel::ports::journal::{Due, DueQuery};
 use kernel::record::Record;
 use std::sync::Arc;
 
-/// After its owner died so often while it ran alone, a person is asked and it goes on at the
-/// longest backoff (`design.md` §4).
+/// After this many deaths of a worker that ran a transfer alone, a case is opened and the transfer goes on
+/// at the longest backoff (`design.md` §4).
 const DEATHS: u8 = 3;
 
-/// After work of others was found the journal is asked again so soon, and then at longer and longer
-/// intervals, in milliseconds.
+/// How soon the journal is asked again after work of others was found, in milliseconds; the intervals
+/// become longer and longer.
 const SOON: Millis = 5;
-/// A flow whose stations have no room is asked for so few, and so often, in nanoseconds: what a dead worker held
-/// comes first, and may stand where there is room.
+/// How few transfers are asked for of a flow whose stations have no room, and how often, in nanoseconds.
+/// The transfers of a dead worker come first, and may wait at a station that has room.
 const FEW: usize = 64;
 const ASK_FEW: u64 = 10_000_000_000;
 /// How often the open transfers are counted where others share the journal, in nanoseconds.
 const COUNT: u64 = 10_000_000_000;
 
-/// What the journal had for this worker.
+/// How much the journal had for this worker.
 enum DueWork {
     /// As much as was asked for.
     More,
@@ -32,7 +33,7 @@ enum DueWork {
     Nothing,
 }
 
-/// The next interval, at most so long.
+/// The next interval, at most this long.
 const fn longer(wait: Millis, most: Millis) -> Millis {
     let twice = wait.saturating_mul(2);
     if twice < most { twice } else { most }
@@ -61,7 +62,7 @@ impl Recovery {
         }
     }
 
-    /// Asks the journal once for what is due and finds room here.
+    /// Asks the journal once for transfers that are due and for which there is room here.
     async fn scan(&self, asked_few: &mut u64) -> DueWork {
         if !self.shared.parts.settings.workers || self.shared.controls.retired() {
             return DueWork::Nothing;
@@ -111,7 +112,7 @@ impl Recovery {
         }
     }
 
-    /// Follows the flags, and what others did.
+    /// Follows the flags, and the changes of other workers.
     async fn look_around(&self, counted: &mut u64) -> Result<(), Cause> {
         let status = self.status.refresh().await?;
         self.shared.waiters.sweep();
@@ -157,7 +158,8 @@ impl Recovery {
         self.pipeline.reassign(records).await;
     }
 
-    /// Its owner died holding it: it runs alone, or, where it waited for an attempt, in company once.
+    /// Takes a transfer whose worker died: it runs alone, or, where it waited for an attempt, once in
+    /// company.
     fn orphan(&self, mut record: Record) -> Record {
         if !self.chains.waits_in_company(&record) {
             record.head.alone = true;

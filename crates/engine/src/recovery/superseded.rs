@@ -1,12 +1,12 @@
-//! Transfers that another worker moved while they were in this one's workers: they are let go without a
-//! word, and looked after from afar.
+//! Watches transfers that another worker moved while this one had them in its workers. This worker releases
+//! them and looks at them again from time to time.
 //!
-//! The journal brings what a dead worker held. But a unit of our own, whose outcome is not known, may have
-//! been the one that moved them: then the journal takes them for ours. So what stands still for
-//! longer than any lease lasts is taken up again.
+//! The journal brings the transfers of a dead worker. But a unit of this process whose outcome is not known
+//! may have moved them: then the journal takes them for ours, and no scanner brings them. So a transfer
+//! that stands still for longer than any lease lasts is taken up again.
 //!
-//! The same holds for a transfer that may have been opened: a COMMIT whose outcome is not known may come to
-//! its end after the journal was asked, and then the journal takes it for ours.
+//! The same holds for a transfer that may have been opened: its COMMIT may succeed after the journal was
+//! asked, and then the journal takes it for ours.
 
 use crate::recovery::Recovery;
 use kernel::answer::Cause;
@@ -15,14 +15,14 @@ use kernel::ports::clock::TICKS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
+/// The milliseconds that the journal adds to a lease for a worker that forgot it.
 const LONGER: Millis = 5_000;
-/// What was not found for so many times as long was never opened.
+/// After this many times that wait, a transfer that was not found was never opened.
 const NEVER: u64 = 10;
-/// So many are read at once.
+/// How many transfers are read at once.
 const PAGE: usize = 1_000;
 
-/// Each with the version that it was seen with, and since when, by the clock's ticks.
+/// The version in which each was seen, and since when, by the clock's ticks.
 #[derive(Debug, Default)]
 pub(crate) struct SupersededTransfers(Mutex<BTreeMap<Id, (u32, u64)>>);
 
@@ -31,12 +31,12 @@ impl SupersededTransfers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is in this worker's workers again.
+    /// Forgets a transfer that is in this worker's workers again.
     pub(crate) fn forget(&self, id: Id) {
         self.all().remove(&id);
     }
 
-    /// Of transfers that the journal does not know, those that were looked for since long ago.
+    /// Forgets the transfers that the journal does not know and that were looked for long enough.
     fn never_came(&self, unknown: impl Iterator<Item = Id>, long_ago: impl Fn(u64) -> bool) {
         let mut all = self.all();
         for id in unknown {

@@ -24,7 +24,7 @@ fn both_are_locked(dir: &Path) {
     });
     assert!(matches!(journal, Err(OpenError::Locked(_))));
     let spot = Folder::open(dir.join("spot"));
-    assert!(matches!(spot, Err(ledgers::OpenError::Locked)), "{spot:?}");
+    assert!(matches!(spot, Err(ledgers::SpotOpenError::Locked)), "{spot:?}");
 }
 
 /// What the second process does; in the first one there is nothing to do.

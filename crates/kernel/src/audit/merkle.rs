@@ -1,4 +1,4 @@
-//! A Merkle root over leaves that come one after the other (the tree of RFC 6962 §2.1).
+//! Computes a Merkle root over leaves that come one after the other (the tree of RFC 6962 §2.1).
 
 use super::Hash;
 use sha2::{Digest, Sha256};

@@ -1,9 +1,10 @@
-//! The audit: chains of hashes, the digest of one journal write, seals over many, and their proof.
+//! The audit: chains of hashes, the digest of one journal write, the seals over many writes, and their
+//! proof.
 //!
-//! Every entry is linked to the one before it in its chain: a transfer's history, what operators
-//! did, what came from the world. The entries of one journal write make a unit; a [`seal`] covers
-//! units up to a stated number. The journal calls these while it writes, so a row and its hash are
-//! one write; [`proof`] computes all of it again.
+//! Every entry names the hash of the entry before it in its chain: a transfer's history, the actions of
+//! operators, or the movements that came from outside. The entries of one journal write make a unit; a
+//! [`seal`] covers units up to a stated number. The journal calls these functions while it writes, so a row
+//! and its hash are one write; [`proof`] computes all of them again.
 
 pub mod merkle;
 pub mod proof;
@@ -13,9 +14,9 @@ use crate::ids::{Id, Millis};
 use crate::record::{Binding, Origin, Party, Terms, TermsVersion};
 use sha2::{Digest, Sha256};
 
-/// The chain of what operators did. No transfer has this id: its time would be 1970.
+/// The chain of operators' actions. No transfer has this id: its time would be 1970.
 pub const OPERATORS: Id = Id(0);
-/// The chain of money that came from the world or went there.
+/// The chain of external movements: deposits and withdrawals.
 pub const WORLD: Id = Id(1);
 
 /// The bytes of a SHA-256 hash.
@@ -40,7 +41,7 @@ pub fn unhex(text: &str) -> Option<Hash> {
     bytes.try_into().ok().filter(|_| digits)
 }
 
-/// What an entry of the history says, as it is hashed and shown.
+/// The fields of an entry of the history, as they are hashed and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its place in the transfer's history, from 0.
@@ -53,7 +54,7 @@ pub struct Entry {
     pub to: i16,
     /// The word for it: CREATED, SOURCE_OK, …
     pub event: String,
-    /// Who caused it: a principal; `None` for the engine.
+    /// The principal that caused it; `None` for the engine.
     pub caller: Option<String>,
     /// Evidence, cause or reason.
     pub detail: Option<String>,
@@ -138,7 +139,7 @@ fn bound(hash: &mut Sha256, binding: Option<&Binding>) {
     hash.update(fingerprint);
 }
 
-/// What only some transfers have.
+/// Hashes the fields that only some transfers have.
 fn besides(hash: &mut Sha256, terms: &Terms) {
     let Terms { deadline, memo, reference, metadata, day, .. } = terms;
     hash.update([u8::from(deadline.is_some())]);

@@ -1,8 +1,8 @@
-//! The proof that nothing of the audit was changed, removed or cut off: all of it computed again.
+//! Proves that no row of the audit was changed, removed or cut off: it computes all hashes again.
 //!
-//! Chains come first (the world, operators, then transfers by number: the order in which a unit's
-//! digest takes them), then units and seals by their numbers. Of the chains nothing is kept but the
-//! units whose entries did not all come yet, and which ones are complete.
+//! The chains come first (external movements, operators, then transfers by number, which is the order in
+//! which a unit's digest takes them), then units and seals by their numbers. Of the chains it keeps only
+//! the units whose entries did not all come yet, and which units are complete.
 
 use super::seal::{Seal, SealKey, Sealing};
 use super::{AuditUnit, Entry, Hash, UnitDigest, link};
@@ -10,13 +10,13 @@ use crate::ids::{Id, Serial};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// So many faults are named; more are only counted.
+/// The most faults that are named; more are only counted.
 const NAMED: usize = 200;
 
 /// A chain that is about to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chain {
-    /// Whose: a transfer's, [`super::OPERATORS`] or [`super::WORLD`].
+pub struct ChainStart {
+    /// The owner of the chain: a transfer, [`super::OPERATORS`] or [`super::WORLD`].
     pub id: Id,
     /// The transfer's number; 0 for the others.
     pub serial: Serial,
@@ -26,7 +26,7 @@ pub struct Chain {
 
 /// An entry of a chain, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredEntry {
     /// The entry, as it is stored.
     pub entry: Entry,
     /// The hash that is stored with it.
@@ -81,7 +81,7 @@ pub enum Fault {
         /// The part of the row that differs.
         what: &'static str,
     },
-    /// Transfers of these numbers are not there.
+    /// The transfers of these numbers are missing.
     Removed {
         /// The lowest number that is missing.
         from: u64,
@@ -104,7 +104,7 @@ pub enum Fault {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// What a seal covers is not there any more.
+    /// A seal covers units that are missing.
     Cut {
         /// The number of the seal that covers it.
         seal: u64,
@@ -115,7 +115,7 @@ pub enum Fault {
         /// The last number that is there.
         last: u64,
     },
-    /// The seal that was recorded elsewhere.
+    /// The seal that was recorded elsewhere is not the one that is stored.
     RecordedSeal {
         /// The number of the recorded seal.
         number: u64,
@@ -131,7 +131,7 @@ pub enum UnitFault {
     NoRow(Id),
     /// All its entries came, and then one more, of this chain.
     TooMany(Id),
-    /// So many of its entries are not there.
+    /// This many of its entries are missing.
     TooFew(u32),
     /// Its entries have another digest.
     Digest,
@@ -187,7 +187,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The owner of a chain, for people.
+/// The owner of a chain, as text for operators.
 struct Whose(Id);
 
 impl fmt::Display for Whose {
@@ -200,7 +200,7 @@ impl fmt::Display for Whose {
     }
 }
 
-/// What a proof of the audit found.
+/// The result of a proof of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     /// The number of transfers that were read.
@@ -266,16 +266,17 @@ struct Open {
     digest: UnitDigest,
 }
 
-/// The proof in the making.
+/// Verifies the chains of hashes: it takes every chain, entry by entry, and the rows of the units that the
+/// entries name. [`Self::chained`] makes the verifier of seals of it.
 #[derive(Debug)]
-pub struct Proof {
+pub struct ChainVerifier {
     key: SealKey,
     recorded: Option<RecordedSeal>,
     /// Transfers are numbered without a gap.
     gapless: bool,
     /// The chain that is read, its next place and the hash before it.
-    chain: Option<(Chain, u32, Hash)>,
-    /// Where the history that was read last stands.
+    chain: Option<(ChainStart, u32, Hash)>,
+    /// The state to which the last entry of the present history leads.
     stands: i16,
     /// The hash of what was agreed in it.
     agreed: Option<Hash>,
@@ -287,8 +288,8 @@ pub struct Proof {
     found: Findings,
 }
 
-impl Proof {
-    /// Begins. `gapless`: the journal numbers its transfers without a gap.
+impl ChainVerifier {
+    /// A verifier that has read nothing yet. `gapless`: the journal numbers its transfers without a gap.
     pub fn new(key: SealKey, recorded: Option<RecordedSeal>, gapless: bool) -> Self {
         Self {
             key,
@@ -312,7 +313,7 @@ impl Proof {
         }
     }
 
-    /// True where the row of a unit must be handed in by [`Proof::row`] before its entries.
+    /// True where the row of a unit must be handed in by [`ChainVerifier::row`] before its entries.
     pub fn lacks(&self, lane: u64, n: u64) -> bool {
         let at = (lane, n);
         !self.open.contains_key(&at)
@@ -320,25 +321,25 @@ impl Proof {
             && !self.complete.has(lane, n)
     }
 
-    /// The row of a unit that entries are about to name.
+    /// Takes the row of a unit that entries are about to name.
     pub fn row(&mut self, row: AuditUnit) {
         self.open.insert((row.lane, row.n), Open { row, digest: UnitDigest::default() });
     }
 
     /// Begins the chain of a transfer, or one that belongs to none.
-    pub fn begin(&mut self, chain: Chain) {
+    pub fn begin(&mut self, chain: ChainStart) {
         self.numbered(chain.serial.0);
         self.chain = Some((chain, 0, chain.start));
         self.agreed = None;
     }
 
-    /// A transfer whose row cannot be read.
+    /// Notes a transfer whose row cannot be read.
     pub fn unreadable(&mut self, serial: Serial, what: String) {
         self.numbered(serial.0);
         self.wrong(Fault::Unreadable { serial: serial.0, what });
     }
 
-    /// The next transfer; 0 for a chain that belongs to none.
+    /// Notes the number of the next transfer; 0 for a chain that belongs to none.
     fn numbered(&mut self, number: u64) {
         if number == 0 {
             return;
@@ -351,10 +352,10 @@ impl Proof {
         self.serial = number;
     }
 
-    /// The next entry of the chain that began last.
-    pub fn entry(&mut self, stored: &Stored) {
+    /// Takes the next entry of the chain that began last.
+    pub fn entry(&mut self, stored: &StoredEntry) {
         let Some((chain, seq, prev)) = self.chain else { return };
-        let Stored { entry, hash, lane, unit } = stored;
+        let StoredEntry { entry, hash, lane, unit } = stored;
         self.found.entries = self.found.entries.saturating_add(1);
         if entry.seq != seq || link(prev, entry) != *hash {
             self.wrong(Fault::Entry { id: chain.id, seq });
@@ -369,7 +370,7 @@ impl Proof {
         self.member(chain.id, *lane, *unit, *hash);
     }
 
-    /// An entry as a member of its unit.
+    /// Counts an entry in its unit.
     fn member(&mut self, id: Id, lane: u64, n: u64, hash: Hash) {
         let at = (lane, n);
         let Some(open) = self.open.get_mut(&at) else {
@@ -392,7 +393,7 @@ impl Proof {
         }
     }
 
-    /// The chain that began last ends. `end`: what the transfer's row says of it.
+    /// Ends the chain that began last. `end`: the end as the transfer's row has it.
     pub fn end(&mut self, end: Option<End>) {
         let Some((chain, entries, last)) = self.chain.take() else { return };
         let Some(end) = end else { return };
@@ -408,48 +409,48 @@ impl Proof {
         }
     }
 
-    /// Every chain was read; now come units and seals.
-    pub fn chained(mut self) -> Seals {
+    /// Goes on with units and seals, after every chain was read.
+    pub fn chained(mut self) -> SealVerifier {
         for ((lane, n), Open { row, digest }) in std::mem::take(&mut self.open) {
             let missing = row.count.saturating_sub(digest.count);
             self.complete.add(lane, n);
             self.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(missing) });
         }
-        Seals { proof: self, last: None, sealing: None, ends: BTreeMap::new() }
+        SealVerifier { chains: self, last: None, sealing: None, ends: BTreeMap::new() }
     }
 }
 
-/// The second half of the proof: each seal after the units that it covers, in the order of their
-/// lanes and numbers; then the units above the last one.
+/// Verifies units and seals, once every chain was read. It takes each seal after the units that the seal
+/// covers, in the order of their lanes and numbers; then the units above the last seal.
 #[derive(Debug)]
-pub struct Seals {
-    proof: Proof,
+pub struct SealVerifier {
+    chains: ChainVerifier,
     last: Option<Seal>,
     sealing: Option<Sealing>,
     /// The last number of each lane that was there.
     ends: BTreeMap<u64, u64>,
 }
 
-impl Seals {
+impl SealVerifier {
     /// Takes the next unit of a lane.
     pub fn unit(&mut self, row: &AuditUnit) {
         let AuditUnit { lane, n, count, .. } = *row;
-        self.proof.found.units = self.proof.found.units.saturating_add(1);
+        self.chains.found.units = self.chains.found.units.saturating_add(1);
         let last = self.ends.insert(lane, n).unwrap_or_default();
         for missing in (last.saturating_add(1)..n).take(NAMED) {
-            self.proof.wrong(Fault::Unit { lane, n: missing, what: UnitFault::Gap });
+            self.chains.wrong(Fault::Unit { lane, n: missing, what: UnitFault::Gap });
         }
-        if !self.proof.complete.has(lane, n) {
-            self.proof.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(count) });
+        if !self.chains.complete.has(lane, n) {
+            self.chains.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(count) });
         }
         let last = self.last.as_ref();
         self.sealing.get_or_insert_with(|| Sealing::after(last)).push(row);
     }
 
-    /// A seal, after the units that it covers.
+    /// Takes a seal, after the units that it covers.
     pub fn seal(&mut self, seal: Seal) {
         let number = seal.number;
-        self.proof.found.seals = self.proof.found.seals.saturating_add(1);
+        self.chains.found.seals = self.chains.found.seals.saturating_add(1);
         let last = self.last.as_ref();
         let sealing = self.sealing.take().unwrap_or_else(|| Sealing::after(last));
         let before = last.map_or(0, |last| last.number);
@@ -457,55 +458,56 @@ impl Seals {
         let back =
             last.is_some_and(|last| last.cover.0.iter().any(|(l, n)| seal.cover.of(*l) < *n));
         if before.checked_add(1) != Some(number) {
-            self.proof.wrong(Fault::Seal { number, what: "seals before it are missing" });
+            self.chains.wrong(Fault::Seal { number, what: "seals before it are missing" });
         } else if previous != seal.previous {
-            self.proof.wrong(Fault::Seal { number, what: "it does not follow the seal before it" });
+            self.chains
+                .wrong(Fault::Seal { number, what: "it does not follow the seal before it" });
         }
         if back {
-            self.proof
+            self.chains
                 .wrong(Fault::Seal { number, what: "it covers less than the seal before it" });
         }
-        if !seal.is_of(&self.proof.key) {
-            self.proof.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" });
+        if !seal.is_of(&self.chains.key) {
+            self.chains.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" });
         }
         let short = seal.cover.0.iter().find(|(lane, n)| sealing.cover().of(**lane) < **n);
         if let Some((lane, sealed)) = short {
             let last = self.ends.get(lane).copied().unwrap_or_default();
             if last < *sealed {
                 let (seal, lane, sealed) = (number, *lane, *sealed);
-                self.proof.wrong(Fault::Cut { seal, lane, sealed, last });
+                self.chains.wrong(Fault::Cut { seal, lane, sealed, last });
             } else {
-                self.proof.wrong(Fault::Seal { number, what: "units that it covers are missing" });
+                self.chains.wrong(Fault::Seal { number, what: "units that it covers are missing" });
             }
         } else if sealing.root() != seal.root {
-            self.proof
+            self.chains
                 .wrong(Fault::Seal { number, what: "its units are not those that it sealed" });
         }
         self.keeps(&seal);
         self.last = Some(seal);
     }
 
-    /// Compares it with the seal that was recorded elsewhere.
+    /// Compares a seal with the one that was recorded elsewhere.
     fn keeps(&mut self, seal: &Seal) {
-        let Some(RecordedSeal { number, root, mac }) = self.proof.recorded else { return };
+        let Some(RecordedSeal { number, root, mac }) = self.chains.recorded else { return };
         if number == seal.number {
-            self.proof.recorded = None;
+            self.chains.recorded = None;
             if root != seal.root || mac != seal.mac {
-                self.proof.wrong(Fault::RecordedSeal { number, what: "here it is another one" });
+                self.chains.wrong(Fault::RecordedSeal { number, what: "here it is another one" });
             }
         }
     }
 
-    /// All was handed in.
+    /// Ends the proof, after everything was read.
     pub fn finish(mut self) -> Findings {
-        if let Some(RecordedSeal { number, .. }) = self.proof.recorded {
-            self.proof.wrong(Fault::RecordedSeal {
+        if let Some(RecordedSeal { number, .. }) = self.chains.recorded {
+            self.chains.wrong(Fault::RecordedSeal {
                 number,
                 what: "it is not there: the end was cut off",
             });
         }
-        self.proof.found.unsealed = self.sealing.map_or(0, |sealing| sealing.units());
-        self.proof.found.last = self.last;
-        self.proof.found
+        self.chains.found.unsealed = self.sealing.map_or(0, |sealing| sealing.units());
+        self.chains.found.last = self.last;
+        self.chains.found
     }
 }

@@ -1,7 +1,7 @@
-//! Seals: from time to time one hash over everything written so far, with a keyed MAC.
+//! Seals: from time to time the journal writes one hash over everything before it, with a keyed MAC.
 //!
-//! A seal covers each lane up to a stated number without a gap, and names the seal before it. Who
-//! changes what is covered needs the key, and the copy of the seal that is in the log.
+//! A seal covers each lane up to a stated number without a gap, and names the seal before it. A person who
+//! changes a covered row also needs the key, and the copy of the seal in the log.
 
 use super::merkle::Merkle;
 use super::{AuditUnit, Hash};
@@ -52,7 +52,7 @@ fn certified(kind: &str, text: &str) -> Vec<u8> {
     body
 }
 
-/// Up to which number each lane is covered. Written `0:17,1:4`.
+/// Up to which number a seal covers each lane. Written `0:17,1:4`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cover(pub BTreeMap<u64, u64>);
 
@@ -133,7 +133,7 @@ impl Seal {
     }
 }
 
-/// A seal in the making: units come in the order of their lanes and numbers.
+/// Builds a seal: it takes units in the order of their lanes and numbers.
 #[derive(Debug)]
 pub struct Sealing {
     number: u64,
@@ -173,7 +173,7 @@ impl Sealing {
         &self.cover
     }
 
-    /// So many units since the last seal.
+    /// How many units came since the last seal.
     pub const fn units(&self) -> u64 {
         self.units
     }

@@ -1,16 +1,17 @@
-//! The crash points of a flow: every moment at which a process may die and leave something behind.
+//! Lists the crash points of a flow: every moment at which a process may die and leave something behind.
+//! The generic tests crash at each.
 
 use crate::flow::life::{Step, Via};
 use crate::flow::table::{S, Table};
 
-/// What was just about to happen, or just had.
+/// The moment at which a process dies, beside a write or a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     /// Nothing of the write exists.
     BeforeWrite,
     /// The write was begun; it counts as a whole or not at all.
     TornWrite,
-    /// The write is durable and nothing came of it yet.
+    /// The write is durable and has no effect yet.
     AfterWrite,
     /// The form is signed and is not stored.
     SignedNotStored,

@@ -1,7 +1,7 @@
-//! Which acts may, and which must, have happened on the ways to a state.
+//! Computes which acts may have happened, and which must have, on the ways to a state.
 //!
-//! All answers are fixpoints over the edges of a [`Table`]: *some way* unites what the ways bring,
-//! *every way* keeps what they have in common.
+//! All answers are fixpoints over the edges of a [`Table`]: *some way* unites what the ways bring, *every
+//! way* keeps what they have in common.
 
 use crate::flow::life::{Leg, Manner, Via};
 use crate::flow::table::{A, S, Table};
@@ -39,7 +39,7 @@ fn edges(t: &Table) -> Vec<Edge> {
     t.all().flat_map(of).collect()
 }
 
-/// What holds on some way: grows from nothing.
+/// Computes what holds on some way: the sets grow from nothing.
 fn some_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     let mut ways = Ways(vec![ActSet::new(); t.states.len()]);
     let edges = edges(t);
@@ -55,7 +55,7 @@ fn some_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     }
 }
 
-/// What holds on every way: shrinks from everything. The beginning has done nothing.
+/// Computes what holds on every way: the sets shrink from everything. At the beginning nothing is done.
 fn every_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     let all: ActSet = (0..).take(t.acts.len()).collect();
     let mut ways = Ways(vec![all; t.states.len()]);
@@ -73,8 +73,8 @@ fn every_way(t: &Table, pass: impl Fn(Edge, ActSet) -> ActSet) -> Ways {
     }
 }
 
-/// The acts whose effect may stand when a state is entered. An unanswered call may have one, and so
-/// may a claimed send; a refused or dead one has none; what was undone stands no longer.
+/// The acts whose effect may exist when a transfer enters a state. A call without an answer may have one,
+/// and so may a claimed send; a refused or dead one has none, and what was undone no longer exists.
 pub fn possible(t: &Table) -> Ways {
     some_way(t, |edge, mut acts| {
         let act = t.makes(edge.from).filter(|a| t.act(*a).manner != Manner::Question);

@@ -1,4 +1,4 @@
-//! A flow is an enum of states and one exhaustive `match`.
+//! The life of a flow as types: a flow is an enum of states and one exhaustive `match`.
 
 use crate::agreed::Agreed;
 use crate::answer::Evidence;
@@ -7,7 +7,8 @@ use crate::record::{Facts, Record};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
-/// States, acts and rules are words: all their values, a stored number, the source's spelling.
+/// States, acts and rules are words: each has a list of all values, a stored number and the source's
+/// spelling.
 pub trait Word: Copy + Eq + Debug + 'static {
     /// Every value; the place in this list is the value's index, which is never stored.
     const ALL: &'static [Self];
@@ -100,7 +101,7 @@ pub enum Step<S, A, R = Never> {
     End,
 }
 
-/// Where the money is while a transfer stands in a state.
+/// Where the money is while a transfer is in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Still, or again, at its source.
@@ -220,13 +221,13 @@ impl Leg {
 pub enum Driver {
     /// The engine's stations: what is due is done.
     Stations,
-    /// Events: a claim is written only in a unit with its inbox row; the scanner emits again what is
-    /// due and executes nothing.
+    /// Events: a unit writes a claim only with its inbox row. The scanner executes nothing, and emits again
+    /// what is due.
     Events,
 }
 
-/// A group of consumers of an events-driven flow. It takes the messages of one topic, and moves the
-/// transfers that they are about.
+/// A group of consumers of a flow that events drive. It takes the messages of one topic, and moves their
+/// transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsumerGroup {
     /// The name under which the bus keeps its offsets, and the journal its inbox.
@@ -235,7 +236,7 @@ pub struct ConsumerGroup {
     pub topic: &'static str,
 }
 
-/// The group that holds the messages of an events-driven flow to the history of their transfers.
+/// The group that compares the messages of a flow that events drive with the history of their transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditGroup {
     /// The name under which the bus keeps its offsets, and the journal its inbox.
@@ -253,7 +254,7 @@ pub enum Response {
     AtOpening,
 }
 
-/// How long a transfer normally stands in a state before an operator is asked.
+/// How long a transfer is normally in a state before an operator is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normal {
     /// No call is made here and no time is set: a claim, a rule that decides at once, an end.
@@ -262,7 +263,7 @@ pub enum Normal {
     Usual,
     /// A call of the target that may take as long as `alerts.target_pending_seconds` says.
     Configured,
-    /// So many seconds from the event that led here.
+    /// This many seconds from the event that led here.
     Seconds(u32),
 }
 
@@ -277,7 +278,7 @@ impl Normal {
     }
 }
 
-/// What became of the money of a transfer that ended, or that waits for a person.
+/// Where the money is of a transfer that ended, or that waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// The target has the money.
@@ -309,7 +310,7 @@ impl Outcome {
     }
 }
 
-/// Who reads a sentence.
+/// The reader of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The owner of the transfer; of a swap, everyone who knows its id.
@@ -350,7 +351,7 @@ pub enum Side {
     Target,
 }
 
-/// What is known of an act besides its name.
+/// The declaration of an act, beside its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta<A: 'static> {
     /// How it may be repeated.
@@ -388,7 +389,7 @@ impl<A> Meta<A> {
     }
 }
 
-/// What a rule says.
+/// The answer of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruling {
     /// Go the one way.
@@ -399,7 +400,7 @@ pub enum Ruling {
     NotYet,
 }
 
-/// Which answer an edge of the table stands for.
+/// The answer to which an edge of the table belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Via {
     /// The intent was written.
@@ -420,9 +421,9 @@ pub enum Via {
 
 /// A flow: its states are the implementor.
 pub trait Life: Word {
-    /// What is done at other systems.
+    /// The acts, which are done at other systems.
     type Act: Word;
-    /// What is decided by ourselves.
+    /// The rules, by which the engine itself decides.
     type Rule: Word;
     /// The flow's stored name.
     const FLOW: &'static str;
@@ -447,7 +448,7 @@ pub trait Life: Word {
     fn gathers(_: Self::Rule) -> bool {
         true
     }
-    /// What a rule says of a record, given the facts.
+    /// The answer of a rule about a record, with the facts.
     fn rule(rule: Self::Rule, record: &Record, facts: &Facts) -> Ruling;
     /// Whether a rule's yes accepts the transfer: its unit then writes what [`Life::agreement`] says.
     fn agrees(_: Self::Rule) -> bool {
@@ -457,28 +458,28 @@ pub trait Life: Word {
     fn agreement(_: Self::Rule, _: &Record, _: &Facts) -> Option<Agreed> {
         None
     }
-    /// Why a rule that said no ends a transfer, as a stored code: what its caller is told. `None`: the
+    /// The stored code with which a rule that said no ends a transfer; the caller gets it. `None`: the
     /// state that is reached says it.
     fn refusal(_: Self::Rule, _: &Facts) -> Option<&'static str> {
         None
     }
-    /// The end of a transfer that two persons cancel while it stands here. Only where nothing is under way and
-    /// nothing that moves the money may stand; [`crate::answer::Answer::Rejected`] leads there, borne out by
-    /// the journal. `None`: no verdict ends it here.
+    /// The end of a transfer that two persons cancel in this state. It is allowed only where nothing is
+    /// under way and no act that moves the money may have an effect; [`crate::answer::Answer::Rejected`]
+    /// leads there, and the journal bears it out. `None`: no verdict ends it here.
     fn cancelled(self) -> Option<Self> {
         None
     }
     /// The event that leaving this state by that edge writes into the history.
     fn event(self, via: Via) -> &'static str;
-    /// The message that others get of a transfer that enters this state, or that stands here when its
-    /// time has come. The record's head may still be that of the state before.
+    /// The message of a transfer that enters this state, or that is in it when its time has come. The
+    /// record's head may still be that of the state before.
     fn emits(self, _: &Record, _: Emission) -> Option<Message> {
         None
     }
-    /// How long a transfer normally stands here.
+    /// How long a transfer is normally in this state.
     fn normal(self) -> Normal;
-    /// What became of the money, at an end and while it is held for a person.
+    /// Where the money is, at an end and while it is held for a person.
     fn outcome(self) -> Option<Outcome>;
-    /// The sentence for a transfer that stands here. `error`: its last refusal or cause.
+    /// The sentence for a transfer in this state. `error`: its last refusal or cause.
     fn message(self, audience: Audience, error: Option<&Evidence>) -> String;
 }

@@ -1,4 +1,4 @@
-//! A table as a picture: the same text in the docs, in the console and in the golden tests.
+//! Draws a flow's table as a Mermaid diagram, for the docs, the console and the golden tests.
 
 use crate::flow::life::Step;
 use crate::flow::table::Table;

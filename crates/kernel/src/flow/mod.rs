@@ -1,4 +1,4 @@
-//! A flow as a table of states: its life, its proof, its diagram and the points at which it may crash.
+//! A flow as a table of states: its life, the checks that prove it, its diagram and its crash points.
 
 pub mod check;
 pub mod crash_points;

@@ -1,4 +1,4 @@
-//! A flow's table with its types rubbed out: what engine, checks and diagrams run on.
+//! A flow's table without its types: engine, checks and diagrams work on it for every flow alike.
 
 use crate::agreed::Agreed;
 use crate::answer::Evidence;
@@ -17,7 +17,7 @@ pub type A = u8;
 /// A rule's index in its table; never stored.
 pub type R = u8;
 
-/// What the table says of one state.
+/// The row of one state.
 #[derive(Debug, Clone)]
 pub struct StateRow {
     /// The state's spelling in histories and filters, as its source spells it.
@@ -28,15 +28,15 @@ pub struct StateRow {
     pub money: Place,
     /// The step that is taken from here, with the states that it leads to.
     pub step: Step<S, A, R>,
-    /// How long a transfer normally stands here.
+    /// How long a transfer is normally in this state.
     pub normal: Normal,
-    /// What became of the money, at an end or in a hold.
+    /// Where the money is, at an end or in a hold.
     pub outcome: Option<Outcome>,
-    /// The end of a transfer that two persons cancel here. No edge: no machine takes it.
+    /// The end of a transfer that two persons cancel here. It is no edge: the engine alone never takes it.
     pub cancelled: Option<S>,
 }
 
-/// What the table says of one act.
+/// The row of one act.
 #[derive(Debug, Clone)]
 pub struct ActRow {
     /// Its name, a metric label.
@@ -90,7 +90,7 @@ pub struct Table {
     pub event: fn(S, Via) -> &'static str,
     /// The message of a state that is entered, or due.
     pub emits: fn(S, &Record, Emission) -> Option<Message>,
-    /// The sentence for a transfer that stands in a state.
+    /// The sentence for a transfer in a state.
     pub message: fn(S, Audience, Option<&Evidence>) -> String,
 }
 
@@ -200,7 +200,7 @@ impl Table {
         &self.states[usize::from(s)]
     }
 
-    /// What happens in a state.
+    /// The step of a state.
     pub fn step(&self, s: S) -> Step<S, A, R> {
         self.state(s).step
     }

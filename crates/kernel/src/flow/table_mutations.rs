@@ -1,5 +1,5 @@
-//! Tables with one thing wrong: how much does [`crate::flow::check`] see? Each flow's tests hold the ones
-//! that it does not see against a list of reasons.
+//! Makes tables that have one fault each, to measure how many of them [`crate::flow::check`] finds. The
+//! tests of each flow compare those that it misses with a list of reasons.
 
 use crate::flow::check;
 use crate::flow::life::{Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via};
@@ -14,9 +14,9 @@ pub struct Mutant {
     pub table: Table,
 }
 
-/// Every edge pointed at every other state, every act's manner, leg and side changed, what it asks
-/// after and takes back dropped, every state's money put elsewhere, every declaration changed: the
-/// driver, what is normal, what became of the money, what an act moves.
+/// Every edge leads to every other state in turn, every act's manner, leg and side is changed, the act that
+/// it asks after and those that it takes back are dropped, every state's money is put elsewhere, and every
+/// declaration is changed: the driver, what is normal, where the money is, what an act moves.
 pub fn of(t: &Table) -> Vec<Mutant> {
     let mut all = edges(t);
     all.extend(acts(t));
@@ -58,8 +58,8 @@ fn places(t: &Table) -> Vec<Mutant> {
     all
 }
 
-/// A time is only dropped, put where none belongs, or made none: how many seconds are normal is seen
-/// in no table.
+/// A time is only dropped, put where none belongs, or set to zero: no table shows how many seconds are
+/// normal.
 fn declarations(t: &Table) -> Vec<Mutant> {
     let mut all = Vec::new();
     let mut other = t.clone();

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What an operator says that the open call of a transfer came to.
+/// An operator's answer to the open call of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -83,11 +83,11 @@ pub struct Redrive {
     /// The topic of dead letters.
     #[serde(skip)]
     pub topic: Arc<str>,
-    /// At most so many are looked at, the oldest of each partition first.
+    /// The most messages that are looked at, the oldest of each partition first.
     pub most: u64,
-    /// At most so many are sent in a second.
+    /// The most messages that are sent in a second.
     pub per_second: u32,
-    /// One that went back so often is passed over.
+    /// A message that went back this often is passed over.
     pub replays: u32,
 }
 
@@ -148,8 +148,7 @@ impl std::fmt::Display for NoteText {
     }
 }
 
-/// Something that an operator does. It serializes as its value in the audit: what is asked beside the
-/// subject, whose fields are skipped.
+/// An action of an operator. It serializes as its value in the audit, without the fields of the subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum AdminAction {
@@ -171,13 +170,13 @@ pub enum AdminAction {
     },
     /// Proposes, or with four eyes off gives, an answer to the transfer's open call.
     Resolve {
-        /// The transfer whose call is answered.
+        /// The transfer whose open call the verdict answers.
         #[serde(skip)]
         id: Id,
-        /// What the call came to, as the operator says.
+        /// The operator's answer to the call.
         #[serde(rename = "answer")]
         verdict: Verdict,
-        /// What bears it out, for the one who approves and for the audit.
+        /// The operator's evidence, for the person who approves and for the audit.
         evidence: Value,
     },
     /// No claim is written and no effect begun, until persons resume.
@@ -193,7 +192,7 @@ pub enum AdminAction {
     /// Lifts the pause of that number. One of a chain that the engine itself set is proposed where four eyes
     /// are on: who set it the engine looks up.
     Unpause(#[serde(serialize_with = "no_value")] u64),
-    /// No attempt takes a lock of the lane any more, at any worker, for ever.
+    /// Retires a lane: no attempt of any worker takes a lock of it any more, for ever.
     RetireLane(#[serde(serialize_with = "no_value")] LaneName),
     /// Asks the chain whether it still has a lane that was retired, and stores that it has not.
     ProveLaneGone(#[serde(serialize_with = "no_value")] LaneName),
@@ -202,7 +201,7 @@ pub enum AdminAction {
         /// The ledger that has the account.
         #[serde(skip)]
         ledger: LedgerId,
-        /// The user whose account it is.
+        /// The user who owns the account.
         #[serde(skip)]
         user: UserId,
         /// The status from now on.
@@ -256,7 +255,7 @@ pub enum AdminAction {
         /// The number of the case.
         #[serde(skip)]
         case: u64,
-        /// Who looks after it from now on.
+        /// The operator who looks after it from now on.
         to: Arc<str>,
     },
     /// Words about a case.
@@ -450,7 +449,7 @@ impl AdminAction {
         }
     }
 
-    /// What is asked beside the subject, as the audit keeps it.
+    /// The value of the action in the audit: everything but the subject.
     pub fn value(&self) -> Value {
         // texts, numbers and what was JSON before: it can be written
         let value = serde_json::to_value(self).unwrap_or_default();

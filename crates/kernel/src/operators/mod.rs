@@ -1,7 +1,7 @@
-//! What operators are asked, decide and do: cases, pauses, actions, approvals (`design.md` §5).
+//! The records of operators' work: cases, pauses, actions, approvals (`design.md` §5).
 //!
-//! [`AdminAction`] is the table of actions, [`ActionResult`] what one came to, and [`Proposed`] what a
-//! second person approves.
+//! [`AdminAction`] is the table of actions, [`ActionResult`] what an action came to, and [`Proposed`] what
+//! a second person approves.
 
 mod action;
 mod proposal;
@@ -138,7 +138,7 @@ pub struct OpenCase {
     pub opened_at: Millis,
 }
 
-/// What was added to a case by hand.
+/// A note that an operator added to a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// This person looks after it.
@@ -190,13 +190,14 @@ pub struct Paused {
     pub scope: Scope,
     /// The reason that was given, for the audit.
     pub reason: Arc<str>,
-    /// Who stopped it: a principal, or `engine`.
+    /// The principal that stopped it, or `engine`.
     pub caller: Arc<str>,
     /// When the pause was written.
     pub at: Millis,
 }
 
-/// A break of conservation that two persons accepted: it is shown and subtracted, any other halts.
+/// A break of conservation that two persons accepted: reports show it and subtract it. Any other break
+/// halts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Accepted {
     /// The name of the break, the same in every round.
@@ -315,7 +316,7 @@ pub enum ApprovalStatus {
     Rejected,
     /// What it was about is no longer so: a later halt, a resume, a transfer that moved on.
     Superseded,
-    /// It was not decided in time. Never stored: a pending row whose time has passed.
+    /// It was not decided in time. That is never stored: it is a pending row whose time has passed.
     Lapsed,
 }
 
@@ -335,7 +336,7 @@ impl ApprovalStatus {
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::Approved, Self::Rejected, Self::Superseded, Self::Lapsed];
 
-    /// How it stands by that spelling.
+    /// The status with that spelling.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.name() == text)
     }
@@ -372,14 +373,14 @@ pub struct Approval {
     pub expires_at: Millis,
     /// Whether it waits, or how it was decided.
     pub stand: ApprovalStatus,
-    /// Who decided, and when; [`JOURNAL`] where a halt or a resume superseded it.
+    /// The principal that decided, and when; [`JOURNAL`] where a halt or a resume superseded it.
     pub decided: Option<(Arc<str>, Millis)>,
 }
 
-/// Who decided a proposal that a halt or a resume superseded.
+/// The decider of a proposal that a halt or a resume superseded.
 pub const JOURNAL: &str = "journal";
 
-/// A HALT as it was raised: each has a number of its own, also one that was raised where one stood.
+/// A HALT as it was raised. Each has a number of its own, also one that was raised during another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halt {
     /// Its number; the next one's is higher by one.

@@ -1,5 +1,5 @@
-//! What exactly is proposed to a second person: written by the engine that proposes, shown to the one who
-//! approves, and read by the engine that executes it then.
+//! A proposal to a second person. The engine that proposes writes it, the person who approves reads it, and
+//! the engine that executes it reads it again.
 
 use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, in_order};
 use crate::flow::life::Leg;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// An answer to a transfer's open call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedVerdict {
-    /// What the call came to, as the proposer says.
+    /// The proposer's answer to the call.
     pub answer: Verdict,
     /// The name of the state whose call it answers.
     pub state: Arc<str>,
@@ -24,7 +24,7 @@ pub struct ProposedVerdict {
     pub ledger: LedgerId,
     /// The leg of the call.
     pub leg: Leg,
-    /// What bears it out, for the one who approves.
+    /// The proposer's evidence, for the person who approves.
     pub evidence: Value,
 }
 

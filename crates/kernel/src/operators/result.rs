@@ -1,5 +1,5 @@
-//! What an operator's action came to: one type for the engine that says it, the audit that keeps it and
-//! the server that answers it. Serialized it is the stored result, which a repeat gets again.
+//! The result of an operator's action: one type for the engine that gives it, the audit that keeps it and
+//! the server that returns it. Its JSON is the stored result, which a repeat gets again.
 
 use super::{Accepted, Verdict, in_order};
 use crate::accounts::NumberedAccount;
@@ -35,7 +35,7 @@ pub enum StoredAnswer {
     },
     /// No ledger was asked: by the journal nothing was sent that may have moved the money.
     NeverSent {
-        /// So many attempts were made, each of which is proven dead.
+        /// How many attempts were made, each of which is proven dead.
         dead: usize,
     },
 }
@@ -68,7 +68,7 @@ mod system_name {
     }
 }
 
-/// What an action came to. What is skipped is true of the moment, and never stored.
+/// The result of an action. Skipped fields are true of the moment and never stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ActionResult {
@@ -92,15 +92,15 @@ pub enum ActionResult {
     },
     /// The pause is lifted.
     Unpaused,
-    /// No money moves, as long as a HALT stands.
+    /// No money moves as long as a HALT is in force.
     Halted {
-        /// The number of the last halt that stands now, which a resume names; `None`: persons resumed
+        /// The number of the last halt that is in force now, which a resume names; `None`: persons resumed
         /// since, or the journal does not say.
         #[serde(skip)]
         halt: Option<u64>,
         /// Calls that had begun before, and may still have an effect: the first hundred.
         on_wire: Vec<OutstandingCall>,
-        /// So many calls there were.
+        /// How many such calls there were.
         calls: usize,
         /// A HALT stands, and every one of them, and every unit begun before it, has ended since, at
         /// every live worker.
@@ -160,7 +160,7 @@ pub enum ActionResult {
     LaneGone {
         /// The lowest of the final blocks that show it.
         height: u64,
-        /// So many providers show it.
+        /// How many providers show it.
         providers: usize,
     },
     /// The account has that status.
@@ -179,11 +179,11 @@ pub enum ActionResult {
     Unparked,
     /// Dead letters went back to their topics.
     Redriven {
-        /// So many were sent.
+        /// How many were sent.
         messages: u64,
-        /// So many had gone back too often, and were passed over.
+        /// How many had gone back too often, and were passed over.
         passed_over: u64,
-        /// So many were not looked at.
+        /// How many were not looked at.
         left: u64,
     },
     /// Published messages are sent again.
@@ -191,9 +191,9 @@ pub enum ActionResult {
         /// How many messages were sent.
         messages: u64,
     },
-    /// The group goes on elsewhere.
+    /// The group goes on at other offsets.
     Sought {
-        /// So many of its partitions go on at another message.
+        /// How many of its partitions go on at another message.
         partitions: u64,
     },
     /// The words are written.

@@ -1,4 +1,4 @@
-//! What operators do with endpoints of webhooks: rows of the table of actions.
+//! The actions on endpoints of webhooks, as rows of the table of actions.
 
 use super::action::no_value;
 use crate::ids::{Id, Millis};
@@ -41,13 +41,13 @@ pub struct WebhookChange {
     /// The types of events that it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<Arc<str>>>,
-    /// The flows whose transfers it wants; none in the list: those of every flow.
+    /// The flows whose transfers the endpoint wants; an empty list: those of every flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<Arc<str>>>,
-    /// The owner whose transfers it wants; `Some(None)`: those of every owner.
+    /// The owner whose transfers the endpoint wants; `Some(None)`: those of every owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Option<Arc<str>>>,
-    /// Whether it is told of events.
+    /// Whether the endpoint gets events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<EndpointStatus>,
 }
@@ -71,7 +71,7 @@ pub enum WebhookAction {
         /// The new secret, drawn for it.
         #[serde(skip)]
         secret: WebhookSecret,
-        /// So long the secrets before it sign too.
+        /// How long the secrets before it sign too.
         overlap_ms: Millis,
     },
     /// Sends a test event.

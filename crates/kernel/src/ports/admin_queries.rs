@@ -1,4 +1,4 @@
-//! What people look things up in: searches and lists that no transfer waits for.
+//! The port behind the operators' searches and lists. No transfer waits for it.
 
 use super::Fut;
 use crate::answer::Cause;
@@ -34,7 +34,7 @@ pub struct Search {
     pub since: Option<Millis>,
     /// Opened before this time.
     pub until: Option<Millis>,
-    /// With at least so many unknown answers.
+    /// Only transfers with at least this many unknown answers.
     pub min_attempts: Option<u32>,
     /// With an error of this class (the code of the last refusal or cause).
     pub error_class: Option<Arc<str>>,
@@ -51,7 +51,7 @@ pub struct CaseRow {
     pub opened: OpenCase,
     /// The fact that ended it, and when.
     pub closed: Option<(Arc<str>, Millis)>,
-    /// Who looks after it, by the last note that says so.
+    /// The operator who looks after it, by the last note that says so.
     pub assigned: Option<Arc<str>>,
 }
 
@@ -69,7 +69,7 @@ pub struct NoteRow {
 /// A case with its notes, oldest first.
 pub type CaseFile = (CaseRow, Vec<NoteRow>);
 
-/// Which half of an episode a delivery tells of.
+/// The half of an episode that a delivery reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tells {
     /// That the case was opened.
@@ -91,15 +91,15 @@ impl Tells {
 /// A webhook that is to be sent, or was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The case that receivers are told of.
+    /// The case that the delivery reports.
     pub case: CaseRow,
-    /// Whether it tells of the case's opening or its end.
+    /// Whether the delivery reports the case's opening or its end.
     pub tells: Tells,
-    /// So often it was tried.
+    /// How often it was tried.
     pub attempts: u32,
     /// When it is tried next; `None`: it was delivered.
     pub due_at: Option<Millis>,
-    /// What the last try came to.
+    /// The result of the last try.
     pub error: Option<Arc<str>>,
 }
 
@@ -116,7 +116,7 @@ pub struct Stat {
     pub oldest: Option<Millis>,
 }
 
-/// Lists for people, newest first. Every list takes where the page before ended, and a limit.
+/// Lists for operators, newest first. Every list takes the end of the page before, and a limit.
 pub trait AdminQueries: Send + Sync {
     /// Transfers that fit, newest first by their number. A page never repeats a row.
     fn transfers(&self, search: Search) -> Fut<'_, Result<Vec<Record>, Cause>>;
@@ -150,7 +150,7 @@ pub trait AdminQueries: Send + Sync {
         before: Option<u64>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<PastAction>, Cause>>;
-    /// How many transfers stand where.
+    /// How many transfers are in each state.
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>>;
     /// Webhooks are posted from now on. When this is said for the first time, episodes that had
     /// ended by then are not sent: they would be read as news.
@@ -164,7 +164,7 @@ pub trait AdminQueries: Send + Sync {
     /// Takes one up for a try, as it stood when it was due: until then no other process that shares the
     /// journal tries it. False where one has taken it up, or it was delivered.
     fn take_up(&self, due: &Delivery, until: Millis) -> Fut<'_, Result<bool, Cause>>;
-    /// What became of a try; `due_at` is `None` where it was delivered.
+    /// Stores the result of a try; `due_at` is `None` where it was delivered.
     fn delivered(
         &self,
         case: u64,

@@ -1,9 +1,9 @@
-//! Where the audit is kept: what is sealed, and what its proof is made of.
+//! The port to the stored audit: it gives the rows that a seal covers and that the proof reads.
 
 use super::Fut;
 use crate::answer::Cause;
 use crate::audit::AuditUnit;
-use crate::audit::proof::{Chain, End, Stored};
+use crate::audit::proof::{ChainStart, End, StoredEntry};
 use crate::audit::seal::Seal;
 use crate::ids::{Id, Serial};
 
@@ -12,10 +12,11 @@ use crate::ids::{Id, Serial};
 pub enum History {
     /// As it is stored.
     Read {
-        /// Whose, and the hash before its first entry as the row's terms make it now.
-        chain: Chain,
+        /// The owner of the chain, and the hash before its first entry, computed from the row's terms as
+        /// they are now.
+        chain: ChainStart,
         /// The entries of its history, in their order.
-        entries: Vec<Stored>,
+        entries: Vec<StoredEntry>,
         /// What the row says of its end.
         end: End,
     },
@@ -57,7 +58,7 @@ pub trait Trail: Send {
         chain: Id,
         above: u64,
         limit: usize,
-    ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>>;
+    ) -> Fut<'_, Result<Vec<(u64, StoredEntry)>, Cause>>;
     /// Histories of transfers above a number, by number, at most `limit`.
     fn histories(&mut self, above: Serial, limit: usize) -> Fut<'_, Result<Vec<History>, Cause>>;
     /// The rows of these units, by lane and number; those that are not there are left out.

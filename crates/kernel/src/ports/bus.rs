@@ -1,7 +1,8 @@
-//! A bus: topics of partitions, to which messages are published and from which groups consume.
+//! The port to a bus: topics of partitions, to which the publisher sends messages and from which groups
+//! consume them.
 //!
-//! It delivers at least once. Messages of one key and topic lie in one partition, in the order in which
-//! they were published; a group consumes each partition with one of its members at a time.
+//! A bus delivers at least once. Messages of one key and topic lie in one partition, in the order in which
+//! they were published; each partition has one member of a group at a time.
 
 use super::Fut;
 use crate::answer::Cause;
@@ -67,7 +68,7 @@ pub struct PartitionLag {
 }
 
 impl PartitionLag {
-    /// So many messages are not committed.
+    /// How many messages are not committed.
     pub const fn messages(&self) -> u64 {
         self.end.saturating_sub(self.next)
     }

@@ -1,12 +1,12 @@
-//! A chain, as the engine's gatherers and provers use it: what spends a lock at most once, what a form
-//! pays, and what is proven of an attempt.
+//! The port to a chain, for the engine's gatherers and provers: a chain spends each lock at most once, and
+//! the port says what a form pays and what is proven of an attempt.
 //!
-//! Nothing that a chain or its node answers decides anything but a [`Proof`]. Each method ends its own
-//! waits; where nothing is known it says so.
+//! Nothing that a chain or its node answers decides anything but an [`AttemptProof`]. Each method ends its
+//! own waits; where it knows nothing, it says so.
 
 use super::Fut;
 use crate::answer::Cause;
-use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
+use crate::attempt::{Attempt, Form, Lock, MemberVerdict, Purpose};
 use crate::ids::{AssetId, ChainId, Id, Millis};
 use crate::money::Amount;
 use crate::operators::Severity;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// What an attempt is signed for.
+/// The request to sign a form of an attempt.
 #[derive(Debug, Clone)]
 pub struct SignRequest {
     /// The stored name of the flow.
@@ -26,15 +26,15 @@ pub struct SignRequest {
     pub lane: Arc<str>,
     /// What the chain spends at most once in the lane.
     pub lock: Lock,
-    /// Who is to be paid, in order: of one asset and one source account.
+    /// The transfers to pay, in order: of one asset and one source account.
     pub members: Arc<[Record]>,
     /// Whether they are paid, or the lock is taken without a payment.
     pub purpose: Purpose,
-    /// What was signed under the lock before.
+    /// The forms that were signed under the lock before.
     pub forms: Vec<Form>,
 }
 
-/// What a form pays to one member, as it is read back out of what was signed.
+/// What a form pays to one member, as the port reads it out of the signed bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     /// The account at the chain that is paid, or registered.
@@ -45,10 +45,10 @@ pub struct Payment {
     pub amount: Amount,
 }
 
-/// A form, and what it pays.
+/// A signed form, and its payments.
 #[derive(Debug, Clone)]
 pub struct Signed {
-    /// What may be sent, once it is stored.
+    /// The form, which may be sent once it is stored.
     pub form: Form,
     /// One payment for each member from the first, in their order. Members without one did not fit: they
     /// wait for the next attempt. A form that replaces another under its lock pays all; one that only takes
@@ -56,10 +56,10 @@ pub struct Signed {
     pub pays: Vec<Payment>,
 }
 
-/// Why nothing was signed, and for whom it cannot be.
+/// Why nothing was signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsigned {
-    /// What kept the port from signing, for all members or for one.
+    /// The cause for all members, or for one of them.
     pub cause: Cause,
     /// The place of the member that cannot be signed for, where it is one: the others go on without it.
     pub culprit: Option<usize>,
@@ -71,11 +71,11 @@ impl From<Cause> for Unsigned {
     }
 }
 
-/// What a look at the chain says of an attempt.
+/// The result of a look at the chain for an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum AttemptProof {
     /// One verdict for each member, in order. Closes the attempt.
-    Closed(Vec<Verdict>),
+    Closed(Vec<MemberVerdict>),
     /// Nothing is clear: look again later, for ever.
     NotYet(Cause),
     /// Sign another form under the same lock, store it, then send it.
@@ -97,15 +97,15 @@ pub const FOREIGN_FORM: &str = "FOREIGN_FORM";
 /// The class of a cause of *not yet*: the lock is spent, and no form of the attempt is found.
 pub const LOCK_SPENT: &str = "LOCK_SPENT";
 
-/// The class of a cause that keeps everything at a chain from being believed, signed or sent: what answers is another
-/// chain than the settings or the journal name.
+/// The class of a cause for which nothing at a chain is believed, signed or sent: another chain answers
+/// than the settings or the journal name.
 pub const WRONG_CHAIN: &str = "WRONG_CHAIN";
-/// The class of a cause that keeps everything at a chain from being believed, signed or sent: the journal is not bound
-/// to a chain yet, so that none can be told from another.
+/// The class of a cause for which nothing at a chain is believed, signed or sent: the journal is not bound
+/// to a chain yet, so no chain can be told from another.
 pub const CHAIN_UNBOUND: &str = "CHAIN_UNBOUND";
 
-/// Which chain it is: two networks differ in their names, and two chains of one name in the block that they began
-/// with.
+/// The identity of a chain: two networks differ in their names, and two chains of one name in their first
+/// block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainIdentity {
     /// The name of the network, as its nodes spell it.
@@ -121,14 +121,14 @@ impl fmt::Display for ChainIdentity {
     }
 }
 
-/// Whether what a provider says may count.
+/// Whether the answers of a provider count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderState {
     /// It shows the chain that the journal is bound to, and answers.
     Usable,
-    /// It showed another chain when it answered last: nothing that it says counts.
+    /// It showed another chain when it answered last: none of its answers counts.
     WrongChain,
-    /// Which chain it shows is not known: it does not answer, or the journal is not bound yet.
+    /// It is not known which chain it shows: it does not answer, or the journal is not bound yet.
     Unknown,
 }
 
@@ -137,22 +137,22 @@ pub enum ProviderState {
 pub struct ProviderReport {
     /// The host and the port of its address.
     pub provider: Arc<str>,
-    /// Whether what it says may count.
+    /// Whether its answers count.
     pub state: ProviderState,
     /// The chain that it showed last; `None`: it never did.
     pub shows: Option<ChainIdentity>,
-    /// So many requests in a row had no answer.
+    /// How many requests in a row had no answer.
     pub failures: u32,
 }
 
-/// Something about a chain as a whole that a person should know, as its port sees it now.
+/// A fact about a chain as a whole that operators should know, as its port sees it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Concern {
     /// The kind of the case.
     pub kind: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// What was seen, in words for that person.
+    /// The fact, as text for operators.
     pub facts: Arc<str>,
 }
 
@@ -183,7 +183,7 @@ pub struct LanesOnChain {
     pub height: u64,
     /// The lanes that any of the providers shows.
     pub lanes: BTreeSet<Arc<str>>,
-    /// So many providers showed all that the account has.
+    /// How many providers showed all that the account has.
     pub providers: usize,
 }
 
@@ -196,7 +196,7 @@ pub struct GoneLane {
     pub height: u64,
 }
 
-/// What a lane begins with that the chain did not have before.
+/// The lock with which a lane begins that the chain did not have before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneStart {
     /// The lock that counts as its last one: the chain set it, and no transaction spent it.
@@ -212,12 +212,12 @@ pub struct ReturnedLane {
     pub lane: Arc<str>,
     /// The lowest of the final blocks that show it.
     pub height: u64,
-    /// What it began with; `None`: that is proven by nothing that can still be asked, so that whether it was used
-    /// since is not known.
+    /// The lock with which it began; `None`: nothing that can still be asked proves that, so it is not
+    /// known whether the lane was used since.
     pub start: Option<LaneStart>,
 }
 
-/// What the account that pays has for the chain's fees.
+/// The balance of the paying account for the chain's fees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeBalance {
     /// What it has, in the smallest unit.
@@ -235,9 +235,9 @@ pub enum LanePresence {
     There {
         /// The lowest of the blocks that were looked at.
         height: u64,
-        /// So many providers show it.
+        /// How many providers show it.
         shown_by: usize,
-        /// So many were asked and answered.
+        /// How many were asked and answered.
         of: usize,
     },
     /// The account does not have it: as many providers as are needed, two at least, show all its keys without
@@ -245,28 +245,29 @@ pub enum LanePresence {
     Absent {
         /// The lowest of the blocks that were looked at.
         height: u64,
-        /// So many providers agree.
+        /// How many providers agree.
         providers: usize,
     },
 }
 
-/// What one action of a foreign transaction pays, and to which transfer its memo gives it. The memo is not
-/// evidence: any signer writes what it likes.
+/// The payments of one action of a foreign transaction, and the transfer that its memo names. The memo is
+/// not evidence: any signer writes what it likes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignPayment {
     /// The transfer that the memo names.
     pub id: Id,
-    /// Who is paid, and what.
+    /// The receivers and the amounts of its payments.
     pub payment: Payment,
 }
 
 /// A transaction under a lane of ours for which no attempt is stored: another program signed it, or the
-/// journal was set back. As many providers as are needed show it in a final block, with its outcome.
+/// journal was restored to an earlier time. As many providers as are needed show it in a final block, with
+/// its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignUse {
     /// The lock that it took.
     pub lock: Lock,
-    /// By which it is found and proven again. It has no bytes and is never sent.
+    /// The name under which it is found and proven again. It has no bytes and is never sent.
     pub form: Form,
     /// The account that it paid from.
     pub payer: Account,
@@ -274,7 +275,7 @@ pub struct ForeignUse {
     pub pays: Option<Vec<ForeignPayment>>,
     /// Every text in it that could be a transfer's id; empty where it had no effect.
     pub names: Vec<Id>,
-    /// What it is, in words for people.
+    /// A description for operators.
     pub facts: Arc<str>,
 }
 
@@ -282,30 +283,32 @@ pub struct ForeignUse {
 pub trait Chain: Send + Sync {
     /// The number of the chain in the settings.
     fn id(&self) -> ChainId;
-    /// Which chain its providers show now, as many of them as are needed alike: one that fits the settings, and from
-    /// [`Self::bind`] on the bound one. `None`: it is none that could be told from another.
+    /// Asks which chain the providers show now; as many as are needed must agree. It is one that fits the
+    /// settings, and from [`Self::bind`] on the bound one. `None`: it is none that could be told from
+    /// another.
     ///
     /// # Errors
     /// [`WRONG_CHAIN`] where too many of them show another one; otherwise why it is not known now.
     fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>>;
-    /// The chain that the journal is bound to. Before this is said, every other method answers that nothing is known
-    /// ([`CHAIN_UNBOUND`]); from then on nothing counts that another chain says, and nothing is signed for one. It is said
-    /// once.
+    /// Binds the port to the chain of the journal, once. Before this, every other method answers that
+    /// nothing is known ([`CHAIN_UNBOUND`]). From then on no answer of another chain counts, and nothing is
+    /// signed for one.
     fn bind(&self, identity: &ChainIdentity);
-    /// Each provider, as it was seen last. It is read in RAM and waits for nothing.
+    /// Each provider, as this process saw it last. It is read in RAM and waits for nothing.
     fn providers(&self) -> Vec<ProviderReport> {
         Vec::new()
     }
     /// The most members of one attempt of this act.
     fn cap(&self, act: &str) -> usize;
-    /// For how many milliseconds nothing is signed for a record and this act, whatever lane is free: its asset
-    /// cannot be paid now. Others go on. `None`: it may be signed for. It is read in RAM and waits for nothing.
+    /// For how many milliseconds nothing is signed for a record and this act on any lane, since its asset
+    /// cannot be paid now; other assets go on. `None`: it may be signed for. It is read in RAM and waits
+    /// for nothing.
     fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
         let _asked = (act, record);
         None
     }
-    /// The keys or accounts from which locks may be taken now, in the order of preference. Whether one is
-    /// free the journal says.
+    /// The keys or accounts from which locks may be taken now, in the order of preference. The journal says
+    /// which of them are free.
     fn lanes(&self, act: &str) -> Vec<Arc<str>>;
     /// The lock that the lane's next attempt takes. `stored` is the last one of the lane that the journal
     /// has; its attempt is closed.
@@ -354,22 +357,22 @@ pub trait Chain: Send + Sync {
     /// # Errors
     /// Why that is not known now: too few providers answer, or they do not agree.
     fn returned<'a>(&'a self, gone: &'a [GoneLane]) -> Fut<'a, Result<Vec<ReturnedLane>, Cause>>;
-    /// What the account has for fees, as one provider says; `None`: the chain has no such balance.
+    /// The balance of the account for fees, by one provider; `None`: the chain has no such balance.
     ///
     /// # Errors
     /// Why that is not known now.
     fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>>;
-    /// What a person should know of the chain now. It is read in RAM and waits for nothing.
+    /// The facts about the chain that operators should know now. They are read in RAM and wait for nothing.
     fn concerns(&self) -> Vec<Concern> {
         Vec::new()
     }
     /// Signs. It may read, and sends nothing: a form that is not stored must not be known to anyone. Where
     /// the node signs, it draws the reference and reads the head of the sequence.
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>>;
-    /// Sends the newest form of each attempt. What comes back decides nothing.
+    /// Sends the newest form of each attempt. The replies decide nothing.
     fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>>;
-    /// Looks at every form and the lock of each attempt, one proof for each. A form that is not repeatable
-    /// may still be in the hands of a worker that lost its lease: a proof that an attempt is dead has
-    /// fenced it.
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>>;
+    /// Looks at every form and the lock of each attempt, and returns one proof for each. A worker that lost
+    /// its lease may still send a form that is not repeatable: a proof that an attempt is dead has fenced
+    /// that form.
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>>;
 }

@@ -1,9 +1,9 @@
-//! Waiting and chance.
+//! The ports to time and to random numbers.
 
 use super::Fut;
 use crate::ids::Millis;
 
-/// So many ticks of a [`Clock`] make a millisecond.
+/// How many ticks of a [`Clock`] make a millisecond.
 pub const TICKS: u64 = 1_000_000;
 
 /// Time that passes. It orders nothing and moves no money: stored times are the journal's.
@@ -12,7 +12,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Millis;
     /// Nanoseconds of a clock that only goes forward; for durations in metrics.
     fn ticks(&self) -> u64;
-    /// Waits for so many milliseconds.
+    /// Waits for this many milliseconds.
     fn sleep(&self, ms: Millis) -> Fut<'static, ()>;
 }
 

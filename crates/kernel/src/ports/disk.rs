@@ -1,4 +1,4 @@
-//! A folder of files, as the Spot core's log sees it.
+//! The port to a folder of files, for the log of the Spot core.
 
 use super::Fut;
 use std::io;

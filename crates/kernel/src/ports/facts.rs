@@ -1,4 +1,4 @@
-//! What a flow learns from outside: facts for its rules, and answers to its questions.
+//! The port through which a flow learns from outside: facts for its rules, and answers to its questions.
 
 use super::Fut;
 use crate::answer::{Answer, Cause};

@@ -1,8 +1,8 @@
-//! What consumers had, and what waits for them off the bus: the inbox of a journal.
+//! The inbox of a journal: which messages consumers have had, and which wait off the bus.
 //!
-//! Units write what a group had ([`crate::unit::Guard::Inbox`]). A message that failed too often is parked
-//! under its key, with whatever of that key comes behind it: they are tried again in their order, and the
-//! bus goes on with the others.
+//! The unit that consumes a message also writes its row ([`crate::unit::Guard::Inbox`]). A message that
+//! failed too often is parked under its key, with every later message of the key: they are tried again in
+//! their order, and the bus goes on with the others.
 
 use super::Fut;
 use super::bus::BusDelivery;

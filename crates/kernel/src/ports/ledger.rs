@@ -1,4 +1,4 @@
-//! A system that holds accounts and keeps its answers (`ledgers.md` §1–2).
+//! The port to a ledger: a system that holds accounts and keeps its answers (`ledgers.md` §1–2).
 
 use super::Fut;
 use crate::answer::{Answer, Cause};
@@ -12,10 +12,10 @@ use crate::unit::Put;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What came back from a ledger.
+/// The reply of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply<T> {
-    /// An answer, and what the ledger is at that moment.
+    /// An answer, with the ledger's identity at that moment.
     Answered(Known, T),
     /// It is another ledger, another incarnation, or knows less than the request: it executed
     /// nothing.
@@ -24,7 +24,7 @@ pub enum Reply<T> {
     NoAnswer(Cause),
 }
 
-/// What a ledger says of a key.
+/// The stored result under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stored {
     /// The operation as the ledger stored it, with its outcome.
@@ -36,9 +36,9 @@ pub enum Stored {
 /// One asset's books at one instant; `users + frozen + clearing + world = 0`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What users may use.
+    /// The money that users may use.
     pub users: i128,
-    /// What is held for withdrawals.
+    /// The money that is held for withdrawals.
     pub frozen: i128,
     /// Money between two ledgers.
     pub clearing: i128,
@@ -73,7 +73,7 @@ impl AccountStatus {
         [Self::Active, Self::Frozen, Self::Disabled].into_iter().find(|s| s.name() == text)
     }
 
-    /// What a withdraw is refused with (`ledgers.md` §1).
+    /// The code with which a withdraw is refused (`ledgers.md` §1).
     pub const fn bars_withdraw(self) -> Option<Code> {
         match self {
             Self::Active => None,
@@ -82,7 +82,7 @@ impl AccountStatus {
         }
     }
 
-    /// What a deposit is refused with.
+    /// The code with which a deposit is refused.
     pub const fn bars_deposit(self) -> Option<Code> {
         match self {
             Self::Active | Self::Frozen => None,
@@ -98,7 +98,7 @@ pub struct Holding {
     pub user: UserId,
     /// The asset of the balance.
     pub asset: AssetId,
-    /// What may be used.
+    /// The amount that may be used.
     pub available: Amount,
     /// The amount that holds set apart.
     pub frozen: Amount,
@@ -106,7 +106,7 @@ pub struct Holding {
     pub status: AccountStatus,
 }
 
-/// Which accounts are asked for.
+/// A selection of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// The balances of one user.
@@ -115,14 +115,14 @@ pub enum Whose {
     After(u64, usize),
 }
 
-/// How much a ledger can say of itself.
+/// How much a ledger can prove of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum LedgerForm {
     /// It has an identity, numbers and lists its operations, proves its totals, and can be fenced.
     Full,
-    /// It takes operations and can be asked for one, and nothing else: it is taken for who it is
-    /// said to be, its receipts have no number, and what it says of a key names the key alone,
-    /// neither account nor amount.
+    /// It takes operations and can be asked for one, and nothing else: its identity is taken from the
+    /// settings, its receipts have no number, and its answers about a key name the key alone, neither
+    /// account nor amount.
     Simple,
 }
 
@@ -142,22 +142,22 @@ pub enum EarlierSends {
 pub trait Ledger: Send + Sync {
     /// The number of the ledger in the settings.
     fn id(&self) -> LedgerId;
-    /// How much it can say of itself.
-    fn form(&self) -> Form {
-        Form::Full
+    /// How much the ledger can prove of itself.
+    fn form(&self) -> LedgerForm {
+        LedgerForm::Full
     }
-    /// True where the world reaches it by ways that it does not list: what its totals say of the
-    /// world is then its own word, and only the sum and the clearing can be proven.
+    /// True where external money reaches the ledger by ways that it does not list. Its totals of external
+    /// money are then its own word, and only the sum and the clearing can be proven.
     fn own_world(&self) -> bool {
         false
     }
-    /// Who it is now. Executes nothing.
+    /// Asks which ledger it is now. Executes nothing.
     fn hello(&self) -> Fut<'_, Reply<()>>;
     /// One answer for each operation, in order. Independent of each other.
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>>;
-    /// The same, with what was sent of each key before, in the same order. It matters to a ledger
-    /// that does not promise to keep its refusals (`ledgers.md` §1): after a send that was not
-    /// answered its refusal proves nothing. Others need not look.
+    /// The same, with the earlier sends of each key, in the same order. It matters to a ledger that does
+    /// not promise to keep its refusals (`ledgers.md` §1): after a send without an answer its refusal
+    /// proves nothing. Other ledgers need not look.
     fn execute_after(
         &self,
         known: Known,
@@ -174,14 +174,14 @@ pub trait Ledger: Send + Sync {
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>>;
     /// Operations above `after`, by number, at most `limit`.
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>>;
-    /// Results at or below `id` may be forgotten, but for those of `open`.
+    /// Lets the ledger forget results at or below `id`, except those of `open`.
     fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>>;
     /// The balances of one user, or a page of all.
     fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>>;
     /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>>;
-    /// Every asset that there is from now on; told before any operation names a new one. Nothing
-    /// where the ledger reads them itself.
+    /// Tells the ledger every asset that there is from now on, before any operation names a new one. A
+    /// ledger that reads the assets itself does nothing.
     fn know(&self, _assets: &[Asset]) {}
     /// Some where the ledger lives in the journal's database.
     fn enlist(&self) -> Option<&dyn Enlist> {
@@ -210,7 +210,7 @@ pub trait Enlist: Send + Sync {
     fn holds(&self) -> bool;
 }
 
-/// The direction of money from or to the world.
+/// The direction of an external movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// A deposit, into an account.
@@ -219,7 +219,7 @@ pub enum Direction {
     Out,
 }
 
-/// External money in or out of an account.
+/// An external movement: a deposit to an account, or a withdrawal from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct External {
     /// Whether it is a deposit or a withdrawal.
@@ -267,10 +267,10 @@ impl External {
     }
 }
 
-/// A counter of deposits is kept for so many days.
+/// A counter of deposits is kept for this many days.
 const COUNTERS_KEPT: u32 = 7;
 
-/// On whose word a movement is booked.
+/// The persons on whose word a movement is booked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authority {
     /// The word of its caller is enough, for any amount.
@@ -302,7 +302,7 @@ impl Approved {
     }
 }
 
-/// What became of external money.
+/// The result of booking an external movement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
     /// It is booked, now or at an earlier request.
@@ -324,7 +324,7 @@ pub enum Moved {
     Conflict(Vec<&'static str>),
 }
 
-/// Where the world's money enters and leaves.
+/// The port that books external movements.
 pub trait World: Send + Sync {
     /// Books one movement on its caller's word, idempotent by its reference.
     ///

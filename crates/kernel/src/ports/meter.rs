@@ -1,4 +1,4 @@
-//! What the engine and the store tell of themselves, for metrics.
+//! The port to metrics: what the engine and the store measure.
 
 use crate::code::Code;
 use crate::ids::{AssetId, Millis};
@@ -48,7 +48,7 @@ pub enum Seen<'a> {
         /// The number of transfers in the batch.
         items: usize,
     },
-    /// So many wait at a station.
+    /// How many records wait at a station.
     Queue {
         /// `intake`, or the flow, state and system that the station works for.
         station: &'a str,
@@ -77,7 +77,7 @@ pub enum Seen<'a> {
         /// The stored name of the flow.
         flow: &'a str,
     },
-    /// So many cases of a kind are open, by the journal.
+    /// How many cases of a kind are open, by the journal.
     Cases {
         /// The listed word of the cases' kind.
         kind: &'a str,
@@ -86,7 +86,7 @@ pub enum Seen<'a> {
         /// The number of those that are open.
         open: usize,
     },
-    /// So many open transfers wait for a clear answer of a system.
+    /// How many open transfers wait for a clear answer of a system.
     UnknownOpen {
         /// The stored name of the flow.
         flow: &'a str,
@@ -146,7 +146,7 @@ pub enum Seen<'a> {
         topic: &'a str,
         /// The number of the partition.
         partition: u32,
-        /// So many messages are not committed.
+        /// How many messages are not committed.
         messages: u64,
         /// For so long the oldest of them waits.
         age: Millis,
@@ -157,7 +157,7 @@ pub enum Seen<'a> {
         group: &'a str,
         /// How many keys of it are parked.
         keys: u64,
-        /// So many messages of them.
+        /// How many messages of them there are.
         messages: u64,
     },
     /// Dead letters that did not go back yet.
@@ -189,7 +189,7 @@ pub enum Seen<'a> {
         /// How long the call took.
         nanos: u64,
     },
-    /// How one lane of a chain stands that this process may use.
+    /// The state of one lane of a chain that this process may use.
     Lane {
         /// The name of the chain as settings and cases have it.
         chain: &'a str,
@@ -198,7 +198,7 @@ pub enum Seen<'a> {
         /// For so long its attempt has been open here, by the journal's time; `None`: it is free.
         open_for: Option<Millis>,
     },
-    /// So many lanes of a chain that this process may use stand so.
+    /// How many lanes of a chain that this process may use are in that state.
     Lanes {
         /// The name of the chain as settings and cases have it.
         chain: &'a str,

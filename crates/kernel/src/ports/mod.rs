@@ -1,4 +1,5 @@
-//! What the kernel's users reach the world through. Traits only; one boxed future per *batch*.
+//! The ports: traits through which engine and store reach the world. Each method returns one boxed future
+//! for a whole *batch*.
 
 pub mod admin_queries;
 pub mod audit;

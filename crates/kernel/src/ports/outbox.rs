@@ -1,7 +1,7 @@
-//! What is to be published, and what was: the outbox of a journal.
+//! The outbox of a journal: the messages that are to be published, and those that were.
 //!
-//! Units write its rows ([`crate::unit::Then::outbox`]). A bucket is published by one worker at a time,
-//! which holds its lease; rows of one key lie in one bucket, in the order in which they were written.
+//! Units write its rows ([`crate::unit::Then::outbox`]). One worker at a time publishes a bucket, under a
+//! lease; rows of one key lie in one bucket, in the order in which they were written.
 
 use super::Fut;
 use crate::answer::Cause;
@@ -13,7 +13,7 @@ use crate::message::Emitted;
 pub struct BucketLease {
     /// The bucket, below [`crate::message::BUCKETS`].
     pub bucket: u16,
-    /// How often it changed hands: what guards the marks of its holder.
+    /// How often the lease went to another worker: it guards the marks of its holder.
     pub epoch: u64,
 }
 

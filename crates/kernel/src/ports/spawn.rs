@@ -1,4 +1,4 @@
-//! Starting background tasks, each with a name and a written on_end.
+//! The port that starts background tasks. Each has a name, and says what happens when it ends.
 
 use super::Fut;
 

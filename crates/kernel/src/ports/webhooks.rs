@@ -1,7 +1,7 @@
-//! What endpoints are to be told, and what came of it: the queue and the log of webhooks.
+//! The queue and the log of webhooks: which events endpoints are to get, and what came of each.
 //!
-//! A transfer writes nothing here. Events are found behind a cursor over the transfers' numbers, and
-//! become messages in one write with the cursor's next value.
+//! A transfer writes nothing here. A task finds events behind a cursor over the transfers' numbers, and
+//! writes their messages together with the next value of the cursor.
 
 use super::Fut;
 use super::admin_queries::{CaseRow, Tells};
@@ -66,7 +66,7 @@ pub struct WebhookMessage {
     pub body: Arc<str>,
     /// When it was queued, by the journal's time.
     pub at: Millis,
-    /// So often it was tried since.
+    /// How often it was tried since.
     pub attempts: u32,
     /// When it is tried next; `None`: it was taken, or given up.
     pub due_at: Option<Millis>,
@@ -80,7 +80,7 @@ pub struct WebhookMessage {
     pub error: Option<Arc<str>>,
 }
 
-/// What became of a try.
+/// The result of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedMessage {
     /// The endpoint that is meant.
@@ -95,7 +95,7 @@ pub struct TriedMessage {
     pub error: Option<Arc<str>>,
 }
 
-/// What one look at the journal's facts came to: written whole, or not at all.
+/// The result of one look at the journal's facts: it is written whole, or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessageBatch {
     /// What moves on. The write is lost where one of them was moved meanwhile.
@@ -122,12 +122,12 @@ pub struct TransferPage {
     pub complete: Serial,
 }
 
-/// Half of a case's episode that endpoints were not told yet.
+/// Half of a case's episode that endpoints have not got yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseEvent {
     /// The case, as it is stored.
     pub case: CaseRow,
-    /// What is told of it.
+    /// The half that it is: the opening of the case, or its end.
     pub tells: Tells,
     /// When it happened, by the journal's time.
     pub at: Millis,
@@ -138,11 +138,11 @@ pub struct CaseEvent {
 pub struct ClaimQuery {
     /// Those of this endpoint.
     pub endpoint: Id,
-    /// So long no other process tries them.
+    /// How long no other process tries them.
     pub hold: Millis,
     /// One that is due further away than this counts as due: a clock was set back.
     pub longest: Millis,
-    /// At most so many.
+    /// The most that are read.
     pub limit: usize,
 }
 
@@ -164,7 +164,7 @@ pub trait WebhookOutbox: Send + Sync {
         after: Serial,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Record>, Cause>>;
-    /// What endpoints were not told of cases, the oldest first.
+    /// The halves of cases' episodes that endpoints have not got, the oldest first.
     fn case_events(&self, limit: usize) -> Fut<'_, Result<Vec<CaseEvent>, Cause>>;
     /// What happened to cases at or after a time, the newest first, at most `limit`.
     fn case_events_since(
@@ -179,7 +179,7 @@ pub trait WebhookOutbox: Send + Sync {
     fn claim(&self, query: ClaimQuery) -> Fut<'_, Result<Vec<WebhookMessage>, Cause>>;
     /// How many messages are still to be taken.
     fn waiting(&self) -> Fut<'_, Result<u64, Cause>>;
-    /// What became of tries. What was taken stays taken.
+    /// Stores the results of tries. A message that its endpoint has taken stays taken.
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>>;
     /// The log of an endpoint, newest first, below a number.
     fn messages(

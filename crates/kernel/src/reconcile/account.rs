@@ -1,5 +1,5 @@
-//! One account of a ledger against what its own operations add up to. Sums over all accounts do not
-//! see money that moved from one to another.
+//! Compares one account of a ledger with the sum of its own operations. Sums over all accounts do not show
+//! money that moved from one account to another.
 
 use super::Break;
 use crate::ids::LedgerId;

@@ -1,4 +1,4 @@
-//! A ledger's books of one asset against what its operations add up to.
+//! Compares a ledger's totals of one asset with the sums of its operations.
 
 use super::Break;
 use crate::flow::life::Leg;

@@ -1,5 +1,5 @@
-//! Operations that the journal holds receipts of and their ledger lost for good: how persons name them
-//! when they accept that, and what remains of the journal's sums without them.
+//! Operations that the journal holds receipts of and that their ledger lost for good: the names by which
+//! persons accept them, and the journal's sums without them.
 
 use super::Break;
 use crate::flow::life::Leg;

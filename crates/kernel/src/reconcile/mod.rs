@@ -1,5 +1,5 @@
-//! The pure rules of conservation, over what was read at one instant of each side. They say nothing
-//! of when to read: `engine::reconciliation` does, and in that order they raise no false alarm.
+//! The pure rules of conservation, over what was read of each side at one instant. They do not say when to
+//! read: `engine::reconciliation` does, in an order in which they raise no false alarm.
 
 mod account;
 mod ledger;

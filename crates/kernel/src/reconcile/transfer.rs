@@ -1,4 +1,4 @@
-//! Each transfer against its operations: what its state demands, allows and excludes.
+//! Compares each transfer with its operations: what its state demands, allows and excludes.
 
 use super::Break;
 use crate::flow::dataflow;

@@ -2,7 +2,7 @@
 
 use crate::table::record;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, AttemptId, Form, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Form, MemberVerdict, Purpose};
 use kernel::ids::{ChainId, FlowId};
 
 fn attempt(members: u128) -> Attempt {
@@ -47,8 +47,8 @@ fn unknown() -> Answer {
 }
 
 fn admit(members: u128, answers: &[Answer]) -> Result<(), &'static str> {
-    let verdicts: Vec<Verdict> =
-        answers.iter().map(|a| Verdict { answer: a.clone(), alone: false }).collect();
+    let verdicts: Vec<MemberVerdict> =
+        answers.iter().map(|a| MemberVerdict { answer: a.clone(), alone: false }).collect();
     attempt(members).admit(&verdicts).map_err(|cause| cause.class)
 }
 
@@ -84,7 +84,9 @@ fn every_member_gets_one_verdict() {
 
 #[test]
 fn the_culprit_of_a_dead_attempt_goes_on_alone() {
-    let verdicts =
-        [Verdict { answer: dead(), alone: false }, Verdict { answer: dead(), alone: true }];
+    let verdicts = [
+        MemberVerdict { answer: dead(), alone: false },
+        MemberVerdict { answer: dead(), alone: true },
+    ];
     assert_eq!(attempt(2).admit(&verdicts), Ok(()));
 }

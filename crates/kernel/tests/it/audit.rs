@@ -6,7 +6,9 @@
 )]
 
 use crate::table::record;
-use kernel::audit::proof::{Chain, End, Fault, Findings, Proof, RecordedSeal, Stored, UnitFault};
+use kernel::audit::proof::{
+    ChainStart, ChainVerifier, End, Fault, Findings, RecordedSeal, StoredEntry, UnitFault,
+};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{
     AuditUnit, Entry, OPERATORS, UnitDigest, action_entry, birth, genesis, hex, link,
@@ -25,17 +27,17 @@ const KEY: &[u8] = b"the key of these seals";
 struct Row {
     record: Option<Record>,
     serial: u64,
-    entries: Vec<Stored>,
+    entries: Vec<StoredEntry>,
     end: Option<End>,
 }
 
 impl Row {
-    fn chain(&self) -> Chain {
+    fn chain(&self) -> ChainStart {
         let (id, start) = match &self.record {
             Some(record) => (record.id, birth(record.id, "toy", &record.terms)),
             None => (OPERATORS, genesis(OPERATORS)),
         };
-        Chain { id, serial: Serial(self.serial), start }
+        ChainStart { id, serial: Serial(self.serial), start }
     }
 
     /// The entries of this text, each linked to the one before, and the row's end with them.
@@ -72,14 +74,14 @@ impl Model {
         let mut rows = vec![Row { record: None, serial: 0, entries: Vec::new(), end: None }];
         for (seq, unit) in [(0, 2), (1, 9)] {
             let entry = action_entry(seq, 7, "HALT", "ops|1", &["key", "service", "{}", "a test"]);
-            rows[0].entries.push(Stored { entry, hash: [0; 32], lane: 0, unit });
+            rows[0].entries.push(StoredEntry { entry, hash: [0; 32], lane: 0, unit });
         }
         for serial in 1..=7_u64 {
             let at = |seq| serial + u64::from(seq) * (serial % 3);
             let words = [(0, 0, "CREATED"), (1, 10, "CALL"), (2, 20, "OK"), (3, 30, "END")];
             let stored = |(seq, to, word)| {
                 let (entry, unit) = (entry(seq, to, word), at(seq));
-                Stored { entry, hash: [0; 32], lane: 0, unit }
+                StoredEntry { entry, hash: [0; 32], lane: 0, unit }
             };
             let entries = words.into_iter().map(stored).collect();
             let record = Some(record(u128::from(serial) + 1_000));
@@ -116,9 +118,9 @@ impl Model {
     }
 
     fn proven(&self, kept: Option<RecordedSeal>) -> Findings {
-        let mut proof = Proof::new(SealKey::new(KEY), kept, true);
+        let mut proof = ChainVerifier::new(SealKey::new(KEY), kept, true);
         for row in &self.rows {
-            for Stored { lane, unit, .. } in &row.entries {
+            for StoredEntry { lane, unit, .. } in &row.entries {
                 if proof.lacks(*lane, *unit) {
                     let found = self.units.iter().find(|row| (row.lane, row.n) == (*lane, *unit));
                     found.into_iter().for_each(|found| proof.row(*found));

@@ -1,7 +1,7 @@
 //! Seals and hashes by themselves: what is one, and what only looks like one.
 #![expect(clippy::expect_used, reason = "a model built wrong fails its test")]
 
-use kernel::audit::proof::{Fault, Findings, Proof, RecordedSeal};
+use kernel::audit::proof::{ChainVerifier, Fault, Findings, RecordedSeal};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{AuditUnit, hex, unhex};
 use kernel::ids::Serial;
@@ -24,7 +24,7 @@ fn sealed(last: Option<&Seal>, units: &[AuditUnit]) -> Seal {
 
 /// Seals after their units, with what was kept of one.
 fn proven(seals: &[(Vec<AuditUnit>, Seal)], kept: Option<RecordedSeal>) -> Findings {
-    let mut proof = Proof::new(key(), kept, true).chained();
+    let mut proof = ChainVerifier::new(key(), kept, true).chained();
     for (units, seal) in seals {
         units.iter().for_each(|unit| proof.unit(unit));
         proof.seal(seal.clone());
@@ -86,7 +86,7 @@ fn a_kept_seal_is_its_root_and_its_mac() {
 /// A row that cannot be read is named; of more than two hundred faults the others are counted.
 #[test]
 fn what_cannot_be_read_is_named_and_counted() {
-    let mut proof = Proof::new(key(), None, true);
+    let mut proof = ChainVerifier::new(key(), None, true);
     (1..=300).for_each(|n| proof.unreadable(Serial(n), "no JSON".to_owned()));
     let found = proof.chained().finish();
     assert_eq!((found.faults.len(), found.wrong, found.transfers), (200, 300, 300));

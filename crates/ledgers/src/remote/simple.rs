@@ -19,7 +19,7 @@ use kernel::money::{Amount, Asset};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, StoredOutcome};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
-    EarlierSends, Form, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
+    EarlierSends, Holding, Ledger, LedgerForm, Reply, StatusChange, Stored, Totals, Whose,
 };
 use kernel::record::Account;
 use std::collections::BTreeSet;
@@ -334,8 +334,8 @@ impl Ledger for SimpleRemote {
         self.id
     }
 
-    fn form(&self) -> Form {
-        Form::Simple
+    fn form(&self) -> LedgerForm {
+        LedgerForm::Simple
     }
 
     fn own_world(&self) -> bool {

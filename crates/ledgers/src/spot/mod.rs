@@ -23,7 +23,7 @@ pub use snapshot::quiesce::{FilePart, QuiescedFiles};
 
 use self::core::Core;
 use self::core::record::Record;
-use crate::OpenError;
+use crate::SpotOpenError;
 use batcher::{QueuedRequest, Writer};
 use kernel::answer::Cause;
 use kernel::ids::AssetId;
@@ -67,7 +67,7 @@ impl Spot {
         assets: Vec<AssetId>,
         acknowledged: u64,
         fatal: Fatal,
-    ) -> Result<(Arc<Self>, Option<TornTail>), OpenError> {
+    ) -> Result<(Arc<Self>, Option<TornTail>), SpotOpenError> {
         let found = log::replay::read(disk.clone(), Core::new(assets), acknowledged).await?;
         let (mut core, mut log) = (found.core, found.log);
         let mut start = Vec::new();
@@ -77,13 +77,13 @@ impl Spot {
         start.push(Record::Incarnation(Incarnation(draw(rng))));
         let first = log.next();
         log.add(core.sequence, &start).await.map_err(|refused| {
-            OpenError::Io(match refused {
+            SpotOpenError::Io(match refused {
                 log::Refused::Full => io::ErrorKind::StorageFull.into(),
                 log::Refused::TooLong => io::ErrorKind::InvalidData.into(),
                 log::Refused::Broken(message) => io::Error::other(message),
             })
         })?;
-        core.apply(start).map_err(|_| OpenError::Damaged {
+        core.apply(start).map_err(|_| SpotOpenError::Damaged {
             file: log::files::FileName::Segment(first).to_string(),
             offset: 0,
             what: "the start does not fit what is there",

@@ -4,7 +4,7 @@
 use crate::fixture::{SpotFixture, deposit, freeze, fresh, open, run, withdraw};
 use crate::memory::{Files, Memory};
 use kernel::ports::ledger::Ledger;
-use ledgers::OpenError;
+use ledgers::SpotOpenError;
 use std::sync::Arc;
 
 /// A folder, and the books after each number of operations.
@@ -23,7 +23,7 @@ fn written() -> (Files, Vec<String>) {
     (disk.files(), states)
 }
 
-fn reopen(files: &Files, acknowledged: u64) -> Result<(Arc<Memory>, SpotFixture), OpenError> {
+fn reopen(files: &Files, acknowledged: u64) -> Result<(Arc<Memory>, SpotFixture), SpotOpenError> {
     let disk = Arc::new(Memory::of(files.clone()));
     Ok((disk.clone(), open(disk, acknowledged)?))
 }
@@ -41,7 +41,7 @@ fn sane(files: &Files, states: &[String], acknowledged: u64, how: &str) {
             assert_eq!(again.1.torn, None, "{how}");
             assert_eq!(again.1.all(), fixture.all(), "{how}");
         }
-        Err(OpenError::Damaged { .. } | OpenError::Acknowledged { .. }) => (),
+        Err(SpotOpenError::Damaged { .. } | SpotOpenError::Acknowledged { .. }) => (),
         Err(other) => panic!("{how}: {other}"),
     }
 }
@@ -98,7 +98,7 @@ fn only_the_last_batch_is_ever_dropped() {
         }
         // Its operation was acknowledged: then not even that one.
         let refused = reopen(&flipped, 4).err().unwrap();
-        let acknowledged = matches!(refused, OpenError::Acknowledged { offset, .. }
+        let acknowledged = matches!(refused, SpotOpenError::Acknowledged { offset, .. }
             if offset == u64::try_from(last).unwrap());
         assert_eq!(acknowledged, at >= last, "{refused}");
     }
@@ -129,7 +129,7 @@ fn a_damaged_snapshot_is_refused() {
     let files = disk.files();
     assert!(files.keys().all(|file| file.ends_with(".snap")));
     changes(&files, |changed, how| {
-        assert!(matches!(reopen(changed, 0), Err(OpenError::Damaged { .. })), "{how}");
+        assert!(matches!(reopen(changed, 0), Err(SpotOpenError::Damaged { .. })), "{how}");
     });
     fixture.done(&[deposit(3, 7, 1)]);
     let states = [states[0].clone(), fixture.all()];
@@ -144,7 +144,7 @@ fn a_missing_file_is_refused() {
     fixture.done(&[deposit(2, 7, 100)]);
     let mut files = disk.files();
     files.retain(|file, _| file.ends_with(".log"));
-    assert!(matches!(reopen(&files, 0), Err(OpenError::Damaged { .. })));
+    assert!(matches!(reopen(&files, 0), Err(SpotOpenError::Damaged { .. })));
 }
 
 #[test]

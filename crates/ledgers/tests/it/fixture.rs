@@ -9,7 +9,7 @@ use kernel::operation::{Key, Known, Op};
 use kernel::ports::disk::Disk;
 use kernel::ports::ledger::{AccountStatus, Ledger, Reply, StatusChange, Totals, Whose};
 use kernel::record::Account;
-use ledgers::OpenError;
+use ledgers::SpotOpenError;
 use ledgers::spot::{Spot, TornTail};
 use std::future::Future;
 use std::pin::pin;
@@ -90,7 +90,7 @@ pub(crate) struct SpotFixture {
 }
 
 /// Opens a ledger on a disk.
-pub(crate) fn open(disk: Arc<dyn Disk>, acknowledged: u64) -> Result<SpotFixture, OpenError> {
+pub(crate) fn open(disk: Arc<dyn Disk>, acknowledged: u64) -> Result<SpotFixture, SpotOpenError> {
     let fatal = Arc::new(Mutex::new(Vec::new()));
     let messages = fatal.clone();
     let fatally = Arc::new(move |message| messages.lock().unwrap().push(message));

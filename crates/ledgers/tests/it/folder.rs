@@ -3,7 +3,7 @@
 use crate::fixture::{deposit, done, open, refund, withdraw};
 use kernel::ports::disk::Disk;
 use kernel::ports::ledger::Reply;
-use ledgers::OpenError;
+use ledgers::SpotOpenError;
 use ledgers::disk::Folder;
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn run_snapshot(fixture: &crate::fixture::SpotFixture) {
 fn a_folder_has_one_owner() {
     let dir = tempfile::tempdir().unwrap();
     let first = Folder::open(dir.path()).unwrap();
-    assert!(matches!(Folder::open(dir.path()), Err(OpenError::Locked)));
+    assert!(matches!(Folder::open(dir.path()), Err(SpotOpenError::Locked)));
     drop(first);
     Folder::open(dir.path()).unwrap();
 }

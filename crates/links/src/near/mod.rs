@@ -42,9 +42,9 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
-    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
-    WRONG_CHAIN,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest, Signed,
+    Unsigned, WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
@@ -363,7 +363,7 @@ impl Chain for NearChain {
         Box::pin(join_all(attempts.iter().map(|attempt| self.link.send(attempt))))
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(join_all(attempts.iter().map(|attempt| self.link.prove(attempt))))
     }
 }

@@ -86,15 +86,15 @@ pub(crate) fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fau
     Fault::new(exit, format!("{}: {fault}", dir.display()))
 }
 
-pub(super) fn spot_fault(dir: &Path, fault: &ledgers::OpenError) -> Fault {
-    use ledgers::OpenError;
+pub(super) fn spot_fault(dir: &Path, fault: &ledgers::SpotOpenError) -> Fault {
+    use ledgers::SpotOpenError;
     let exit = match fault {
-        OpenError::Locked => return locked(dir.parent().unwrap_or(dir)),
-        OpenError::Damaged { .. } | OpenError::Acknowledged { .. } | OpenError::Newer { .. } => {
-            Exit::Data
-        }
-        OpenError::Io(fault) if fault.kind() == io::ErrorKind::StorageFull => Exit::TempFail,
-        OpenError::Io(_) => Exit::Io,
+        SpotOpenError::Locked => return locked(dir.parent().unwrap_or(dir)),
+        SpotOpenError::Damaged { .. }
+        | SpotOpenError::Acknowledged { .. }
+        | SpotOpenError::Newer { .. } => Exit::Data,
+        SpotOpenError::Io(fault) if fault.kind() == io::ErrorKind::StorageFull => Exit::TempFail,
+        SpotOpenError::Io(_) => Exit::Io,
     };
     Fault::new(exit, format!("{}: {fault}", dir.display()))
 }

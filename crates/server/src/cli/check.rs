@@ -13,7 +13,7 @@ use crate::{open_store, telemetry};
 use client::types::{Break, Proof};
 use engine::reconciliation::Checker;
 use kernel::ports::journal::ServiceStatus;
-use kernel::ports::ledger::{Form, Reply};
+use kernel::ports::ledger::{LedgerForm, Reply};
 use kernel::ports::meter::NoMeter;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ async fn there(config: &Config) -> Result<(), Fault> {
 /// the journal has answers of is for the proof to list.
 async fn known(service: &Service, status: &ServiceStatus) -> Result<(), Fault> {
     let outside = service.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
-    for ledger in outside.filter(|ledger| ledger.form() == Form::Full) {
+    for ledger in outside.filter(|ledger| ledger.form() == LedgerForm::Full) {
         let (Some(was), name) = (status.ledger(ledger.id()), ledger.id().name()) else {
             continue;
         };

@@ -5,8 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Proof, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
@@ -86,8 +86,8 @@ impl Chain for IntakeOnly {
         Box::pin(ready(attempts.iter().map(|_| Err(NO_KEYS)).collect()))
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
-        Box::pin(ready(attempts.iter().map(|_| Proof::NotYet(NO_KEYS)).collect()))
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
+        Box::pin(ready(attempts.iter().map(|_| AttemptProof::NotYet(NO_KEYS)).collect()))
     }
 }
 

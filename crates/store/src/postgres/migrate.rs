@@ -1,6 +1,6 @@
 //! Migrations: embedded, ordered, never changed once released; each is one transaction.
 
-use super::OpenError;
+use super::DatabaseOpenError;
 use super::columns::small;
 use super::session::client::{Client, ConnectionError};
 use super::session::connect::{Database, connect_once};
@@ -56,8 +56,8 @@ impl Migration {
 /// Looks, and changes nothing.
 ///
 /// # Errors
-/// [`OpenError`].
-pub async fn state(database: &Database) -> Result<SchemaState, OpenError> {
+/// [`DatabaseOpenError`].
+pub async fn state(database: &Database) -> Result<SchemaState, DatabaseOpenError> {
     let client = connect_once(database).await?;
     looked(&client).await.map_err(unreachable)
 }
@@ -65,8 +65,8 @@ pub async fn state(database: &Database) -> Result<SchemaState, OpenError> {
 /// Runs what is missing; gives back what it ran.
 ///
 /// # Errors
-/// [`OpenError`]; the migration that failed left nothing behind.
-pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
+/// [`DatabaseOpenError`]; the migration that failed left nothing behind.
+pub async fn migrate(database: &Database) -> Result<Vec<Migration>, DatabaseOpenError> {
     let mut client = connect_once(database).await?;
     client.unlimited();
     let set = "SET lock_timeout = 0; SET statement_timeout = 0; \
@@ -78,11 +78,11 @@ pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
         SchemaState::Empty => ALL.to_vec(),
         SchemaState::Behind(missing) => missing,
         SchemaState::Current => Vec::new(),
-        SchemaState::Foreign(what) => return Err(OpenError::Schema(what)),
+        SchemaState::Foreign(what) => return Err(DatabaseOpenError::Schema(what)),
     };
     for step in &missing {
         run(&client, step).await.map_err(|error| {
-            OpenError::Schema(format!("migration {} {}: {}", step.number, step.name, error))
+            DatabaseOpenError::Schema(format!("migration {} {}: {}", step.number, step.name, error))
         })?;
     }
     Ok(missing)
@@ -162,6 +162,6 @@ async fn looked(client: &Client) -> Result<SchemaState, ConnectionError> {
     Ok(if missing.is_empty() { SchemaState::Current } else { SchemaState::Behind(missing) })
 }
 
-fn unreachable(error: ConnectionError) -> OpenError {
-    OpenError::Unreachable(error.to_string())
+fn unreachable(error: ConnectionError) -> DatabaseOpenError {
+    DatabaseOpenError::Unreachable(error.to_string())
 }

@@ -62,7 +62,7 @@ pub struct Options {
 
 /// Why a database cannot be used.
 #[derive(Debug)]
-pub enum OpenError {
+pub enum DatabaseOpenError {
     /// The settings name nothing that could be one.
     Settings(String),
     /// It does not answer, or turns us away.
@@ -73,7 +73,7 @@ pub enum OpenError {
     Schema(String),
 }
 
-impl std::fmt::Display for OpenError {
+impl std::fmt::Display for DatabaseOpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Settings(what) => write!(f, "{what}"),
@@ -84,4 +84,4 @@ impl std::fmt::Display for OpenError {
     }
 }
 
-impl std::error::Error for OpenError {}
+impl std::error::Error for DatabaseOpenError {}

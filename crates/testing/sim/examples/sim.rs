@@ -4,7 +4,7 @@
 use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
-use ledgers::OpenError;
+use ledgers::SpotOpenError;
 use ledgers::spot::Spot;
 use sim::campaign::{Build, Core, Make, Program, Say, main as campaign};
 use sim::disk::SimDisk;
@@ -26,7 +26,7 @@ impl Build for Real {
                     let spot: Arc<dyn Ledger> = spot;
                     Ok(spot)
                 }
-                Err(OpenError::Io(error)) => Err(format!("crashed at its start: {error}")),
+                Err(SpotOpenError::Io(error)) => Err(format!("crashed at its start: {error}")),
                 Err(error) => Err(format!("the core does not open: {error}")),
             }
         })

@@ -1,8 +1,15 @@
-//! The words that must go, and where one of them stands.
+//! The words that must go, where one of them stands, and where it may.
 
+use super::super::Fault;
+use super::allowed::Allowed;
 use super::names::{titles, words_of};
 use crate::Outcome;
+use crate::tree::Page;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The dictionary's own file.
+const DICTIONARY: &str = "xtask/src/tidy/words/dictionary.toml";
 
 /// A word that must go.
 #[derive(Debug, serde::Deserialize)]
@@ -39,12 +46,14 @@ enum At {
 #[derive(Debug, serde::Deserialize)]
 struct File {
     word: Vec<Word>,
+    allowed: Vec<Allowed>,
 }
 
 /// All words that must go, found by their first part.
 #[derive(Debug)]
 pub(super) struct Dictionary {
     pub(super) words: Vec<Word>,
+    pub(super) allowed: Vec<Allowed>,
     by_first_part: BTreeMap<String, Vec<usize>>,
 }
 
@@ -62,16 +71,16 @@ impl Dictionary {
     pub(super) fn read() -> Outcome<Self> {
         let file: File = toml::from_str(include_str!("dictionary.toml"))
             .map_err(|fault| format!("the dictionary of words: {fault}"))?;
-        Ok(Self::of(file.word))
+        Ok(Self::of(file.word, file.allowed))
     }
 
-    fn of(words: Vec<Word>) -> Self {
+    fn of(words: Vec<Word>, allowed: Vec<Allowed>) -> Self {
         let mut by_first_part: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, word) in words.iter().enumerate() {
             let first = word.parts().next().unwrap_or_default();
             by_first_part.entry(first.to_owned()).or_default().push(index);
         }
-        Self { words, by_first_part }
+        Self { words, allowed, by_first_part }
     }
 
     /// The word of that spelling.
@@ -79,9 +88,42 @@ impl Dictionary {
         self.words.iter().enumerate().find(|(_, word)| word.word == spelling)
     }
 
+    /// Each line of a file in which a word stands outside the names that the file may have, once for a
+    /// word.
+    pub(super) fn places(&self, path: &str, text: &str) -> Vec<Place> {
+        let here = |allowed: &&Allowed| allowed.files.iter().any(|file| file == path);
+        let names = self.allowed.iter().filter(here);
+        let counted = names.fold(Cow::from(text), |text, name| name.without(&text).into());
+        self.all_places(path, &counted)
+    }
+
+    /// A fault for each file in which a name is allowed that does not stand there, or is no place of its
+    /// word.
+    pub(super) fn unused(&self, sources: &[Page]) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for allowed in &self.allowed {
+            let index = self.word(&allowed.word).map(|(index, _)| index);
+            for file in &allowed.files {
+                let count = |text: &str| {
+                    let places = self.all_places(file, text);
+                    places.iter().filter(|place| Some(place.word) == index).count()
+                };
+                let used = |page: &Page| count(&allowed.without(&page.text)) < count(&page.text);
+                if !sources.iter().any(|page| page.path == *file && used(page)) {
+                    let Allowed { word, name, why, .. } = allowed;
+                    let what = format!(
+                        "`{name}` ({why}) is allowed for `{word}` in {file}, and does not stand there"
+                    );
+                    faults.push(Fault::whole(DICTIONARY, what));
+                }
+            }
+        }
+        faults
+    }
+
     /// Each line of a file in which a word stands, once for a word. Each name is split once, since
     /// there are some million of them.
-    pub(super) fn places(&self, path: &str, text: &str) -> Vec<Place> {
+    fn all_places(&self, path: &str, text: &str) -> Vec<Place> {
         // the ratchet's own texts name the words
         if path.starts_with("xtask/src/tidy/") {
             return Vec::new();
@@ -157,7 +199,7 @@ mod tests {
     use super::*;
 
     fn lines(word: &str, path: &str, text: &str) -> Vec<usize> {
-        let dictionary = Dictionary::of(vec![toml::from_str(word).unwrap()]);
+        let dictionary = Dictionary::of(vec![toml::from_str(word).unwrap()], Vec::new());
         dictionary.places(path, text).iter().map(|place| place.line).collect()
     }
 
@@ -182,6 +224,36 @@ mod tests {
             "//! A page.\nmod told;\npub(crate) struct Told<T>(T);\nlet told = told_off();\n";
         assert_eq!(lines(told, "crates/a/src/told.rs", text), [0, 2, 3]);
         assert!(lines(told, "crates/a/src/told_off.rs", "").is_empty());
+    }
+
+    fn with_a_column(files: &str) -> Dictionary {
+        let allowed = format!("word = 'lifted'\nname = 'lifted_at'\nwhy = 'a column'\n{files}");
+        let word = toml::from_str("word = 'lifted'\ninstead = 'resumed'").unwrap();
+        Dictionary::of(vec![word], vec![toml::from_str(&allowed).unwrap()])
+    }
+
+    #[test]
+    fn a_name_is_allowed_in_its_files_and_the_word_itself_nowhere() {
+        let dictionary = with_a_column("files = ['a.rs']");
+        let text = "let sql = \"SELECT lifted_at\";\nlet lifted = lifted_at;\n";
+        let lines = |path| -> Vec<usize> {
+            dictionary.places(path, text).iter().map(|place| place.line).collect()
+        };
+        assert_eq!(lines("a.rs"), [2]);
+        assert_eq!(lines("b.rs"), [1, 2]);
+    }
+
+    #[test]
+    fn a_name_that_is_allowed_where_it_does_not_stand_is_a_fault() {
+        let page = |path: &str, text: &str| Page { path: path.into(), text: text.into() };
+        let sources = [page("a.rs", "a.lifted_at();\n"), page("b.rs", "a.resumed_at();\n")];
+        assert!(with_a_column("files = ['a.rs']").unused(&sources).is_empty());
+        let faults = with_a_column("files = ['a.rs', 'b.rs', 'c.rs']").unused(&sources);
+        let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        assert!(faults.len() == 2 && faults[0].contains("in b.rs"), "{faults:?}");
+        let mut other = with_a_column("files = ['a.rs']");
+        other.allowed[0].word = "raised".into();
+        assert_eq!(other.unused(&sources).len(), 1, "it is no word of the dictionary");
     }
 
     #[test]

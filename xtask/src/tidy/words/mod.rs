@@ -1,6 +1,7 @@
 //! The vocabulary's ratchet: private words, crowded folders, type names that stand often, empty
 //! documentation and tuple parameters may only become fewer, until none is left.
 
+mod allowed;
 mod counts;
 mod dictionary;
 mod measures;
@@ -21,7 +22,9 @@ pub(super) fn check(sources: &[Page]) -> Outcome<Vec<Fault>> {
     let words = Dictionary::read()?;
     let stored = Counts::read(&tree::read(&tree::root().join(RATCHET))?)?;
     let found = measure(&words, sources);
-    Ok(found.compare(&stored, &|section, name| hint(&words, section, name)))
+    let mut faults = found.compare(&stored, &|section, name| hint(&words, section, name));
+    faults.extend(words.unused(sources));
+    Ok(faults)
 }
 
 /// Lowers the ratchet to what the tree has now; a count that rose stays a fault.
@@ -95,6 +98,9 @@ mod tests {
             assert!(!word.instead.is_empty(), "{}", word.word);
         }
         assert!(words.words.iter().filter(|word| word.first).count() > 20);
+        for allowed in &words.allowed {
+            assert!(!allowed.why.is_empty(), "{}", allowed.name);
+        }
     }
 
     #[test]

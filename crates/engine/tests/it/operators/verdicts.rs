@@ -15,7 +15,7 @@ use kernel::money::Amount;
 use kernel::operation::Key;
 use kernel::operators::ApprovalStatus;
 use kernel::ports::journal::OperatorQueries as _;
-use kernel::ports::ledger::{Form, Ledger as _, Reply, Stored, Whose};
+use kernel::ports::ledger::{Ledger as _, LedgerForm, Reply, Stored, Whose};
 use kernel::retry::Backoff;
 use serde_json::json;
 
@@ -241,12 +241,12 @@ async fn what_no_ledger_can_bear_out_is_refused_at_once() {
     service.start().await;
 
     // a ledger of the simple form can only be asked
-    service.faulty_spot.form(Form::Simple);
+    service.faulty_spot.form(LedgerForm::Simple);
     let approval = proposed(&service, "3", says(id, Verdict::Rejected)).await;
     let wait = service.does("bob", "3", AdminAction::Approve(approval)).await;
     assert!(matches!(wait, Err(Objection::NotPossible(_))), "{wait:?}");
     assert_eq!(stored(&service, Key { id, leg: Leg::Deposit }).await, Stored::Nothing);
-    service.faulty_spot.form(Form::Full);
+    service.faulty_spot.form(LedgerForm::Full);
 
     // a refund cannot be refused
     service.hinder("NEW.available > OLD.available");

@@ -6,7 +6,7 @@ use crate::fixture::test_service::FUNDING;
 use engine::Settings;
 use kernel::flow::life::Leg;
 use kernel::operation::Key;
-use kernel::ports::ledger::{EarlierSends, Form, Ledger as _, Reply};
+use kernel::ports::ledger::{EarlierSends, Ledger as _, LedgerForm, Reply};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -23,7 +23,7 @@ async fn a_takeover_that_overtakes_the_first_answer_has_one_effect() {
     let fixture = Fixture::open(settings.clone()).await;
     let simple = || {
         let way = FaultyLedger::to(fixture.way.spot());
-        way.form(Form::Simple);
+        way.form(LedgerForm::Simple);
         way
     };
     let (slow, quick) = (simple(), simple());

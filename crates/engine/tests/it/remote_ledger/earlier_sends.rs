@@ -9,7 +9,7 @@ use crate::fixture::test_service::{FUNDING, NEVER, TestService};
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
 use kernel::operation::Key;
-use kernel::ports::ledger::{EarlierSends, Form};
+use kernel::ports::ledger::{EarlierSends, LedgerForm};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 async fn service() -> TestService {
     let mut service = TestService::open(true, NEVER).await;
     service.stop().await;
-    service.faulty_spot.form(Form::Simple);
+    service.faulty_spot.form(LedgerForm::Simple);
     service.start().await;
     service
 }

@@ -1,9 +1,10 @@
-//! The rules of acts: each is made by a step that knows all of its answers, at the side where its leg belongs.
+//! Checks the acts of a flow: a step that knows all answers of an act makes it, at the side where its leg
+//! belongs.
 
 use crate::flow::life::{Leg, Manner, Side, Step};
 use crate::flow::table::{A, ActRow, Table};
 
-/// What an act says of itself, and which steps make it.
+/// Checks what an act declares, and which steps make it.
 pub(super) fn faults(t: &Table) -> Vec<String> {
     let mut bad = Vec::new();
     for (a, row) in (0..).zip(&t.acts) {
@@ -49,7 +50,7 @@ pub(super) fn faults(t: &Table) -> Vec<String> {
     bad
 }
 
-/// Where a leg is made; `None`: at either side.
+/// The side at which a leg is made; `None`: at either side.
 const fn home(leg: Leg) -> Option<Side> {
     match leg {
         Leg::Withdraw | Leg::Settle | Leg::Refund | Leg::Quarantine => Some(Side::Source),

@@ -1,10 +1,11 @@
-//! What persons may end: a transfer of which nothing is under way, with its money where it came from.
+//! Checks which transfers persons may end: only one of which nothing is under way, with its money at its
+//! source.
 
 use crate::flow::dataflow;
 use crate::flow::life::{Leg, Outcome, Place, Step};
 use crate::flow::table::{S, Table};
 
-/// Every state in which a transfer may be cancelled.
+/// Checks every state in which a transfer may be cancelled.
 pub(super) fn faults(t: &Table) -> Vec<String> {
     let possible = dataflow::possible(t);
     let mut bad = Vec::new();

@@ -1,6 +1,6 @@
-//! What a flow declares beside its edges: its driver, what is normal in a state, what became of the
-//! money at an end, what an act moves, and its sentences. Each agrees with the edges, the legs and the
-//! places.
+//! Checks what a flow declares beside its edges: its driver, what is normal in a state, where the money is
+//! at an end, what an act moves, and its sentences. Each must agree with the edges, the legs and the places
+//! of the money.
 
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;
@@ -10,7 +10,7 @@ use crate::flow::life::{
 use crate::flow::table::{ActRow, S, Table};
 use std::collections::BTreeSet;
 
-/// All rules about what a flow declares.
+/// Checks all rules about the declarations of a flow.
 pub(super) fn faults(t: &Table) -> Vec<String> {
     let possible = dataflow::possible(t);
     let certain = dataflow::certain(t);
@@ -128,7 +128,7 @@ fn outcome(t: &Table, s: S, possible: &ActSet, certain: &ActSet, fault: &mut imp
     }
 }
 
-/// A leg says how much it moves. What a ledger gives back is what it took.
+/// A leg declares how much it moves. A leg that gives back moves what its first leg took.
 fn share(row: &ActRow) -> Option<&'static str> {
     let (leg, share) = match (row.leg, row.share) {
         (Some(leg), Some(share)) => (leg, share),

@@ -1,12 +1,12 @@
-//! What excludes what: claims before once-acts, one payee at most, nothing asked twice, ends that
-//! tell the truth about what was done before them.
+//! Checks what must exclude each other: a claim comes before each once-act, at most one party is paid, no
+//! question is asked twice, and an end tells the truth about what was done before it.
 
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;
 use crate::flow::life::{Leg, Manner, Place, Step, Via};
 use crate::flow::table::{A, S, Table};
 
-/// All rules that need to know the ways to a state.
+/// Checks all rules that need the ways to a state.
 pub(super) fn faults(t: &Table) -> Vec<String> {
     let possible = dataflow::possible(t);
     let certain = dataflow::certain(t);
@@ -40,7 +40,7 @@ pub(super) fn faults(t: &Table) -> Vec<String> {
     bad
 }
 
-/// A once-act is entered by its claim, and not claimed while an earlier one may stand.
+/// A claim comes before a once-act, and nothing claims it while an earlier one may have an effect.
 fn claimed(t: &Table, s: S, possible: &ActSet, fault: &mut impl FnMut(String)) {
     if s == t.start && t.sends(s) {
         fault("begins with a call that needs a claim before it".to_owned());
@@ -68,7 +68,7 @@ const fn pays(leg: Leg) -> bool {
     matches!(leg, Leg::Deposit | Leg::Move)
 }
 
-/// What was refused comes back to the same act through claims alone.
+/// After a refusal a flow comes back to the same act through claims alone.
 fn tries_again(t: &Table, s: S) -> bool {
     let mut next = t.edges(s).into_iter().find(|e| e.0 == Via::Rejected).map(|e| e.1);
     for _ in &t.states {
@@ -81,7 +81,7 @@ fn tries_again(t: &Table, s: S) -> bool {
     false
 }
 
-/// The money is where the state says only if the legs say so too.
+/// The legs on the way to a state must say the same of the money's place as the state does.
 fn untrue(t: &Table, s: S, possible: &ActSet, certain: &ActSet) -> Option<&'static str> {
     let any =
         |acts: &ActSet, is: fn(Leg) -> bool| acts.iter().any(|a| t.act(*a).leg.is_some_and(is));

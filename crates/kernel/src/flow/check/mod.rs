@@ -1,5 +1,5 @@
-//! What can be proven of a table by looking at it. What cannot: that a rule means what it says; for
-//! that, read the diagram.
+//! Proves of a flow's table what can be proven without running it. It cannot prove that a rule means what
+//! it says: for that, read the diagram.
 
 mod act_rules;
 mod cancel;

@@ -1,9 +1,10 @@
-//! Money: it moves with the answer that moves it, never with a claim, a doubt or a refusal.
+//! Checks that money moves only with the answer that moves it, and never with a claim, an unknown answer or
+//! a refusal.
 
 use crate::flow::life::{Place, Via};
 use crate::flow::table::{S, Table};
 
-/// Every edge, and what an end leaves behind.
+/// Checks every edge, and where an end leaves the money.
 pub(super) fn faults(t: &Table) -> Vec<String> {
     let mut bad = Vec::new();
     for s in t.all() {
@@ -57,8 +58,8 @@ fn ruled(here: Place, there: Place) -> bool {
     here == there || own
 }
 
-/// After a doubt the same call is open, every answer to it leads where it led before, and the next
-/// doubt changes nothing.
+/// After an unknown answer the same call is open, every answer to it leads where it led before, and the
+/// next unknown answer changes nothing.
 fn same_call(t: &Table, s: S, to: S) -> bool {
     let known = |s| t.edges(s).into_iter().filter(|edge| edge.0 != Via::Unknown);
     t.makes(s) == t.makes(to) && known(s).eq(known(to)) && t.edges(to).contains(&(Via::Unknown, to))

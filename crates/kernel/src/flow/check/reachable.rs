@@ -1,11 +1,12 @@
-//! States: they have their own names, can be reached, and lead to an end by answers that differ.
+//! Checks the states of a flow: each has a name of its own, can be reached, and leads to an end by answers
+//! that differ.
 
 use crate::flow::life::{Step, Via};
 use crate::flow::mermaid;
 use crate::flow::table::{S, Table};
 use std::collections::BTreeSet;
 
-/// Everything that a table points at is in it.
+/// Checks that everything that a table names is in it.
 pub(super) fn inside(t: &Table) -> Vec<String> {
     let mut bad = Vec::new();
     let state = |s: S| usize::from(s) < t.states.len();

@@ -1,4 +1,4 @@
-//! What the journal says of attempts on chains.
+//! The queries about attempts on chains.
 
 use crate::answer::Cause;
 use crate::attempt::Attempt;

@@ -1,4 +1,4 @@
-//! What the journal says of operators' work: cases, actions, approvals, numbered accounts.
+//! The queries about operators' work: cases, actions, approvals, numbered accounts.
 
 use crate::accounts::{AccountsOf, NumberedAccount};
 use crate::answer::Cause;
@@ -7,7 +7,7 @@ use crate::operators::{Approval, OpenCase, PastAction};
 use crate::ports::Fut;
 use std::sync::Arc;
 
-/// Reads what operators are told, decided and opened; their lists and searches are
+/// Reads the cases, decisions and numbered accounts of operators; their lists and searches are
 /// [`AdminQueries`](crate::ports::admin_queries::AdminQueries).
 pub trait OperatorQueries: Send + Sync {
     /// Every case that is open.

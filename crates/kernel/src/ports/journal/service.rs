@@ -1,4 +1,4 @@
-//! What stands in the journal besides transfers: flags, named values, counters.
+//! The queries about what the journal holds besides transfers: flags, named values, counters.
 
 use crate::answer::Cause;
 use crate::ids::{AssetId, Day, Id, LedgerId, UserId, WorkerId};
@@ -20,12 +20,12 @@ pub struct Resource {
     pub value: Arc<str>,
 }
 
-/// What stands in the journal besides transfers.
+/// What the journal holds besides transfers.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceStatus {
-    /// Why no money moves, where it does not.
+    /// Why no money moves; `None` where it moves.
     pub halted: Option<Arc<str>>,
-    /// What stands until a person resumes it.
+    /// The pauses that are in force until a person lifts them.
     pub paused: Vec<Paused>,
     /// Breaks of conservation that were accepted.
     pub accepted: Vec<Accepted>,
@@ -41,14 +41,14 @@ pub struct ServiceStatus {
     pub halts: u64,
     /// How far conservation was proven, as a checker stored it under the resource `proven`.
     pub proven: Option<Arc<str>>,
-    /// Who owns the cores that run inside a process.
+    /// The owners of the cores that run inside a process.
     pub owners: Vec<Owner>,
     /// The workers whose leases end; empty where one process has the journal for itself.
     pub workers: Vec<WorkerId>,
 }
 
 impl ServiceStatus {
-    /// Who the journal takes a ledger for, where it met it.
+    /// The incarnation that the journal has of a ledger; `None` where it never met the ledger.
     pub fn ledger(&self, id: LedgerId) -> Option<Known> {
         self.ledgers.iter().find(|(known, _)| *known == id).map(|(_, known)| *known)
     }
@@ -61,7 +61,7 @@ pub struct Owner {
     pub ledger: LedgerId,
     /// How often it was taken over: what guards the owner's units.
     pub epoch: u64,
-    /// Who took it over last.
+    /// The worker that took it over last.
     pub worker: WorkerId,
     /// The identity that it had then.
     pub identity: Identity,

@@ -1,4 +1,4 @@
-//! One instant of the journal, for reconciliation.
+//! A snapshot of the journal at one instant, for reconciliation.
 
 use crate::answer::Cause;
 use crate::flow::table::S;

@@ -1,4 +1,4 @@
-//! What the journal says of transfers, by id, by key, and of those that are open.
+//! The queries about transfers, by id, by key, and of those that are open.
 
 use crate::answer::Cause;
 use crate::audit::{Entry, Hash};
@@ -19,7 +19,7 @@ pub struct Linked {
     pub hash: Hash,
 }
 
-/// How many transfers stand where.
+/// How many transfers are in each state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
     /// The flow that the transfers belong to, which this binary knows.

@@ -1,11 +1,11 @@
-//! What writes to the journal, for every component of the engine that changes a row.
+//! The writer of units: every component of the engine that changes a row uses it.
 
 use crate::answer::Cause;
 use crate::ids::Millis;
 use crate::ports::Fut;
 use crate::unit::{Unit, Wrote};
 
-/// What became of a unit, or where that is told.
+/// The outcome of a unit, or the future that tells it.
 #[expect(missing_debug_implementations, reason = "a future has none")]
 pub enum Writing {
     /// The write has ended, with this outcome.
@@ -18,7 +18,7 @@ pub enum Writing {
 pub trait UnitWriter: Send + Sync {
     /// The journal's time: `max(clock, last written)`.
     fn now(&self) -> Millis;
-    /// Independent units; one answer each, in order. An answer is given when it is durable.
+    /// Independent units; one answer each, in order. An answer is given when the unit is durable.
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
     /// The same, without waiting for those among them that wait for another session.
     fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {

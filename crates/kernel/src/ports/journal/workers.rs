@@ -1,4 +1,4 @@
-//! How workers that share a journal divide the due work: by leases.
+//! The leases of workers that share a journal: they decide which worker does which due work.
 
 use crate::answer::Cause;
 use crate::attempt::Attempt;
@@ -7,33 +7,33 @@ use crate::ports::Fut;
 use crate::record::Record;
 use std::sync::Arc;
 
-/// Something whose time has come.
+/// Work whose time has come.
 #[derive(Debug, Clone)]
 pub enum Due {
     /// A transfer to be carried on.
     Transfer(Record),
-    /// A transfer whose owner died holding it: it runs alone.
+    /// A transfer whose worker died: it runs alone.
     Orphan(Record),
     /// An attempt to be looked at: its time has come, or its owner died holding it. Members of an open
     /// attempt do not come on their own.
     Attempt(Attempt),
 }
 
-/// Which due work a worker asks for.
+/// The due work for which a worker asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueQuery {
-    /// The flows that the worker carries: what belongs to another flow stays as it is, for a worker
-    /// that asks for it.
+    /// The flows that the worker carries. Transfers of other flows stay as they are, for a worker that asks
+    /// for them.
     pub flows: Arc<[FlowId]>,
-    /// The most that is given at once.
+    /// The most transfers and attempts that are given at once.
     pub limit: usize,
 }
 
 /// A worker's lease, as it was renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// There was none any more: others may have taken what this worker held. It goes on (each write
-    /// is a compare-and-swap), and is not told twice.
+    /// The lease had run out: other workers may have taken the transfers of this one. It goes on, since
+    /// each write is a compare-and-swap, and is told once.
     pub lost: bool,
     /// It runs out where it is not renewed. False where the store has one owner for as long as the
     /// process lives.
@@ -78,9 +78,9 @@ pub trait WorkerLeases: Send + Sync {
         length: Millis,
         stopped: Option<u64>,
     ) -> Fut<'_, Result<Lease, Cause>>;
-    /// A clean stop: the lease ends, and what the worker held is free for every worker at once.
+    /// Ends the lease of a worker that stops cleanly: every worker may take its transfers at once.
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
-    /// Live workers but this one that have not said yet that they obey the HALT that stands; none
-    /// where none stands.
+    /// The other live workers that have not said yet that they obey the HALT that is in force; none where
+    /// no HALT is.
     fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>>;
 }

@@ -3,7 +3,7 @@
 use super::Log;
 use super::files::FileName;
 use super::scan::{Scan, Tail};
-use crate::OpenError;
+use crate::SpotOpenError;
 use crate::spot::core::Core;
 use crate::spot::core::record::Record;
 use kernel::ports::disk::Disk;
@@ -36,7 +36,7 @@ pub(crate) async fn read(
     disk: Arc<dyn Disk>,
     mut core: Core,
     acknowledged: u64,
-) -> Result<Replayed, OpenError> {
+) -> Result<Replayed, SpotOpenError> {
     let (mut segments, mut snapshot) = (Vec::new(), None);
     for name in disk.list().await?.iter().filter_map(|file| FileName::parse(file)) {
         match name {
@@ -58,7 +58,7 @@ pub(crate) async fn read(
         let file = FileName::Segment(*first).to_string();
         if *first != next {
             let what = "batches before it are missing";
-            return Err(OpenError::Damaged { file, offset: 0, what });
+            return Err(SpotOpenError::Damaged { file, offset: 0, what });
         }
         let mut scan = Scan::new(&*disk, &file);
         next = batches(&mut scan, &mut core, next).await?;
@@ -70,7 +70,7 @@ pub(crate) async fn read(
             }
             let (durable, offset) = (core.sequence, scan.at);
             if acknowledged > durable {
-                return Err(OpenError::Acknowledged { file, offset, durable, acknowledged });
+                return Err(SpotOpenError::Acknowledged { file, offset, durable, acknowledged });
             }
             torn = Some(TornTail { file, offset, bytes, count });
         }
@@ -80,7 +80,11 @@ pub(crate) async fn read(
 }
 
 /// Takes the whole batches of a segment and returns the number of the one after.
-async fn batches(scan: &mut Scan<'_>, core: &mut Core, mut next: u64) -> Result<u64, OpenError> {
+async fn batches(
+    scan: &mut Scan<'_>,
+    core: &mut Core,
+    mut next: u64,
+) -> Result<u64, SpotOpenError> {
     loop {
         let at = scan.at;
         let Some((header, records)) = scan.next().await? else { return Ok(next) };
@@ -99,7 +103,7 @@ async fn batches(scan: &mut Scan<'_>, core: &mut Core, mut next: u64) -> Result<
 }
 
 /// Takes a snapshot: it is whole, or it is damaged, since it got its name after it was durable.
-async fn load(disk: &dyn Disk, number: u64, core: &mut Core) -> Result<(), OpenError> {
+async fn load(disk: &dyn Disk, number: u64, core: &mut Core) -> Result<(), SpotOpenError> {
     let file = FileName::Snapshot(number).to_string();
     let mut scan = Scan::new(disk, &file);
     let mut ended = false;

@@ -3,7 +3,7 @@
 use super::codec;
 use super::frame::{self, HEADER, Header, MAGIC, ParsedHeader};
 use super::reader::Reader;
-use crate::OpenError;
+use crate::SpotOpenError;
 use crate::spot::core::record::Record;
 use kernel::ports::disk::Disk;
 
@@ -34,11 +34,11 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     /// The disk's; a newer format; a batch whose checksum is right and whose records make no sense.
-    pub(crate) async fn next(&mut self) -> Result<Option<(Header, Vec<Record>)>, OpenError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<(Header, Vec<Record>)>, SpotOpenError> {
         let header = match frame::parse_header(self.reader.take(self.at, HEADER).await?) {
             ParsedHeader::Header(header) => header,
             ParsedHeader::Newer(version) => {
-                return Err(OpenError::Newer { file: self.file.to_owned(), version });
+                return Err(SpotOpenError::Newer { file: self.file.to_owned(), version });
             }
             ParsedHeader::Nothing => return Ok(None),
         };
@@ -58,7 +58,7 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     /// The disk's; `Damaged` where a header lies further on: what is broken here was durable once.
-    pub(crate) async fn rest(&mut self) -> Result<Tail, OpenError> {
+    pub(crate) async fn rest(&mut self) -> Result<Tail, SpotOpenError> {
         let count = match frame::parse_header(self.reader.take(self.at, HEADER).await?) {
             ParsedHeader::Header(header) => header.count,
             ParsedHeader::Newer(_) | ParsedHeader::Nothing => 0,
@@ -87,8 +87,8 @@ impl<'a> Scan<'a> {
     }
 
     /// This file is damaged where the next batch should begin.
-    pub(crate) fn damaged(&self, what: &'static str) -> OpenError {
-        OpenError::Damaged { file: self.file.to_owned(), offset: self.at, what }
+    pub(crate) fn damaged(&self, what: &'static str) -> SpotOpenError {
+        SpotOpenError::Damaged { file: self.file.to_owned(), offset: self.at, what }
     }
 }
 

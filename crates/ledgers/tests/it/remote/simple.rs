@@ -15,7 +15,7 @@ use kernel::answer::{Answer, Evidence, Receipt};
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
 use kernel::operation::{Key, Op, StoredOutcome};
-use kernel::ports::ledger::{EarlierSends, Form, Ledger, Reply, Stored};
+use kernel::ports::ledger::{EarlierSends, Ledger, LedgerForm, Reply, Stored};
 use ledgers::remote::SimpleRemote;
 use std::sync::{Arc, Mutex};
 
@@ -348,7 +348,7 @@ async fn its_query_says_what_is_stored_by_name_alone() {
     let op = deposit(1, 4001, 5);
     let end = naming(&op, &[DONE, REFUSED]);
     let service = end.simple();
-    assert_eq!(service.form(), Form::Simple);
+    assert_eq!(service.form(), LedgerForm::Simple);
     let key = Key { id: Id(1), leg: Leg::Deposit };
     let Reply::Answered(_, Stored::Found(done)) = service.query(KNOWN, key).await else {
         panic!("it says that it is done")

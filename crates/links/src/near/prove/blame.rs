@@ -10,8 +10,8 @@ use crate::near::sign::yocto;
 use crate::near::tokens::TokenState;
 use crate::near::tx::BatchAction;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Verdict};
-use kernel::ports::chain::{FOREIGN_FORM, Proof};
+use kernel::attempt::{Attempt, MemberVerdict};
+use kernel::ports::chain::{AttemptProof, FOREIGN_FORM};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl NearLink {
         landed: &Landed<'_>,
         index: Option<usize>,
         error: &str,
-    ) -> Result<Proof, Cause> {
+    ) -> Result<AttemptProof, Cause> {
         let token = self.tokens.of_contract(&landed.form.receiver);
         let token = token.ok_or(Cause::of(FOREIGN_FORM))?;
         self.token_recheck.note(error);
@@ -196,7 +196,12 @@ fn landed_at(landed: &Landed<'_>, doc: Arc<str>) -> Receipt {
 
 /// The verdicts where one action failed: it is refused where it was alone and is `condemned`; else all are dead,
 /// and it goes alone.
-fn judged(attempt: &Attempt, culprit: usize, failure: FailureVerdict, landed: Receipt) -> Proof {
+fn judged(
+    attempt: &Attempt,
+    culprit: usize,
+    failure: FailureVerdict,
+    landed: Receipt,
+) -> AttemptProof {
     let alone = attempt.members.len() == 1;
     let verdict = |at: usize| {
         let evidence = Evidence { code: failure.code.into(), doc: landed.doc.clone() };
@@ -204,7 +209,7 @@ fn judged(attempt: &Attempt, culprit: usize, failure: FailureVerdict, landed: Re
             true => Answer::Rejected(evidence, landed.clone()),
             false => Answer::Dead(evidence),
         };
-        Verdict { answer, alone: at == culprit }
+        MemberVerdict { answer, alone: at == culprit }
     };
-    Proof::Closed((0..attempt.members.len()).map(verdict).collect())
+    AttemptProof::Closed((0..attempt.members.len()).map(verdict).collect())
 }

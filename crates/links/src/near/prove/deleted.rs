@@ -13,7 +13,7 @@ use super::super::tx::{base58, lane_of};
 use super::{all, dead};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ports::chain::Proof;
+use kernel::ports::chain::AttemptProof;
 use serde_json::json;
 
 /// One provider's word never ends an attempt without a payment.
@@ -37,7 +37,7 @@ impl NearLink {
         attempt: &Attempt,
         key: &[u8; 32],
         views: &[KeyView],
-    ) -> Result<Proof, Cause> {
+    ) -> Result<AttemptProof, Cause> {
         if self.rpc.needed() < LEAST {
             return Err(Cause::because("ONE_PROVIDER", "one provider's word is no proof"));
         }

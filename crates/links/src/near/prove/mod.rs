@@ -26,8 +26,8 @@ use blame::is_paused;
 use events::{EventBalance, balance};
 use flows::relay::Act;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Purpose, Verdict};
-use kernel::ports::chain::{EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT, Proof};
+use kernel::attempt::{Attempt, MemberVerdict, Purpose};
+use kernel::ports::chain::{AttemptProof, EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT};
 use landing::NOT_FINAL;
 use serde_json::json;
 use std::sync::Arc;
@@ -44,14 +44,14 @@ struct Landed<'a> {
 }
 
 impl NearLink {
-    pub(super) async fn prove(&self, attempt: &Attempt) -> Proof {
+    pub(super) async fn prove(&self, attempt: &Attempt) -> AttemptProof {
         match self.noted(self.look(attempt).await) {
             Ok(proof) => proof,
-            Err(cause) => Proof::NotYet(cause),
+            Err(cause) => AttemptProof::NotYet(cause),
         }
     }
 
-    async fn look(&self, attempt: &Attempt) -> Result<Proof, Cause> {
+    async fn look(&self, attempt: &Attempt) -> Result<AttemptProof, Cause> {
         let forms = self.forms(attempt)?;
         let head = self.rpc.base_block().await;
         let young = match (&head, surprise(attempt)) {
@@ -86,7 +86,7 @@ impl NearLink {
     }
 
     /// No form is in a final block: it may be on its way, or past its last block.
-    async fn not_landed(&self, attempt: &Attempt, cause: Cause) -> Result<Proof, Cause> {
+    async fn not_landed(&self, attempt: &Attempt, cause: Cause) -> Result<AttemptProof, Cause> {
         let head = self.rpc.base_block().await?;
         let newest = attempt.forms.last().ok_or(Cause::of("NO_FORM"))?;
         let last = expiry(attempt).ok_or(Cause::of("NO_EXPIRY"))?;
@@ -123,7 +123,7 @@ impl NearLink {
             let facts = format!("it expired at block {last}, and one provider's word is no proof");
             return Err(Cause::because("ONE_PROVIDER", facts));
         }
-        Ok(Proof::Form(newest.purpose))
+        Ok(AttemptProof::Form(newest.purpose))
     }
 
     /// The verdicts of a form that is in a final block.
@@ -132,7 +132,7 @@ impl NearLink {
         attempt: &Attempt,
         purpose: Purpose,
         landed: &Landed<'_>,
-    ) -> Result<Proof, Cause> {
+    ) -> Result<AttemptProof, Cause> {
         let condemns = self.rpc.needed() >= 2;
         match (purpose, &landed.found.result) {
             (Purpose::Void, _) if condemns => {
@@ -150,7 +150,7 @@ impl NearLink {
     }
 
     /// All members are paid, or registered.
-    fn paid(&self, attempt: &Attempt, landed: &Landed<'_>) -> Result<Proof, Cause> {
+    fn paid(&self, attempt: &Attempt, landed: &Landed<'_>) -> Result<AttemptProof, Cause> {
         let Landed { form, found, height } = landed;
         let token = self.tokens.of_contract(&form.receiver).ok_or(Cause::of(FOREIGN_FORM))?;
         let name = found.name();
@@ -243,7 +243,7 @@ fn dead(code: &'static str, doc: Arc<str>) -> Answer {
 }
 
 /// One answer for every member.
-fn all(attempt: &Attempt, answer: &Answer) -> Proof {
-    let verdict = Verdict { answer: answer.clone(), alone: false };
-    Proof::Closed(vec![verdict; attempt.members.len()])
+fn all(attempt: &Attempt, answer: &Answer) -> AttemptProof {
+    let verdict = MemberVerdict { answer: answer.clone(), alone: false };
+    AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }

@@ -8,7 +8,7 @@ use devnet::near::{Fault, Rule};
 use kernel::attempt::{Attempt, AttemptId, Lock};
 use kernel::ids::FlowId;
 use kernel::money::Amount;
-use kernel::ports::chain::{Chain, ForeignUse, LaneMark, Payment, Proof};
+use kernel::ports::chain::{AttemptProof, Chain, ForeignUse, LaneMark, Payment};
 use kernel::record::{Account, Record};
 use links::near::NearChain;
 use serde_json::json;
@@ -106,13 +106,13 @@ async fn what_another_program_paid_is_found_and_proven() {
     let sent = env.port.broadcast(std::slice::from_ref(&attempt)).await;
     assert_eq!(sent[0].as_ref().unwrap_err().class, "SENT_ELSEWHERE");
     let proof = env.port.prove(std::slice::from_ref(&attempt)).await.pop();
-    let Some(Proof::Closed(verdicts)) = proof else { panic!("{proof:?}") };
+    let Some(AttemptProof::Closed(verdicts)) = proof else { panic!("{proof:?}") };
     assert_eq!(words(&verdicts), [("done", false)]);
     // of other members it proves nothing
     let other = env.attempt(one, vec![env.world.record("r1.devnet", 10)]);
     let proof = env.port.prove(std::slice::from_ref(&other)).await.pop();
     assert!(
-        matches!(&proof, Some(Proof::NotYet(cause)) if cause.class == "FOREIGN_FORM"),
+        matches!(&proof, Some(AttemptProof::NotYet(cause)) if cause.class == "FOREIGN_FORM"),
         "{proof:?}"
     );
 }

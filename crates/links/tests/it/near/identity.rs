@@ -137,6 +137,6 @@ async fn a_key_is_deleted_only_on_the_right_chain() {
     world.clear();
     world.clock.forward(10_000);
     let proof = world.look(&port, &attempt).await;
-    assert!(matches!(proof, kernel::ports::chain::Proof::Closed(_)), "{proof:?}");
+    assert!(matches!(proof, kernel::ports::chain::AttemptProof::Closed(_)), "{proof:?}");
     assert_eq!(world.paid(&members), [0]);
 }

@@ -14,7 +14,7 @@ use devnet::near::near_primitives::types::Balance;
 use devnet::near::{Fault, Rule, Wallet};
 use kernel::answer::Answer;
 use kernel::attempt::Attempt;
-use kernel::ports::chain::{Chain, LANE_AHEAD, LaneMark, Proof};
+use kernel::ports::chain::{AttemptProof, Chain, LANE_AHEAD, LaneMark};
 
 /// The hash of the other program's transaction.
 fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) -> String {
@@ -39,7 +39,7 @@ async fn a_spent_nonce_alone_is_no_proof() {
     for _ in 0..4 {
         world.devnet.advance(VALIDITY);
         let proof = world.look(&port, &attempt).await;
-        let Proof::NotYet(cause) = &proof else { unreachable!("{proof:?}") };
+        let AttemptProof::NotYet(cause) = &proof else { unreachable!("{proof:?}") };
         assert_eq!(cause.class, "LOCK_SPENT");
         assert!(cause.to_string().contains(&other), "what spent it is said: {cause}");
     }
@@ -66,7 +66,7 @@ async fn an_attempt_whose_key_was_deleted_unspent_is_dead() {
     delete_key(&world);
     world.devnet.advance(VALIDITY);
     let proof = world.look(&port, &attempt).await;
-    let Proof::Closed(verdicts) = proof else { unreachable!("{proof:?}") };
+    let AttemptProof::Closed(verdicts) = proof else { unreachable!("{proof:?}") };
     for verdict in &verdicts {
         let Answer::Dead(why) = &verdict.answer else { unreachable!("{verdict:?}") };
         assert_eq!((&*why.code, verdict.alone), ("KEY_DELETED", false));

@@ -4,7 +4,7 @@
 
 use super::world::{World, words};
 use devnet::near::{Fault, Rule};
-use kernel::ports::chain::{Chain as _, Proof};
+use kernel::ports::chain::{AttemptProof, Chain as _};
 
 /// Its nonce is spent at a final block before its receipts are final: nothing is wrong with that, and no person is
 /// called.
@@ -21,14 +21,16 @@ async fn a_transaction_that_landed_late_is_found_before_it_is_final() {
     let mut seen = Vec::new();
     for _ in 0..40 {
         match port.prove(std::slice::from_ref(&attempt)).await.remove(0) {
-            Proof::NotYet(cause) => seen.push(cause.class),
-            Proof::Closed(verdicts) => {
+            AttemptProof::NotYet(cause) => seen.push(cause.class),
+            AttemptProof::Closed(verdicts) => {
                 assert_eq!(words(&verdicts), [("done", false); 2]);
                 seen.dedup();
                 assert_eq!(seen, ["NOT_FOUND", "NOT_FINAL"]);
                 return;
             }
-            Proof::Form(purpose) => unreachable!("{purpose:?}: it is not past its last block"),
+            AttemptProof::Form(purpose) => {
+                unreachable!("{purpose:?}: it is not past its last block")
+            }
         }
         world.devnet.advance(1);
     }

@@ -8,7 +8,7 @@ use super::world::{VALIDITY, World, words};
 use devnet::near::near_primitives::errors::{ActionError, ActionErrorKind, TxExecutionError};
 use devnet::near::near_primitives::views::{FinalExecutionStatus, TxExecutionStatus};
 use devnet::near::{Fault, Rule};
-use kernel::ports::chain::{Chain, Proof};
+use kernel::ports::chain::{AttemptProof, Chain};
 use serde_json::json;
 
 fn failure() -> FinalExecutionStatus {
@@ -82,7 +82,7 @@ async fn one_provider_condemns_nothing() {
     let attempt = second.pay(&port, vec![second.record("unregistered.devnet", 10)]).await;
     drop(second.look(&port, &attempt).await);
     second.devnet.settle();
-    assert!(matches!(second.look(&port, &attempt).await, Proof::Closed(_)));
+    assert!(matches!(second.look(&port, &attempt).await, AttemptProof::Closed(_)));
     // what expired
     let attempt = world.claim_on(&world.port(), 1, world.members(1)).await;
     world.withhold();

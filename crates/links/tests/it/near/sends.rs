@@ -9,7 +9,7 @@ use devnet::near::near_primitives::errors::InvalidTxError;
 use devnet::near::near_primitives::transaction::SignedTransaction;
 use devnet::near::{Fault, Rule};
 use kernel::attempt::{Form, Purpose};
-use kernel::ports::chain::{Chain, Proof};
+use kernel::ports::chain::{AttemptProof, Chain};
 use links::near::NearSettings;
 
 const DONE: [(&str, bool); 2] = [("done", false); 2];
@@ -101,7 +101,7 @@ async fn a_replacement_takes_the_same_nonce() {
     assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND", "the final block is not past it");
     world.devnet.advance(3);
     let proof = world.look(&port, &attempt).await;
-    assert_eq!(proof, Proof::Form(Purpose::Pay));
+    assert_eq!(proof, AttemptProof::Form(Purpose::Pay));
     world.replace(&port, &mut attempt).await;
     let [first, second] = &attempt.forms[..] else { unreachable!("two forms") };
     assert_ne!(first.name, second.name);
@@ -128,11 +128,11 @@ async fn nothing_closes_an_attempt_before_it_is_final() {
     for open in 0..12 {
         let proof = world.look(&port, &attempt).await;
         if world.devnet.is_final(hash) {
-            assert!(matches!(proof, Proof::Closed(_)), "{proof:?}");
+            assert!(matches!(proof, AttemptProof::Closed(_)), "{proof:?}");
             assert!(open > 2, "it was executed before it was final");
             return;
         }
-        assert!(matches!(proof, Proof::NotYet(_)), "{proof:?}");
+        assert!(matches!(proof, AttemptProof::NotYet(_)), "{proof:?}");
         world.devnet.advance(1);
     }
     unreachable!("it is final in the end");

@@ -4,11 +4,11 @@
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
 use kernel::answer::{Answer, Cause};
-use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, MemberVerdict, Purpose};
 use kernel::ids::{AssetId, ChainId, FlowId, Id};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
-use kernel::ports::chain::{Chain, ChainIdentity, Proof, SignRequest};
+use kernel::ports::chain::{AttemptProof, Chain, ChainIdentity, SignRequest};
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Account, Head, Party, Record, System, Terms};
 use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
@@ -300,7 +300,7 @@ impl World {
     }
 
     /// One look, as the engine makes it: the newest form is sent again, and the chain is asked.
-    pub(super) async fn look(&self, port: &NearChain, attempt: &Attempt) -> Proof {
+    pub(super) async fn look(&self, port: &NearChain, attempt: &Attempt) -> AttemptProof {
         let one = std::slice::from_ref(attempt);
         let replies = port.broadcast(one).await;
         assert_eq!(replies.len(), 1);
@@ -312,16 +312,18 @@ impl World {
         &self,
         port: &NearChain,
         attempt: &mut Attempt,
-    ) -> Vec<Verdict> {
+    ) -> Vec<MemberVerdict> {
         let mut seen = Vec::new();
         for _ in 0..20 {
             match self.look(port, attempt).await {
-                Proof::Closed(verdicts) => {
+                AttemptProof::Closed(verdicts) => {
                     attempt.admit(&verdicts).unwrap();
                     return verdicts;
                 }
-                Proof::Form(Purpose::Pay) => self.replace(port, attempt).await,
-                other @ (Proof::NotYet(_) | Proof::Form(Purpose::Void)) => seen.push(other),
+                AttemptProof::Form(Purpose::Pay) => self.replace(port, attempt).await,
+                other @ (AttemptProof::NotYet(_) | AttemptProof::Form(Purpose::Void)) => {
+                    seen.push(other)
+                }
             }
             self.devnet.settle();
         }
@@ -331,8 +333,8 @@ impl World {
     /// The class of a look that proves nothing.
     pub(super) async fn not_yet(&self, port: &NearChain, attempt: &Attempt) -> &'static str {
         match self.look(port, attempt).await {
-            Proof::NotYet(cause) => cause.class,
-            other @ (Proof::Closed(_) | Proof::Form(_)) => {
+            AttemptProof::NotYet(cause) => cause.class,
+            other @ (AttemptProof::Closed(_) | AttemptProof::Form(_)) => {
                 unreachable!("nothing is proven: {other:?}")
             }
         }
@@ -340,12 +342,12 @@ impl World {
 }
 
 /// The word of each verdict, and who goes alone.
-pub(super) fn words(verdicts: &[Verdict]) -> Vec<(&'static str, bool)> {
+pub(super) fn words(verdicts: &[MemberVerdict]) -> Vec<(&'static str, bool)> {
     verdicts.iter().map(|verdict| (verdict.answer.word(), verdict.alone)).collect()
 }
 
 /// The code of the first verdict's evidence.
-pub(super) fn code(verdicts: &[Verdict]) -> String {
+pub(super) fn code(verdicts: &[MemberVerdict]) -> String {
     match verdicts.first().map(|verdict| &verdict.answer) {
         Some(Answer::Dead(why) | Answer::Rejected(why, _)) => why.code.to_string(),
         other => format!("{other:?}"),

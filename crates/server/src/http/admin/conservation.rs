@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::reconciliation::Report;
 use kernel::code::Code;
-use kernel::ports::ledger::{Form, Ledger};
+use kernel::ports::ledger::{Ledger, LedgerForm};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
@@ -33,9 +33,9 @@ pub(crate) struct ConservationQuery {
 pub fn unproven(ledgers: impl IntoIterator<Item = Arc<dyn Ledger>>) -> Vec<Unproven> {
     let all = ledgers.into_iter().filter_map(|ledger| {
         let what: &[&str] = match (ledger.form(), ledger.own_world()) {
-            (Form::Simple, _) => &["sums", "operations", "world", "accounts"],
-            (Form::Full, true) => &["world", "accounts"],
-            (Form::Full, false) => return None,
+            (LedgerForm::Simple, _) => &["sums", "operations", "world", "accounts"],
+            (LedgerForm::Full, true) => &["world", "accounts"],
+            (LedgerForm::Full, false) => return None,
         };
         let what = what.iter().map(|what| (*what).to_owned()).collect();
         Some(Unproven { ledger: ledger.id().name().to_owned(), what })

@@ -43,7 +43,9 @@ pub(crate) fn client(id: LedgerId, settings: &Settings) -> Arc<Remote> {
 pub(crate) async fn core(folder: &Path) -> Arc<Spot> {
     let disk = loop {
         match Folder::open(folder) {
-            Err(ledgers::OpenError::Locked) => tokio::time::sleep(Duration::from_millis(5)).await,
+            Err(ledgers::SpotOpenError::Locked) => {
+                tokio::time::sleep(Duration::from_millis(5)).await
+            }
             opened => break opened.expect("the folder opens"),
         }
     };

@@ -10,7 +10,7 @@ use super::session::preflight;
 use super::session::timeline::DatabaseTimeline;
 use super::session::writer_health::WriterHealth;
 use super::write::queue::{Queue, over};
-use super::{OpenError, Options};
+use super::{DatabaseOpenError, Options};
 use kernel::answer::Cause;
 use kernel::ids::{LedgerId, Millis, WorkerId};
 use kernel::operation::Identity;
@@ -33,14 +33,16 @@ impl Postgres {
     /// Connects. A database without a table of ours gets them; one that is behind is left as it is.
     ///
     /// # Errors
-    /// [`OpenError`]: what is wrong, and what to do about it.
-    pub async fn open(options: Options) -> Result<Arc<Self>, OpenError> {
+    /// [`DatabaseOpenError`]: what is wrong, and what to do about it.
+    pub async fn open(options: Options) -> Result<Arc<Self>, DatabaseOpenError> {
         preflight::check(&options.database).await?;
         match migrate::state(&options.database).await? {
             SchemaState::Empty => drop(migrate::migrate(&options.database).await?),
             SchemaState::Current => {}
-            SchemaState::Behind(missing) => return Err(OpenError::Schema(behind(&missing))),
-            SchemaState::Foreign(what) => return Err(OpenError::Schema(what)),
+            SchemaState::Behind(missing) => {
+                return Err(DatabaseOpenError::Schema(behind(&missing)));
+            }
+            SchemaState::Foreign(what) => return Err(DatabaseOpenError::Schema(what)),
         }
         let session = SessionContext {
             timeline: Arc::new(DatabaseTimeline::new(options.fatal.clone())),

@@ -8,7 +8,7 @@ use crate::postgres::columns::{self, count, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{COLUMNS, record};
 use kernel::answer::Cause;
-use kernel::audit::proof::{Chain, End, Stored};
+use kernel::audit::proof::{ChainStart, End, StoredEntry};
 use kernel::audit::seal::Seal;
 use kernel::audit::{AuditUnit, Hash};
 use kernel::flow::table::Flows;
@@ -34,7 +34,7 @@ impl Trail for SnapshotTransaction {
         chain: Id,
         above: u64,
         limit: usize,
-    ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>> {
+    ) -> Fut<'_, Result<Vec<(u64, StoredEntry)>, Cause>> {
         Box::pin(async move {
             let chain = AuditChain::of(chain).ok_or_else(|| Cause::of("NO_SUCH_CHAIN"))?;
             Ok(audit_chain::places(chain, self.db()?, above, limit).await?)
@@ -124,7 +124,7 @@ pub(crate) const SEALS: &str = "SELECT seal, at, lanes, root, previous, mac FROM
 
 fn history(flows: &Flows, serial: Serial, row: &Row) -> Result<History, StoreError> {
     let record = record(flows, row)?;
-    let chain = Chain { id: record.id, serial, start: birth(flows, &record) };
+    let chain = ChainStart { id: record.id, serial, start: birth(flows, &record) };
     let state = row.try_get("state")?;
     let agreed = record.agreed.map(|agreed| agreed.hash());
     let (events, hash) = (count(row.try_get("events")?), hash(row, "chain")?);

@@ -7,7 +7,7 @@ use crate::audit_chain::{AuditChain, ChainTable};
 use crate::postgres::columns::{int, most, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::session::connect::Pooled;
-use kernel::audit::proof::Stored;
+use kernel::audit::proof::StoredEntry;
 use kernel::audit::{Hash, action_entry};
 use tokio_postgres::Row;
 
@@ -27,13 +27,13 @@ pub(crate) fn sql(chain: AuditChain, rest: &str) -> String {
 }
 
 /// The row's number and its entry.
-pub(crate) fn read(row: &Row) -> Result<(u64, Stored), StoreError> {
+pub(crate) fn read(row: &Row) -> Result<(u64, StoredEntry), StoreError> {
     let fields: Vec<&str> = row.try_get(8)?;
     let seq = u32::try_from(row.try_get::<_, i64>(1)?).unwrap_or(u32::MAX);
     let (event, caller) = (row.try_get(3)?, row.try_get(4)?);
     let entry = action_entry(seq, uint(row.try_get(2)?), event, caller, &fields);
     let hash: &[u8] = row.try_get(5)?;
-    let stored = Stored {
+    let stored = StoredEntry {
         entry,
         // whatever is no hash reads as zeros: the proof then names whose it was
         hash: Hash::try_from(hash).unwrap_or_default(),
@@ -44,7 +44,10 @@ pub(crate) fn read(row: &Row) -> Result<(u64, Stored), StoreError> {
 }
 
 /// Every entry of the chain, in its order.
-pub(crate) async fn entries(chain: AuditChain, db: &Pooled) -> Result<Vec<Stored>, StoreError> {
+pub(crate) async fn entries(
+    chain: AuditChain,
+    db: &Pooled,
+) -> Result<Vec<StoredEntry>, StoreError> {
     let found = rows(db, &sql(chain, "ORDER BY entry"), &[]).await?;
     found.iter().map(|row| read(row).map(|(_, stored)| stored)).collect()
 }
@@ -56,7 +59,7 @@ pub(crate) async fn places(
     db: &Pooled,
     above: u64,
     limit: usize,
-) -> Result<Vec<(u64, Stored)>, StoreError> {
+) -> Result<Vec<(u64, StoredEntry)>, StoreError> {
     let both = format!(
         "({}) UNION ALL ({})",
         sql(chain, "WHERE entry >= $1 ORDER BY entry LIMIT $2"),
@@ -67,7 +70,7 @@ pub(crate) async fn places(
         let (_, stored) = read(row)?;
         Ok((u64::from(stored.entry.seq).saturating_add(1), stored))
     };
-    let mut found: Vec<(u64, Stored)> =
+    let mut found: Vec<(u64, StoredEntry)> =
         found.iter().map(place).collect::<Result<_, StoreError>>()?;
     found.sort_by_key(|(number, _)| *number);
     found.truncate(limit);

@@ -8,7 +8,7 @@ use crate::postgres::session::database_clock::DatabaseClock;
 use crate::postgres::session::replication::Replication;
 use crate::postgres::session::timeline::DatabaseTimeline;
 use crate::postgres::session::writer_health::WriterHealth;
-use crate::postgres::{OpenError, Options, Time, number_blocks};
+use crate::postgres::{DatabaseOpenError, Options, Time, number_blocks};
 use deadpool::managed::PoolError;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
@@ -46,11 +46,14 @@ impl ReadPool {
     ///
     /// # Errors
     /// The settings name nothing that could be a database.
-    pub(crate) fn new(options: &Options, session: &SessionContext) -> Result<Self, OpenError> {
+    pub(crate) fn new(
+        options: &Options,
+        session: &SessionContext,
+    ) -> Result<Self, DatabaseOpenError> {
         let SessionContext { timeline, replication, health } = session;
         let pool = |what| {
             connect::pool(&options.database, what, timeline, replication)
-                .map_err(OpenError::Settings)
+                .map_err(DatabaseOpenError::Settings)
         };
         Ok(Self {
             questions: pool(Purpose::Questions)?,
@@ -71,18 +74,20 @@ impl ReadPool {
     ///
     /// # Errors
     /// It does not answer, or never drew an identity.
-    pub(crate) async fn begin(&self) -> Result<Identity, OpenError> {
-        let unreachable = |cause: Cause| OpenError::Unreachable(cause.to_string());
+    pub(crate) async fn begin(&self) -> Result<Identity, DatabaseOpenError> {
+        let unreachable = |cause: Cause| DatabaseOpenError::Unreachable(cause.to_string());
         let db = self.question().await.map_err(unreachable)?;
         let sql = "SELECT portage_now(), \
                    (SELECT value FROM service_state WHERE name = 'identity')";
         let row = one(&db, sql, &[]).await.map_err(|error| unreachable(error.cause()))?;
-        let row = row.ok_or_else(|| OpenError::Schema("no time".to_owned()))?;
+        let row = row.ok_or_else(|| DatabaseOpenError::Schema("no time".to_owned()))?;
         let read = |error| unreachable(StoreError::from(error).cause());
         self.clock.set(row.try_get(0).map_err(read)?);
         let text: Option<String> = row.try_get(1).map_err(read)?;
         let number = text.and_then(|text| u128::from_str_radix(&text, 16).ok());
-        number.map(Identity).ok_or_else(|| OpenError::Schema("no identity in them".to_owned()))
+        number
+            .map(Identity)
+            .ok_or_else(|| DatabaseOpenError::Schema("no identity in them".to_owned()))
     }
 
     /// For what an index answers.

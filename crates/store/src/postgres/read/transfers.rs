@@ -10,7 +10,7 @@ use crate::postgres::error::StoreError;
 use crate::postgres::rows::{COLUMNS, record};
 use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
-use kernel::audit::proof::Stored;
+use kernel::audit::proof::StoredEntry;
 use kernel::audit::{Entry, genesis};
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, Serial, UserId};
@@ -112,7 +112,7 @@ struct HistoryRow(
 );
 
 /// The entries of a history's text.
-pub(crate) fn entries(text: &str) -> Result<Vec<Stored>, StoreError> {
+pub(crate) fn entries(text: &str) -> Result<Vec<StoredEntry>, StoreError> {
     let lines: Vec<HistoryRow> = serde_json::from_str(&format!("[{text}]"))
         .map_err(|_| StoreError::Damaged("not a history"))?;
     let read = |hash: &str| kernel::audit::unhex(hash).ok_or(StoreError::Damaged("not a hash"));
@@ -121,7 +121,7 @@ pub(crate) fn entries(text: &str) -> Result<Vec<Stored>, StoreError> {
         let hash = read(&hash)?;
         let agreed = agreed.as_deref().map(read).transpose()?;
         let entry = Entry { seq, at, from, to, event, caller, detail, agreed };
-        Ok(Stored { entry, hash, lane, unit })
+        Ok(StoredEntry { entry, hash, lane, unit })
     };
     lines.into_iter().map(entry).collect()
 }

@@ -3,7 +3,7 @@
 use super::client::{Client, ConnectionError};
 use super::replication::Replication;
 use super::timeline::DatabaseTimeline;
-use crate::postgres::OpenError;
+use crate::postgres::DatabaseOpenError;
 use deadpool::Runtime;
 use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
 use rustls::ClientConfig;
@@ -113,14 +113,14 @@ pub(crate) async fn connect(
     purpose: Purpose,
     lock: Duration,
     replication: &Arc<Replication>,
-) -> Result<Client, OpenError> {
+) -> Result<Client, DatabaseOpenError> {
     Box::pin(Client::connect(database, purpose, lock, replication)).await.map_err(|error| {
         match error {
-            ConnectionError::Settings(what) => OpenError::Settings(what),
+            ConnectionError::Settings(what) => DatabaseOpenError::Settings(what),
             error @ (ConnectionError::Postgres(_)
             | ConnectionError::Silent(_)
             | ConnectionError::Noticed(_)
-            | ConnectionError::Waits(_)) => OpenError::Unreachable(error.to_string()),
+            | ConnectionError::Waits(_)) => DatabaseOpenError::Unreachable(error.to_string()),
         }
     })
 }
@@ -129,7 +129,7 @@ pub(crate) async fn connect(
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) async fn connect_once(database: &Database) -> Result<Client, OpenError> {
+pub(crate) async fn connect_once(database: &Database) -> Result<Client, DatabaseOpenError> {
     connect(database, Purpose::Tool, database.lock, &Arc::default()).await
 }
 

@@ -2,7 +2,7 @@
 
 use super::client::ConnectionError;
 use super::connect::{Database, connect_once};
-use crate::postgres::OpenError;
+use crate::postgres::DatabaseOpenError;
 
 /// The oldest release of PostgreSQL that this one is written for.
 const OLDEST: i32 = 150_000;
@@ -10,12 +10,12 @@ const OLDEST: i32 = 150_000;
 /// Refuses a server that would lose what it acknowledged, or that is too old.
 ///
 /// # Errors
-/// [`OpenError::Unsafe`], with what to do about it; or it does not answer.
-pub async fn check(database: &Database) -> Result<(), OpenError> {
+/// [`DatabaseOpenError::Unsafe`], with what to do about it; or it does not answer.
+pub async fn check(database: &Database) -> Result<(), DatabaseOpenError> {
     let client = connect_once(database).await?;
     let sql = "SELECT current_setting('server_version_num')::int, current_setting('fsync'), \
                current_setting('full_page_writes'), pg_is_in_recovery(), current_setting('server_version')";
-    let unreachable = |error: ConnectionError| OpenError::Unreachable(error.to_string());
+    let unreachable = |error: ConnectionError| DatabaseOpenError::Unreachable(error.to_string());
     let row = client.query_one(sql, &[]).await.map_err(unreachable)?;
     let unreachable = |error: tokio_postgres::Error| unreachable(error.into());
     let version: i32 = row.try_get(0).map_err(unreachable)?;
@@ -23,7 +23,7 @@ pub async fn check(database: &Database) -> Result<(), OpenError> {
     let pages: String = row.try_get(2).map_err(unreachable)?;
     let standby: bool = row.try_get(3).map_err(unreachable)?;
     let name: String = row.try_get(4).map_err(unreachable)?;
-    let unsafe_ = |what: String| Err(OpenError::Unsafe(what));
+    let unsafe_ = |what: String| Err(DatabaseOpenError::Unsafe(what));
     if version < OLDEST {
         return unsafe_(format!(
             "it is PostgreSQL {name}, and Portage is written for 15 and later: upgrade the server"

@@ -7,7 +7,7 @@ use crate::audit_chain::{AuditChain, ChainTable};
 use crate::postgres::columns::int;
 use crate::postgres::error::StoreError;
 use crate::postgres::read::audit_chain::{read, sql};
-use kernel::audit::proof::Stored;
+use kernel::audit::proof::StoredEntry;
 use kernel::audit::{genesis, link};
 
 impl SingleTransaction<'_> {
@@ -20,7 +20,7 @@ impl SingleTransaction<'_> {
         let ChainTable { table, number, .. } = chain.table();
         let last = sql(chain, "WHERE entry IS NOT NULL ORDER BY entry DESC LIMIT 1");
         let last = self.row(&last, &[]).await?.map(|row| read(&row)).transpose()?;
-        let end = |(_, last): (u64, Stored)| (last.entry.seq.saturating_add(1), last.hash);
+        let end = |(_, last): (u64, StoredEntry)| (last.entry.seq.saturating_add(1), last.hash);
         let (seq, prev) = last.map_or_else(|| (0, genesis(chain.id())), end);
         let this = self.row(&sql(chain, "WHERE {number} = $1"), &[&at]).await?;
         let (_, mut stored) = read(&this.ok_or(StoreError::Damaged("an entry without a row"))?)?;

@@ -8,7 +8,7 @@ use crate::postgres::session::connect::{Database, Purpose, connect};
 use crate::postgres::session::replication::{ReadMark, Replication};
 use crate::postgres::session::timeline::DatabaseTimeline;
 use crate::postgres::session::writer_health::WriterHealth;
-use crate::postgres::{OpenError, Time};
+use crate::postgres::{DatabaseOpenError, Time};
 use kernel::ids::Millis;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,13 +49,13 @@ impl WriteConnection {
     /// row.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`DatabaseOpenError`].
     pub(crate) async fn open(
         shared: Arc<ConnectionContext>,
         lock: Duration,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, DatabaseOpenError> {
         let client = connect(&shared.database, Purpose::Writer, lock, &shared.replication).await?;
-        shared.timeline.check(&client).await.map_err(OpenError::Unreachable)?;
+        shared.timeline.check(&client).await.map_err(DatabaseOpenError::Unreachable)?;
         let mut lane = 0;
         let sql = "SELECT pg_try_advisory_lock($1, $2)";
         loop {
@@ -103,8 +103,8 @@ impl WriteConnection {
     /// When any lane wrote last.
     ///
     /// # Errors
-    /// [`OpenError`].
-    pub(crate) async fn latest(&self) -> Result<Millis, OpenError> {
+    /// [`DatabaseOpenError`].
+    pub(crate) async fn latest(&self) -> Result<Millis, DatabaseOpenError> {
         let sql = "SELECT coalesce(max(at), 0) FROM lanes";
         let row = self.client.query_one(sql, &[]).await.map_err(unreachable)?;
         row.try_get(0).map(uint).map_err(|error| unreachable(error.into()))
@@ -152,10 +152,10 @@ impl WriteConnection {
     }
 }
 
-fn unreachable(error: ConnectionError) -> OpenError {
+fn unreachable(error: ConnectionError) -> DatabaseOpenError {
     failed(&error.into())
 }
 
-fn failed(error: &StoreError) -> OpenError {
-    OpenError::Unreachable(error.cause().to_string())
+fn failed(error: &StoreError) -> DatabaseOpenError {
+    DatabaseOpenError::Unreachable(error.cause().to_string())
 }

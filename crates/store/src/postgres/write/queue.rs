@@ -12,7 +12,7 @@ use super::work::{
 use super::writer::{WriterContext, WriterTask};
 use crate::postgres::read::read_pool::SessionContext;
 use crate::postgres::session::connect::spawn;
-use crate::postgres::{OpenError, Options, columns};
+use crate::postgres::{DatabaseOpenError, Options, columns};
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{LedgerId, Millis};
@@ -55,11 +55,11 @@ impl Queue {
     /// Opens the lanes.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`DatabaseOpenError`].
     pub(crate) async fn open(
         options: &Options,
         session: SessionContext,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, DatabaseOpenError> {
         let SessionContext { timeline, replication, health } = session;
         let shared = Arc::new(ConnectionContext {
             database: options.database.clone(),

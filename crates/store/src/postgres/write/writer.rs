@@ -12,7 +12,7 @@ use super::transfer_cache::TransferCache;
 use super::work::{EnlistedOp, QueuedWrite, WorkItem};
 use crate::postgres::error::StoreError;
 use crate::postgres::session::connect::spawn;
-use crate::postgres::{OpenError, single};
+use crate::postgres::{DatabaseOpenError, single};
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
 use kernel::ids::LedgerId;
@@ -60,12 +60,12 @@ impl WriterTask {
     /// Opens its lane.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`DatabaseOpenError`].
     pub(crate) async fn open(
         writers: &Arc<WriterContext>,
         number: usize,
         lock: Duration,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, DatabaseOpenError> {
         let connection = WriteConnection::open(writers.shared.clone(), lock).await?;
         Ok(Self { writers: writers.clone(), number, connection: Some(connection), lock })
     }
@@ -166,8 +166,8 @@ impl WriterTask {
     /// When any lane wrote last.
     ///
     /// # Errors
-    /// [`OpenError`].
-    pub(crate) async fn latest(&mut self) -> Result<kernel::ids::Millis, OpenError> {
+    /// [`DatabaseOpenError`].
+    pub(crate) async fn latest(&mut self) -> Result<kernel::ids::Millis, DatabaseOpenError> {
         match &self.connection {
             Some(connection) => connection.latest().await,
             None => Ok(0),

@@ -10,7 +10,7 @@ use crate::sqlite::write::work::{PendingAnswer, Work};
 use crate::sqlite::write::writer_state::LANE;
 use crate::sqlite::{Embedded, rows};
 use kernel::answer::Cause;
-use kernel::audit::proof::{Chain, End, Stored};
+use kernel::audit::proof::{ChainStart, End, StoredEntry};
 use kernel::audit::seal::Seal;
 use kernel::audit::{AuditUnit, Hash};
 use kernel::flow::table::Flows;
@@ -64,7 +64,7 @@ impl Trail for AuditTransaction {
         chain: Id,
         above: u64,
         limit: usize,
-    ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>> {
+    ) -> Fut<'_, Result<Vec<(u64, StoredEntry)>, Cause>> {
         let Some(chain) = AuditChain::of(chain) else {
             return Box::pin(async { Err(Cause::of("NO_SUCH_CHAIN")) });
         };
@@ -156,7 +156,7 @@ fn many<T>(
 
 fn history(flows: &Flows, serial: Serial, row: &Row<'_>) -> rusqlite::Result<History> {
     let record = rows::record(flows, row)?;
-    let chain = Chain { id: record.id, serial, start: birth(flows, &record) };
+    let chain = ChainStart { id: record.id, serial, start: birth(flows, &record) };
     let agreed = record.agreed.map(|agreed| agreed.hash());
     let (state, events, hash) = (row.get("state")?, row.get("events")?, row.get("chain")?);
     let end = End { state, events, hash, agreed };

@@ -7,7 +7,7 @@ use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::write::audit_chain;
 use crate::sqlite::write::writer_state::LANE;
 use crate::sqlite::{ledger_owners, rows};
-use kernel::audit::proof::Stored;
+use kernel::audit::proof::StoredEntry;
 use kernel::audit::{Entry, Hash, genesis};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
@@ -85,14 +85,14 @@ pub(crate) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Resul
 }
 
 /// The entries of a history's text.
-pub(crate) fn entries(text: &str) -> rusqlite::Result<Vec<Stored>> {
+pub(crate) fn entries(text: &str) -> rusqlite::Result<Vec<StoredEntry>> {
     let lines: Vec<HistoryRow> = serde_json::from_str(&format!("[{text}]"))
         .map_err(|_| columns::damaged(0, "not a history"))?;
     let entry = |line: HistoryRow| {
         let HistoryRow(seq, at, from, to, event, caller, detail, hash, unit, agreed) = line;
         let agreed = agreed.map(|agreed| hash_of(&agreed)).transpose()?;
         let entry = Entry { seq, at, from, to, event, caller, detail, agreed };
-        Ok(Stored { entry, hash: hash_of(&hash)?, lane: LANE, unit })
+        Ok(StoredEntry { entry, hash: hash_of(&hash)?, lane: LANE, unit })
     };
     lines.into_iter().map(entry).collect()
 }

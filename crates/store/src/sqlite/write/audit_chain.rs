@@ -5,7 +5,7 @@ use super::batch::WriteBatch;
 use super::writer_state::LANE;
 use crate::audit_chain::{AuditChain, ChainTable};
 use crate::sqlite::columns::{int, uint};
-use kernel::audit::proof::Stored;
+use kernel::audit::proof::StoredEntry;
 use kernel::audit::{Hash, action_entry, genesis, link};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -33,19 +33,19 @@ pub(crate) fn sql(chain: AuditChain, rest: &str) -> String {
 }
 
 /// The row's number and its entry.
-pub(crate) fn read(chain: AuditChain, row: &Row<'_>) -> rusqlite::Result<(u64, Stored)> {
+pub(crate) fn read(chain: AuditChain, row: &Row<'_>) -> rusqlite::Result<(u64, StoredEntry)> {
     let field = |n: usize| row.get(7_usize.saturating_add(n));
     let fields = chain.table().fields.len();
     let texts: Vec<String> = (0..fields).map(field).collect::<rusqlite::Result<_>>()?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (event, caller): (String, String) = (row.get(3)?, row.get(4)?);
     let entry = action_entry(row.get(1)?, uint(row.get(2)?), &event, &caller, &texts);
-    let stored = Stored { entry, hash: row.get(5)?, lane: LANE, unit: uint(row.get(6)?) };
+    let stored = StoredEntry { entry, hash: row.get(5)?, lane: LANE, unit: uint(row.get(6)?) };
     Ok((uint(row.get(0)?), stored))
 }
 
 /// Every entry of a chain, in its order.
-pub(crate) fn entries(chain: AuditChain, db: &Connection) -> rusqlite::Result<Vec<Stored>> {
+pub(crate) fn entries(chain: AuditChain, db: &Connection) -> rusqlite::Result<Vec<StoredEntry>> {
     let mut ask = db.prepare_cached(&sql(chain, "ORDER BY {number}"))?;
     ask.query_map([], |row| read(chain, row).map(|(_, stored)| stored))?.collect()
 }
@@ -53,7 +53,7 @@ pub(crate) fn entries(chain: AuditChain, db: &Connection) -> rusqlite::Result<Ve
 fn end(chain: AuditChain, db: &Connection) -> rusqlite::Result<ChainEnd> {
     let sql = sql(chain, "ORDER BY {number} DESC LIMIT 1");
     let found = db.query_row(&sql, [], |row| read(chain, row)).optional()?;
-    let end = |(_, last): (u64, Stored)| (last.entry.seq.saturating_add(1), last.hash);
+    let end = |(_, last): (u64, StoredEntry)| (last.entry.seq.saturating_add(1), last.hash);
     Ok(found.map_or_else(|| (0, genesis(chain.id())), end))
 }
 

@@ -7,8 +7,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
-    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest, Signed,
+    Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::Record;
@@ -116,7 +117,7 @@ impl Chain for BridgedPort {
         })
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(self.call(self.near.prove(attempts)))
     }
 }

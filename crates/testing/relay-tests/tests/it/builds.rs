@@ -2,22 +2,22 @@
 
 use super::local_chain::LastChain;
 use kernel::answer::{Answer, Evidence, Receipt};
-use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Proof};
+use kernel::ports::chain::{AttemptProof, Chain};
 use sim::chain::ChainWrap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use testkit::wrapper::{ChainWrapper, Wrapper};
 
 /// Each member of an attempt is answered so.
-fn all(attempt: &Attempt, answer: &Answer) -> Proof {
-    let verdict = Verdict { answer: answer.clone(), alone: false };
-    Proof::Closed(vec![verdict; attempt.members.len()])
+fn all(attempt: &Attempt, answer: &Answer) -> AttemptProof {
+    let verdict = MemberVerdict { answer: answer.clone(), alone: false };
+    AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }
 
 /// What such a build makes of a look at an attempt.
-type Mutation = Box<dyn Fn(&Attempt, Proof) -> Proof + Send + Sync>;
+type Mutation = Box<dyn Fn(&Attempt, AttemptProof) -> AttemptProof + Send + Sync>;
 
 struct Mutated(Arc<dyn Chain>, Mutation);
 
@@ -26,7 +26,7 @@ impl ChainWrapper for Mutated {
         &*self.0
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(async move {
             let proofs = self.0.prove(attempts).await;
             attempts.iter().zip(proofs).map(|(attempt, proof)| self.1(attempt, proof)).collect()
@@ -43,8 +43,12 @@ fn around(mutation: impl Fn() -> Mutation + Send + Sync + 'static) -> ChainWrap 
 pub(crate) fn new_nonce_on_retry() -> ChainWrap {
     around(|| {
         Box::new(|attempt, proof| match proof {
-            Proof::Form(Purpose::Pay) => all(attempt, &Answer::Dead(Evidence::code("EXPIRED"))),
-            proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(Purpose::Void)) => proof,
+            AttemptProof::Form(Purpose::Pay) => {
+                all(attempt, &Answer::Dead(Evidence::code("EXPIRED")))
+            }
+            proof @ (AttemptProof::Closed(_)
+            | AttemptProof::NotYet(_)
+            | AttemptProof::Form(Purpose::Void)) => proof,
         })
     })
 }
@@ -57,7 +61,7 @@ pub(crate) fn poll_count_fails() -> ChainWrap {
     around(|| {
         let looks: Mutex<BTreeMap<AttemptId, u32>> = Mutex::default();
         Box::new(move |attempt, proof| match proof {
-            Proof::NotYet(_) => {
+            AttemptProof::NotYet(_) => {
                 let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
                 let many = looks.entry(attempt.id).or_default();
                 *many += 1;
@@ -67,7 +71,7 @@ pub(crate) fn poll_count_fails() -> ChainWrap {
                 let why = Evidence::code("NOT_CONFIRMED");
                 all(attempt, &Answer::Rejected(why, Receipt::default()))
             }
-            proof @ (Proof::Closed(_) | Proof::Form(_)) => proof,
+            proof @ (AttemptProof::Closed(_) | AttemptProof::Form(_)) => proof,
         })
     })
 }
@@ -82,8 +86,10 @@ pub(crate) fn memo_trusted(last: &LastChain) -> ChainWrap {
             let has_memo = |id| chain.as_ref().is_some_and(|chain| chain.has_memo(id));
             let paid = attempt.members.iter().all(|member| has_memo(member.id));
             match proof {
-                Proof::NotYet(_) if paid => all(attempt, &Answer::Done(Receipt::default())),
-                proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
+                AttemptProof::NotYet(_) if paid => all(attempt, &Answer::Done(Receipt::default())),
+                proof @ (AttemptProof::Closed(_)
+                | AttemptProof::NotYet(_)
+                | AttemptProof::Form(_)) => proof,
             }
         })
     })

@@ -8,8 +8,8 @@ use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence, LaneSpent,
-    LanesOnChain, Proof, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -294,9 +294,9 @@ impl Chain for FaultyChain {
         })
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(async move {
-            let lost = || vec![Proof::NotYet(Cause::of("TIMEOUT")); attempts.len()];
+            let lost = || vec![AttemptProof::NotYet(Cause::of("TIMEOUT")); attempts.len()];
             let Some((port, trouble)) = self.begun(Moment::Prove, state(attempts)).await else {
                 return lost();
             };

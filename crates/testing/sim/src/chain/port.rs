@@ -12,9 +12,9 @@ use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, KEY_ABSENT, LANE_AHEAD,
-    LaneMark, LanePresence, LaneSpent, LanesOnChain, Payment, Proof, ReturnedLane, SignRequest,
-    Signed, Unsigned, WRONG_CHAIN,
+    AttemptProof, CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane,
+    KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent, LanesOnChain, Payment, ReturnedLane,
+    SignRequest, Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::record::{Account, Record};
 use std::fmt;
@@ -310,10 +310,10 @@ impl Chain for SimPort {
         })
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(async move {
             if let Err(cause) = self.reached().await {
-                return vec![Proof::NotYet(cause); attempts.len()];
+                return vec![AttemptProof::NotYet(cause); attempts.len()];
             }
             let proof = |attempt: &Attempt| {
                 let names: Vec<_> = attempt.forms.iter().map(|form| form.name.clone()).collect();

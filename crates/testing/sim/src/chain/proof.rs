@@ -5,16 +5,20 @@ use super::node::View;
 use super::state::{ChainRules, Locking};
 use super::transaction::Outcome;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Form, Purpose, Verdict};
-use kernel::ports::chain::Proof;
+use kernel::attempt::{Attempt, Form, MemberVerdict, Purpose};
+use kernel::ports::chain::AttemptProof;
 
 /// A node-signed call that is not found so many blocks later is fenced.
 const FENCED_AFTER: u64 = 12;
 
 /// A look at one attempt.
-pub(super) fn prove(rules: &ChainRules, attempt: &Attempt, [one, other]: &[View; 2]) -> Proof {
+pub(super) fn prove(
+    rules: &ChainRules,
+    attempt: &Attempt,
+    [one, other]: &[View; 2],
+) -> AttemptProof {
     if one.found != other.found {
-        return Proof::NotYet(Cause::of("NODES_DISAGREE"));
+        return AttemptProof::NotYet(Cause::of("NODES_DISAGREE"));
     }
     let least = |of: fn(&View) -> u64| if of(one) < of(other) { of(one) } else { of(other) };
     let final_height = least(|view| view.final_height);
@@ -26,14 +30,14 @@ pub(super) fn prove(rules: &ChainRules, attempt: &Attempt, [one, other]: &[View;
         })
     };
     if let Some((form, at, outcome)) = landed(Purpose::Pay) {
-        return Proof::Closed(verdicts(attempt, form, at, outcome));
+        return AttemptProof::Closed(verdicts(attempt, form, at, outcome));
     }
     if let Some((_, at, _)) = landed(Purpose::Void) {
         return dead(attempt, "VOIDED", at);
     }
     let expired = |form: &Form| form.expires.is_some_and(|last| final_height > last);
     let Some(newest) = attempt.forms.last() else {
-        return Proof::NotYet(Cause::of("NO_FORM"));
+        return AttemptProof::NotYet(Cause::of("NO_FORM"));
     };
     match rules.locking {
         Locking::Nonce => {
@@ -41,19 +45,19 @@ pub(super) fn prove(rules: &ChainRules, attempt: &Attempt, [one, other]: &[View;
             if least(|view| view.nonce) >= lock {
                 dead(attempt, "LOCK_SPENT", final_height)
             } else if attempt.forms.iter().all(expired) {
-                Proof::Form(Purpose::Pay)
+                AttemptProof::Form(Purpose::Pay)
             } else {
-                Proof::NotYet(Cause::of("NOT_FINAL"))
+                AttemptProof::NotYet(Cause::of("NOT_FINAL"))
             }
         }
-        Locking::Marker if attempt.forms.iter().all(expired) => Proof::Form(Purpose::Void),
+        Locking::Marker if attempt.forms.iter().all(expired) => AttemptProof::Form(Purpose::Void),
         Locking::Reference
             if newest.purpose == Purpose::Pay
                 && newest.anchor.is_none_or(|anchor| final_height > anchor + FENCED_AFTER) =>
         {
-            Proof::Form(Purpose::Void)
+            AttemptProof::Form(Purpose::Void)
         }
-        Locking::Marker | Locking::Reference => Proof::NotYet(Cause::of("NOT_FINAL")),
+        Locking::Marker | Locking::Reference => AttemptProof::NotYet(Cause::of("NOT_FINAL")),
     }
 }
 
@@ -62,28 +66,28 @@ fn document(form: &Form, at: u64) -> String {
     format!(r#"{{"height":{at},"transaction":"{name}"}}"#)
 }
 
-fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<Verdict> {
+fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<MemberVerdict> {
     let doc = Some(document(form, at).into());
     let receipt = Receipt { seq: at, doc: doc.clone() };
     let why = |code: &'static str| Evidence { code: code.into(), doc: doc.clone() };
     let all = 0..attempt.members.len();
     let verdict = |n: usize| match outcome {
-        Outcome::Success => Verdict { answer: Answer::Done(receipt.clone()), alone: false },
+        Outcome::Success => MemberVerdict { answer: Answer::Done(receipt.clone()), alone: false },
         // its own action failed, and it has no other
-        Outcome::Failed(_) if attempt.members.len() == 1 => Verdict {
+        Outcome::Failed(_) if attempt.members.len() == 1 => MemberVerdict {
             answer: Answer::Rejected(why("RECEIVER_FAILED"), receipt.clone()),
             alone: false,
         },
         Outcome::Failed(culprit) => {
-            Verdict { answer: Answer::Dead(why("SPOILED")), alone: n == culprit }
+            MemberVerdict { answer: Answer::Dead(why("SPOILED")), alone: n == culprit }
         }
     };
     all.map(verdict).collect()
 }
 
-fn dead(attempt: &Attempt, code: &'static str, at: u64) -> Proof {
+fn dead(attempt: &Attempt, code: &'static str, at: u64) -> AttemptProof {
     let doc = format!(r#"{{"height":{at},"lock":"{}"}}"#, attempt.lock);
     let answer = Answer::Dead(Evidence { code: code.into(), doc: Some(doc.into()) });
-    let verdict = Verdict { answer, alone: false };
-    Proof::Closed(vec![verdict; attempt.members.len()])
+    let verdict = MemberVerdict { answer, alone: false };
+    AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }

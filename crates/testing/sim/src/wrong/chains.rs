@@ -2,10 +2,10 @@
 
 use crate::chain::{ChainWrap, JournalWrap};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, AttemptId, Lock, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Lock, MemberVerdict};
 use kernel::ids::FlowId;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{AttemptProof, Chain, SignRequest, Signed, Unsigned};
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
@@ -19,10 +19,12 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
     Some(match name {
         // an attempt that is dead is asked after for ever
         "dead-edge-dropped" => proofs(|_, proof| match proof {
-            Proof::Closed(verdicts) if verdicts.iter().any(is_dead) => {
-                Proof::NotYet(Cause::of("DEAD"))
+            AttemptProof::Closed(verdicts) if verdicts.iter().any(is_dead) => {
+                AttemptProof::NotYet(Cause::of("DEAD"))
             }
-            proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
+            proof @ (AttemptProof::Closed(_) | AttemptProof::NotYet(_) | AttemptProof::Form(_)) => {
+                proof
+            }
         }),
         // what is not found is taken for dead
         "not-found-is-dead" => {
@@ -32,8 +34,10 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
         }
         // the member whose action failed is refused, whatever company it was in
         "culprit-condemned" => proofs(|_, proof| match proof {
-            Proof::Closed(verdicts) => Proof::Closed(verdicts.into_iter().map(condemned).collect()),
-            proof @ (Proof::NotYet(_) | Proof::Form(_)) => proof,
+            AttemptProof::Closed(verdicts) => {
+                AttemptProof::Closed(verdicts.into_iter().map(condemned).collect())
+            }
+            proof @ (AttemptProof::NotYet(_) | AttemptProof::Form(_)) => proof,
         }),
         "nonce-of-the-node" => around(|inner| NonceOfTheNode(inner, Mutex::default())),
         "sent-before-stored" => around(SentBeforeStored),
@@ -63,29 +67,29 @@ fn around<T: ChainWrapper + 'static>(
 }
 
 /// What a lie makes of a proof.
-type ProofMutation = fn(&Attempt, Proof) -> Proof;
+type ProofMutation = fn(&Attempt, AttemptProof) -> AttemptProof;
 
 fn proofs(mutated: ProofMutation) -> ChainWrap {
     around(move |inner| MutatedProofs(inner, mutated))
 }
 
-fn is_dead(verdict: &Verdict) -> bool {
+fn is_dead(verdict: &MemberVerdict) -> bool {
     matches!(verdict.answer, Answer::Dead(_))
 }
 
-fn dead(attempt: &Attempt) -> Vec<Verdict> {
+fn dead(attempt: &Attempt) -> Vec<MemberVerdict> {
     let answer = Answer::Dead(Evidence::code("NOT_FOUND"));
-    vec![Verdict { answer, alone: false }; attempt.members.len()]
+    vec![MemberVerdict { answer, alone: false }; attempt.members.len()]
 }
 
-fn condemned(verdict: Verdict) -> Verdict {
+fn condemned(verdict: MemberVerdict) -> MemberVerdict {
     match verdict.answer {
         Answer::Dead(why) if verdict.alone => {
-            Verdict { answer: Answer::Rejected(why, Receipt::default()), alone: false }
+            MemberVerdict { answer: Answer::Rejected(why, Receipt::default()), alone: false }
         }
         answer
         @ (Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
-            Verdict { answer, ..verdict }
+            MemberVerdict { answer, ..verdict }
         }
     }
 }
@@ -96,7 +100,7 @@ impl ChainWrapper for MutatedProofs {
     fn inner(&self) -> &dyn Chain {
         &*self.0
     }
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(async move {
             let proofs = self.0.prove(attempts).await;
             attempts.iter().zip(proofs).map(|(attempt, proof)| self.1(attempt, proof)).collect()
@@ -114,14 +118,16 @@ impl ChainWrapper for NotFoundIsDead {
     fn inner(&self) -> &dyn Chain {
         &*self.0
     }
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(async move {
             let proofs = self.0.prove(attempts).await;
-            let mutated = |(attempt, proof): (&Attempt, Proof)| match proof {
-                Proof::NotYet(_) if self.1.fetch_add(1, Ordering::SeqCst) < LIES => {
-                    Proof::Closed(dead(attempt))
+            let mutated = |(attempt, proof): (&Attempt, AttemptProof)| match proof {
+                AttemptProof::NotYet(_) if self.1.fetch_add(1, Ordering::SeqCst) < LIES => {
+                    AttemptProof::Closed(dead(attempt))
                 }
-                proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
+                proof @ (AttemptProof::Closed(_)
+                | AttemptProof::NotYet(_)
+                | AttemptProof::Form(_)) => proof,
             };
             attempts.iter().zip(proofs).map(mutated).collect()
         })
@@ -220,15 +226,16 @@ impl ChainWrapper for BroadcastIsDone {
             replies
         })
     }
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         Box::pin(async move {
             let proofs = self.0.prove(attempts).await;
             let done = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-            let mutated = |(attempt, proof): (&Attempt, Proof)| {
+            let mutated = |(attempt, proof): (&Attempt, AttemptProof)| {
                 let confirmed = attempt.forms.iter().any(|form| done.contains(&form.name));
-                let verdict = Verdict { answer: Answer::Done(Receipt::default()), alone: false };
+                let verdict =
+                    MemberVerdict { answer: Answer::Done(Receipt::default()), alone: false };
                 let all = vec![verdict; attempt.members.len()];
-                if confirmed { Proof::Closed(all) } else { proof }
+                if confirmed { AttemptProof::Closed(all) } else { proof }
             };
             attempts.iter().zip(proofs).map(mutated).collect()
         })

@@ -7,7 +7,7 @@ use kernel::attempt::Attempt;
 use kernel::ids::{ChainId, Id};
 use kernel::operators::{Scope, Severity, Subject};
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Concern, Proof};
+use kernel::ports::chain::{AttemptProof, Chain, Concern};
 use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use sim::chain::{
@@ -36,14 +36,12 @@ impl ChainWrapper for Finds {
         self.concerns.clone()
     }
 
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match found {
-            Some(cause) => {
-                Box::pin(
-                    async move { attempts.iter().map(|_| Proof::NotYet(cause.clone())).collect() },
-                )
-            }
+            Some(cause) => Box::pin(async move {
+                attempts.iter().map(|_| AttemptProof::NotYet(cause.clone())).collect()
+            }),
             None => self.inner.prove(attempts),
         }
     }

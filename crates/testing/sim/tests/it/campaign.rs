@@ -7,7 +7,7 @@ use kernel::money::Asset;
 use kernel::operation::{Known, Op, StoredOutcome};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply, Stored};
-use ledgers::OpenError;
+use ledgers::SpotOpenError;
 use ledgers::spot::Spot;
 use sim::campaign::{Build, Core, Counts, Knob, Options, Verdict, run, within};
 use sim::disk::SimDisk;
@@ -31,7 +31,7 @@ impl Build for Real {
                     let spot: Arc<dyn Ledger> = spot;
                     Ok(spot)
                 }
-                Err(OpenError::Io(error)) => Err(format!("crashed at its start: {error}")),
+                Err(SpotOpenError::Io(error)) => Err(format!("crashed at its start: {error}")),
                 Err(error) => Err(format!("the core does not open: {error}")),
             }
         })

@@ -6,8 +6,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
-    LaneSpent, LanesOnChain, Proof, ProviderReport, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest, Signed,
+    Unsigned,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ pub trait ChainWrapper: Send + Sync {
         self.inner().broadcast(attempts)
     }
     /// In the place of [`Chain::prove`].
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         self.inner().prove(attempts)
     }
 }
@@ -144,7 +145,7 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
         self.0.broadcast(attempts)
     }
-    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
         self.0.prove(attempts)
     }
 }

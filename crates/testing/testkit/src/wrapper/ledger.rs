@@ -7,7 +7,7 @@ use kernel::money::Asset;
 use kernel::operation::{Key, Known, Op, Operation};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
-    Enlist, Form, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
+    Enlist, Holding, Ledger, LedgerForm, Reply, StatusChange, Stored, Totals, Whose,
 };
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub trait LedgerWrapper: Send + Sync {
         self.inner().id()
     }
     /// In the place of [`Ledger::form`].
-    fn form(&self) -> Form {
+    fn form(&self) -> LedgerForm {
         self.inner().form()
     }
     /// In the place of [`Ledger::own_world`].
@@ -76,7 +76,7 @@ impl<T: LedgerWrapper> Ledger for Wrapper<T> {
     fn id(&self) -> LedgerId {
         self.0.id()
     }
-    fn form(&self) -> Form {
+    fn form(&self) -> LedgerForm {
         self.0.form()
     }
     fn own_world(&self) -> bool {

@@ -4,7 +4,7 @@ use super::Fresh;
 use super::fixture::{ChainFixture, all_dead, all_done};
 use kernel::answer::Answer;
 use kernel::attempt::Purpose;
-use kernel::ports::chain::{CHAIN_UNBOUND, LANE_AHEAD, Proof, Signed, WRONG_CHAIN};
+use kernel::ports::chain::{AttemptProof, CHAIN_UNBOUND, LANE_AHEAD, Signed, WRONG_CHAIN};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn signing_sends_nothing(f: &ChainFixture) {
     let attempt = f.stored(f.members(2), None).await;
     f.site.settle().await;
     let proof = f.prove(&attempt).await;
-    let done = matches!(&proof, Proof::Closed(verdicts) if !all_dead(verdicts));
+    let done = matches!(&proof, AttemptProof::Closed(verdicts) if !all_dead(verdicts));
     f.holds(!done, "what was not sent is not done", &proof);
     f.same("payments", &f.paid(&attempt.members).await, &vec![0, 0]);
 }
@@ -83,7 +83,11 @@ async fn nothing_is_proven_before_it_is_final(f: &ChainFixture) {
     let attempt = f.stored(f.members(1), None).await;
     f.send(&attempt).await;
     let proof = f.prove(&attempt).await;
-    f.holds(matches!(proof, Proof::NotYet(_)), "a block that is not final proves nothing", &proof);
+    f.holds(
+        matches!(proof, AttemptProof::NotYet(_)),
+        "a block that is not final proves nothing",
+        &proof,
+    );
 }
 
 async fn identical_bytes_pay_once(f: &ChainFixture) {
@@ -136,7 +140,7 @@ async fn what_never_arrived_is_not_dead_before_it_expired(f: &ChainFixture) {
     f.site.swallow(true);
     f.send(&attempt).await;
     let proof = f.prove(&attempt).await;
-    f.holds(!matches!(proof, Proof::Closed(_)), "not found is no proof", &proof);
+    f.holds(!matches!(proof, AttemptProof::Closed(_)), "not found is no proof", &proof);
     f.site.swallow(false);
 }
 

@@ -2,9 +2,11 @@
 
 use super::ChainSite;
 use kernel::answer::{Answer, Cause};
-use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, MemberVerdict, Purpose};
 use kernel::ids::FlowId;
-use kernel::ports::chain::{Chain, ChainIdentity, LaneMark, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{
+    AttemptProof, Chain, ChainIdentity, LaneMark, SignRequest, Signed, Unsigned,
+};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -60,8 +62,8 @@ impl ChainFixture {
         self.send(&attempt).await;
         self.site.settle().await;
         match other.prove(&attempt).await {
-            Proof::NotYet(cause) => not("a proof", Some(cause)),
-            proof @ (Proof::Closed(_) | Proof::Form(_)) => {
+            AttemptProof::NotYet(cause) => not("a proof", Some(cause)),
+            proof @ (AttemptProof::Closed(_) | AttemptProof::Form(_)) => {
                 self.holds(false, "nothing is proven", &proof);
             }
         }
@@ -137,14 +139,18 @@ impl ChainFixture {
         self.same("replies to one broadcast", &replies.len(), &1);
     }
 
-    pub(super) async fn prove(&self, attempt: &Attempt) -> Proof {
+    pub(super) async fn prove(&self, attempt: &Attempt) -> AttemptProof {
         let mut proofs = self.port.prove(std::slice::from_ref(attempt)).await;
         self.same("proofs of one attempt", &proofs.len(), &1);
-        proofs.pop().unwrap_or(Proof::Closed(Vec::new()))
+        proofs.pop().unwrap_or(AttemptProof::Closed(Vec::new()))
     }
 
     /// Looks until it is closed, as the engine does. `sent`: this run has sent the newest form.
-    pub(super) async fn see_through(&self, attempt: &mut Attempt, mut sent: bool) -> Vec<Verdict> {
+    pub(super) async fn see_through(
+        &self,
+        attempt: &mut Attempt,
+        mut sent: bool,
+    ) -> Vec<MemberVerdict> {
         let mut last = None;
         for _ in 0..LOOKS {
             if !sent || attempt.forms.last().is_some_and(|form| form.repeatable) {
@@ -153,13 +159,13 @@ impl ChainFixture {
             }
             self.site.settle().await;
             match self.prove(attempt).await {
-                Proof::Closed(verdicts) => {
+                AttemptProof::Closed(verdicts) => {
                     let admitted = attempt.admit(&verdicts);
                     self.holds(admitted.is_ok(), "the law admits the verdicts", &verdicts);
                     return verdicts;
                 }
-                Proof::NotYet(cause) => last = Some(cause),
-                Proof::Form(purpose) => {
+                AttemptProof::NotYet(cause) => last = Some(cause),
+                AttemptProof::Form(purpose) => {
                     let forms = attempt.forms.clone();
                     let signed = self.sign((&attempt.lock, purpose), &attempt.members, forms).await;
                     self.holds(signed.is_ok(), "it signs once more", &signed.as_ref().err());
@@ -183,11 +189,11 @@ impl ChainFixture {
 }
 
 /// True where all are done.
-pub(super) fn all_done(verdicts: &[Verdict]) -> bool {
+pub(super) fn all_done(verdicts: &[MemberVerdict]) -> bool {
     verdicts.iter().all(|verdict| matches!(verdict.answer, Answer::Done(_)))
 }
 
 /// True where all are dead.
-pub(super) fn all_dead(verdicts: &[Verdict]) -> bool {
+pub(super) fn all_dead(verdicts: &[MemberVerdict]) -> bool {
     verdicts.iter().all(|verdict| matches!(verdict.answer, Answer::Dead(_)))
 }
