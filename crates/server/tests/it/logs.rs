@@ -1,19 +1,19 @@
 //! What a real process writes to its log while strangers talk to it.
 
+use crate::command::ends;
+use crate::fixture::process::{self, minted, serves};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const SECRET: &str = "canary-of-the-secret-0123456789abcdef";
 
 fn portage(dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-    command.current_dir(dir).env_clear().stdin(Stdio::null());
+    let mut command = process::portage(dir);
     command.env("PORTAGE_AUTH__HS256_SECRET", SECRET);
     command.env("PORTAGE_LOG__FORMAT", "json").env("PORTAGE_LOG__LEVEL", "debug");
-    command.arg("--data-dir").arg(dir.join("data"));
     command
 }
 
@@ -37,19 +37,9 @@ fn told(address: &str, head: &str, body: &str) -> String {
 fn the_log_names_requests_and_tells_no_secret() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path();
-    let words = ["token", "--sub", "4001", "--scope", "transfers:create"];
-    let token = portage(dir).args(words).output().expect("it runs").stdout;
-    let token = String::from_utf8(token).expect("a text").trim().to_owned();
-    let mut server = portage(dir)
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut line = String::new();
-    let mut out = BufReader::new(server.stdout.take().expect("its stdout"));
-    out.read_line(&mut line).expect("a line");
-    let address = line.trim().rsplit('/').next().expect("an address").to_owned();
+    let token = minted(portage(dir), "4001", "transfers:create");
+    let server = serves(portage(dir), &dir.join("log"));
+    let address = server.url.trim_start_matches("http://").to_owned();
     let create = "POST /api/v1/internal_transfer HTTP/1.1\r\nauthorization: Bearer";
     let body =
         r#"{"from":"FUNDING","to":"SPOT","asset":"USDT","amount":"1","cid":"canary-of-a-key"}"#;
@@ -62,11 +52,8 @@ fn the_log_names_requests_and_tells_no_secret() {
     told(&address, odd, "");
     let bad = told(&address, &format!("{create} {token}"), r#"{"canary\nof\u001ba body":1}"#);
     assert!(bad.contains("BAD_REQUEST"), "{bad}");
-    let stop = format!("kill -TERM {}", server.id());
-    assert!(Command::new("sh").args(["-c", &stop]).status().expect("a shell").success());
-    let mut log = String::new();
-    server.stderr.take().expect("its log").read_to_string(&mut log).expect("a text");
-    assert!(server.wait().expect("a status").success());
+    assert_eq!(ends(&server, "TERM"), 0);
+    let log = server.log();
 
     for hidden in [SECRET, &token, "canary-of-a-key"] {
         assert!(!log.contains(hidden), "{hidden} is in the log:\n{log}");

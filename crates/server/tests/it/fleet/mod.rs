@@ -10,9 +10,10 @@ mod rolling;
 mod spot;
 mod webhooks;
 
+use crate::fixture::process::{minted, said, settings};
 use clients::{Clients, FIRST, HAS, Seen, Square, USERS, Wish};
 use front::{get, post, ready};
-use process::{Process, Role, free_port, portage, said};
+use process::{Process, Role, free_port, portage};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn shared(url: &str, spot: u16) -> Vec<(String, String)> {
         // a machine that stands still for a while is no excuse: below the front's own patience
         ("PORTAGE_TRANSFER__OPEN_TIMEOUT_MS", "45000"),
     ];
-    all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    settings(&all)
 }
 
 /// What callers of Spot show.
@@ -77,14 +78,9 @@ impl Fleet {
         let dir = tempfile::tempdir().expect("a folder");
         let port = free_port();
         let mut settings = shared(database.url(), port);
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        settings.extend(more.iter().map(owned));
+        settings.extend(self::settings(more));
         let spot = Process::start(Role::Spot, dir.path().join("spot"), port, &settings);
-        let words = ["token", "--sub", "fleet", "--scope", "admin", "--ttl", "1h"];
-        let out = portage(&dir.path().join("token"), &settings).args(words).output();
-        let (code, token) = said(&out.expect("it runs"));
-        assert_eq!(code, Some(0), "{token}");
-        let token = token.trim().to_owned();
+        let token = minted(portage(&dir.path().join("token"), &settings), "fleet", "admin");
         let square = Square::new(token.clone());
         let (serves, works) = (Vec::new(), Vec::new());
         let mut fleet = Self { database, spot, serves, works, square, token, settings, dir };

@@ -209,7 +209,7 @@ impl Fixture {
     /// From now on the ledger elsewhere is this, on what the one before it left.
     pub(super) fn becomes(&mut self, program: Program) {
         self.program = program;
-        let mut service = self.service.take().expect("it runs");
+        let service = self.service.take().expect("it runs");
         service.strike();
         self.service = Some(Elsewhere::start(&self.program, &self.far(), self.port));
     }
