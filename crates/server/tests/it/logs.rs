@@ -1,12 +1,12 @@
 //! What a real process writes to its log while strangers talk to it.
 
 use crate::command::ends;
+use crate::fixture::http_socket::{asked, connected};
 use crate::fixture::process::{self, minted, serves};
 use serde_json::Value;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use testbed::Listening;
 
 const SECRET: &str = "canary-of-the-secret-0123456789abcdef";
 
@@ -17,18 +17,14 @@ fn portage(dir: &Path) -> Command {
     command
 }
 
-/// Sends one request as it is and reads the whole answer.
-fn told(address: &str, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("a connection");
+/// Sends one request as it is; the page that answers it.
+fn told(server: &Listening, head: &str, body: &str) -> String {
     let length = body.len();
-    let text = format!(
-        "{head}\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\n\r\n{body}"
+    let request = format!(
+        "{head}\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
-    stream.write_all(text.as_bytes()).expect("it is sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
+    let mut stream = connected(server.port()).expect("a connection");
+    asked(&mut stream, &request).expect("an answer").page
 }
 
 /// Turns red where a token, a secret or a body reaches the log, where a line is none of its own,
@@ -39,18 +35,17 @@ fn the_log_names_requests_and_tells_no_secret() {
     let dir = dir.path();
     let token = minted(portage(dir), "4001", "transfers:create");
     let server = serves(portage(dir), &dir.join("log"));
-    let address = server.url.trim_start_matches("http://").to_owned();
     let create = "POST /api/v1/internal_transfer HTTP/1.1\r\nauthorization: Bearer";
     let body =
         r#"{"from":"FUNDING","to":"SPOT","asset":"USDT","amount":"1","cid":"canary-of-a-key"}"#;
-    let made = told(&address, &format!("{create} {token}"), body);
+    let made = told(&server, &format!("{create} {token}"), body);
     assert!(made.contains("SOURCE_ACCOUNT_NOT_FOUND"), "{made}");
     let req_id = made.split("\"req_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    let forged = told(&address, &format!("{create} {token}x"), body);
+    let forged = told(&server, &format!("{create} {token}x"), body);
     assert!(forged.contains("UNAUTHORIZED"), "{forged}");
     let odd = "GET /%0d%0aERROR%20all%20is%20lost%1b[2J HTTP/1.1";
-    told(&address, odd, "");
-    let bad = told(&address, &format!("{create} {token}"), r#"{"canary\nof\u001ba body":1}"#);
+    told(&server, odd, "");
+    let bad = told(&server, &format!("{create} {token}"), r#"{"canary\nof\u001ba body":1}"#);
     assert!(bad.contains("BAD_REQUEST"), "{bad}");
     assert_eq!(ends(&server, "TERM"), 0);
     let log = server.log();

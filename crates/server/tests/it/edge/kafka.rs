@@ -7,8 +7,7 @@
 use super::account_transfers::{
     balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
 };
-use super::{Served, USER, answer, eventually, head, listens, process, said};
-use std::io::Write as _;
+use super::{Served, USER, eventually, head, listens, process, said};
 use std::thread;
 use tempfile::TempDir;
 use testbed::Listening;
@@ -30,9 +29,7 @@ fn accounts(served: &Served) {
 }
 
 fn health(served: &Served) -> String {
-    let mut stream = served.connect();
-    stream.write_all(head("GET", "/health", "", "").as_bytes()).expect("it is sent");
-    answer(&mut stream).expect("an answer").body
+    served.ask(&head("GET", "/health", "", "")).page
 }
 
 fn proves(served: &Served) {

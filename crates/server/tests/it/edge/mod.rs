@@ -22,10 +22,11 @@ mod tls;
 mod upgrade;
 mod webhooks;
 
+use crate::fixture::http_socket::{Answer, answer, asked, connected, head, post};
 use crate::fixture::process::{self, minted, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -111,10 +112,12 @@ impl Served {
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port())).expect("a connection");
-        stream.set_read_timeout(Some(EVENTUALLY)).expect("a time");
-        stream.set_nodelay(true).expect("no delay");
-        stream
+        connected(self.port()).expect("a connection")
+    }
+
+    /// One request on a connection of its own, which must be answered.
+    fn ask(&self, request: &str) -> Answer {
+        asked(&mut self.connect(), request).unwrap_or_else(|| panic!("an answer to {request}"))
     }
 
     /// A command of the same settings and folder.
@@ -147,54 +150,17 @@ impl Served {
 
     /// Whether any of the user's money left Funding.
     fn moved(&self, token: &str) -> bool {
-        let mut stream = self.connect();
-        let ask = head("GET", "/api/v1/balances", token, "");
-        stream.write_all(ask.as_bytes()).expect("it is sent");
-        let reply = answer(&mut stream).expect("an answer");
-        assert!(reply.status == 200 && reply.body.contains("10.000000"), "{reply:?}");
-        reply.body.contains("SPOT")
+        let reply = self.ask(&head("GET", "/api/v1/balances", token, ""));
+        assert!(reply.status == 200 && reply.page.contains("10.000000"), "{reply:?}");
+        reply.page.contains("SPOT")
     }
-}
-
-/// An answer, read to its end.
-#[derive(Debug)]
-struct Reply {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-/// The head of a request on a connection that is kept, with these lines besides.
-fn head(method: &str, path: &str, token: &str, more: &str) -> String {
-    format!(
-        "{method} {path} HTTP/1.1\r\nhost: portage\r\nauthorization: Bearer {token}\r\n{more}\r\n"
-    )
 }
 
 /// A transfer of one USDT.
 fn transfer(token: &str, cid: &str) -> String {
     let body =
         format!(r#"{{"from":"FUNDING","to":"SPOT","asset":"USDT","amount":"1","cid":"{cid}"}}"#);
-    let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-    format!("{}{body}", head("POST", CREATE, token, &more))
-}
-
-/// The next answer on this connection; none where it was closed.
-fn answer(stream: &mut TcpStream) -> Option<Reply> {
-    let mut text = Vec::new();
-    while !text.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        match stream.read(&mut byte) {
-            Ok(1) => text.push(byte[0]),
-            Ok(_) | Err(_) => return None,
-        }
-    }
-    let head = String::from_utf8_lossy(&text).to_lowercase();
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
-    let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a length"))];
-    stream.read_exact(&mut body).ok()?;
-    Some(Reply { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+    post(CREATE, token, "", &body)
 }
 
 /// Everything until the connection ends. Panics where it is still open after [`EVENTUALLY`].

@@ -1,6 +1,6 @@
 //! TLS, and where tokens may travel without it.
 
-use super::{Served, answer, eventually, listens, portage, process, rest};
+use super::{Served, eventually, listens, portage, process, rest};
 use client::{Client, Error};
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -171,8 +171,7 @@ fn pages_for_machines_are_closed_behind_a_proxy() {
         ),
     ] {
         let served = Served::start(&settings);
-        let mut stream = served.connect();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: portage\r\n\r\n").expect("it is sent");
-        assert_eq!(answer(&mut stream).expect("an answer").status, expected, "{settings:?}");
+        let page = served.ask("GET /metrics HTTP/1.1\r\nhost: portage\r\n\r\n");
+        assert_eq!(page.status, expected, "{settings:?}");
     }
 }

@@ -10,9 +10,10 @@ mod rolling;
 mod spot;
 mod webhooks;
 
+use crate::fixture::http_socket::{head, post};
 use crate::fixture::process::{minted, said, settings};
 use clients::{Clients, FIRST, HAS, Seen, Square, USERS, Wish};
-use front::{get, post, ready};
+use front::ready;
 use process::{Process, Role, free_port, portage};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -113,8 +114,10 @@ impl Fleet {
             let body = json!({
                 "user_id": user, "asset": "USDT", "amount": (2 * HAS).to_string(),
                 "ref": format!("fund-{user}"), "reason": "a test",
-            });
-            let booked = self.square.insist(0, &post("/api/v1/ops/deposits", &self.token, &body));
+            })
+            .to_string();
+            let booked =
+                self.square.insist(0, &post("/api/v1/ops/deposits", &self.token, "", &body));
             assert_eq!(booked.status, 201, "{booked:?}");
             let wish = Wish { user, cid: format!("fill-{user}"), to_spot: true, amount: HAS };
             self.square.move_money(0, wish);
@@ -222,7 +225,7 @@ impl Fleet {
             let sum = |wishes: &[&Wish]| wishes.iter().map(|wish| wish.amount).sum::<u64>();
             let spot = sum(&there) - sum(&back);
             let path = format!("/api/v1/ops/accounts?user={user}");
-            let answer = self.square.insist(0, &get(&path, &self.token));
+            let answer = self.square.insist(0, &head("GET", &path, &self.token, ""));
             let has = |account: &str, field: &str| {
                 let rows = answer.body["accounts"].as_array().expect("a list");
                 let row = rows.iter().find(|row| row["account"] == account).expect("an account");

@@ -1,9 +1,9 @@
 //! A real `portage serve` in a process of its own, and plain HTTP to it.
 
+pub(crate) use crate::fixture::http_socket::Answer;
+use crate::fixture::http_socket::{asked, connected, head, with_body};
 use crate::fixture::process::{binary, minted, serves};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -13,19 +13,6 @@ use testbed::Listening;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Server(Listening);
-
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Value,
-}
-
-impl Answer {
-    pub(crate) fn text(&self, field: &str) -> &str {
-        self.body[field].as_str().unwrap_or_default()
-    }
-}
 
 /// The binary over a data folder.
 fn over(dir: &Path) -> Command {
@@ -80,22 +67,11 @@ impl Server {
         token: &str,
         body: Option<Value>,
     ) -> Option<Answer> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.0.port())).ok()?;
-        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
-        let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: portage\r\nconnection: close\r\n\
-             authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).ok()?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).ok()?;
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        let status = head.split(' ').nth(1)?.parse().ok()?;
-        let body = serde_json::from_str(body).unwrap_or_default();
-        Some(Answer { status, head: head.to_lowercase(), body })
+        let request = match body {
+            Some(body) => with_body(method, path, token, "", &body.to_string()),
+            None => head(method, path, token, ""),
+        };
+        asked(&mut connected(self.0.port())?, &request)
     }
 
     /// One request that must be answered.
