@@ -50,7 +50,7 @@ impl Listening {
     /// Starts it, and waits for its first line.
     ///
     /// # Errors
-    /// There is none.
+    /// It cannot be started, or it ends or waits without a line.
     pub fn start(mut command: Command) -> Result<Self, NotListening> {
         let unstarted = |fault: io::Error| NotListening { status: None, why: fault.to_string() };
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(unstarted)?;
@@ -82,7 +82,7 @@ impl Listening {
     /// The same, with its log at the end of this file.
     ///
     /// # Errors
-    /// There is no first line, or no such file.
+    /// As [`Self::start`]; the file cannot be written.
     pub fn logged(mut command: Command, log: &Path) -> Result<Self, NotListening> {
         let before = read(log).len();
         let file = File::options().create(true).append(true).open(log);
