@@ -149,3 +149,34 @@ impl Listening {
 fn read(log: &Path) -> String {
     std::fs::read_to_string(log).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Listening};
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn the_last_word_of_the_first_line_is_where_it_listens() {
+        let script = "echo it listens on http://127.0.0.1:7; exec sleep 60";
+        let listening = Listening::start(shell(script)).unwrap();
+        assert_eq!((&*listening.url, listening.port()), ("http://127.0.0.1:7", 7));
+        assert_eq!(listening.ended(), None);
+        listening.signal("TERM").unwrap();
+        assert!(listening.wait().is_some_and(|ended| !ended.success()));
+    }
+
+    #[test]
+    fn what_ends_without_a_line_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        std::fs::write(&log, "of an earlier start; ").unwrap();
+        let failed = Listening::logged(shell("echo no port >&2; exit 69"), &log).unwrap_err();
+        assert_eq!(failed.status.and_then(|ended| ended.code()), Some(69));
+        assert_eq!(failed.why, "no port\n");
+    }
+}
