@@ -1,8 +1,10 @@
 //! Opens the parts of the service by its settings: the journal with its Funding and accounts ledgers, the
 //! Spot core beside it, and the remote ledgers. The commands `serve`, `work`, `check` and `backup` begin here.
 
+mod app;
 mod data_folder;
 
+pub use self::app::AppContext;
 use self::data_folder::spot_fault;
 pub(crate) use self::data_folder::{OWNER, create_folder, journal_fault};
 pub use self::data_folder::{Owner, journal, owner};

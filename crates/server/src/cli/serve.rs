@@ -5,13 +5,11 @@ use super::{Global, output};
 use crate::auth::keys::{Keys, RefreshTimes};
 use crate::auth::source::Source;
 use crate::auth::{key, verify::Verifier};
-use crate::bootstrap::Service;
+use crate::bootstrap::{AppContext, Service};
 use crate::config::Config;
 use crate::config::sources::{self, CliFlags};
 use crate::http::listener::serve::{self, Listener};
 use crate::http::listener::tls::Tls;
-use crate::http::middleware::rate_limit::RateLimit;
-use crate::http::relay::intake::RelayIntake;
 use crate::http::{self, App};
 use crate::metrics::Metrics;
 use crate::runtime::Tasks;
@@ -29,7 +27,7 @@ use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{OnEnd, Spawn, Task};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -126,26 +124,11 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     tasks.spawn(WEBHOOK_EVENTS, Box::pin(events.run()));
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
-    let sealer = service.sealer(config).await?;
-    tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
-    let app = Arc::new(App {
-        internal: internal(&service)?,
-        relay: RelayIntake::of(&config.relay),
-        verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock)),
-        metrics,
-        clock: Arc::clone(&service.clock),
-        kafka: service.kafka.clone(),
-        rng: Arc::clone(&service.rng),
-        admin_queries: service.store.clone(),
-        webhooks: service.webhook_admin(config),
-        rate_limit: RateLimit::new(config.limits.requests_per_second),
-        sealer,
-        backups: service.backups(config),
-        open_pages: config.server.open_pages(address),
-        leaving: AtomicBool::new(false),
-        draining: AtomicBool::new(false),
-        engine,
-    });
+    let verifier = Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock));
+    let open_pages = config.server.open_pages(address);
+    let context = AppContext { engine, metrics, verifier, open_pages };
+    let app = Arc::new(service.app(config, context).await?);
+    tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&app.sealer).run()));
     if config.auth.has_jwks() {
         let engine = Arc::clone(&app.engine);
         tasks.spawn(KEYS, Box::pin(keys.watch(move |old| engine.monitor.keys_read(old))));
@@ -227,11 +210,6 @@ fn secret(config: &Config) -> Result<Vec<u8>, Fault> {
             Ok(secret.as_bytes().to_vec())
         }
     }
-}
-
-fn internal(service: &Service) -> Result<kernel::ids::FlowId, Fault> {
-    let missing = || Fault::new(Exit::Software, "the flow `internal` is missing");
-    service.flows.named("internal").ok_or_else(missing)
 }
 
 /// Ends so long after the first signal; from then on nothing new is begun. The second ends all.

@@ -93,8 +93,7 @@ impl App {
 
 /// Every route with its answers, as a service.
 pub fn router(app: Arc<App>) -> Router {
-    let (router, _) = pages::openapi::documented().split_for_parts();
-    router
+    pages::openapi::routes()
         .method_not_allowed_fallback(|| async { Refusal::of(Code::MethodNotAllowed) })
         .fallback(|| async { Refusal::of(Code::NotFound) })
         .layer(DefaultBodyLimit::max(body::MOST))

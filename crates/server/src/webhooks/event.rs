@@ -91,7 +91,9 @@ pub(super) fn ended(flows: &Flows, record: &Record) -> Option<Outcome> {
 /// The endpoints among these that want the event of a transfer's end, which came at or after their time.
 pub(super) fn wanted_by<'e>(
     endpoints: impl Iterator<Item = &'e StoredWebhook>,
-    (flows, record, outcome): (&Flows, &Record, Outcome),
+    flows: &Flows,
+    record: &Record,
+    outcome: Outcome,
 ) -> Vec<Id> {
     let (flow, owner) = (flows.table(record.flow).flow, &record.terms.owner);
     let question = FilterQuestion::Transfer { flow, owner, outcome };

@@ -213,7 +213,7 @@ impl FanOut {
         for record in &facts.ended {
             let Some(outcome) = event::ended(flows, record) else { continue };
             let since = told_of(endpoints, record.updated_at);
-            let to = event::wanted_by(since, (flows, record, outcome));
+            let to = event::wanted_by(since, flows, record, outcome);
             if to.is_empty() {
                 continue;
             }

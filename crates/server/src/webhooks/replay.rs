@@ -151,7 +151,7 @@ fn wanted(
 ) -> Option<Outcome> {
     let flows = &context.flows;
     let outcome = event::ended(flows, record).filter(|_| record.updated_at >= since)?;
-    let to = event::wanted_by(std::iter::once(webhook), (flows, record, outcome));
+    let to = event::wanted_by(std::iter::once(webhook), flows, record, outcome);
     (!to.is_empty()).then_some(outcome)
 }
 

@@ -1,6 +1,7 @@
 //! `portage backup` and `portage restore` as processes: beside a server, alone, and killed half-way.
 
-use crate::command::{Served, exit_of, folder, portage, run};
+use crate::command::{ends, exit_of, folder, run, served};
+use crate::fixture::process::portage;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::fs;
@@ -23,10 +24,9 @@ fn deposited(dir: &Path, user: &str) {
 
 /// A data folder that a server has used and left.
 fn used(dir: &Path) {
-    let mut server = Served::start(dir);
+    let server = served(dir);
     deposited(dir, "7");
-    server.signal("TERM");
-    assert_eq!(server.ended(), 0);
+    assert_eq!(ends(&server, "TERM"), 0);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn beside_a_server_restored_and_halted() {
     let dir = folder();
     let dir = dir.path();
     assert_eq!(exit_of(dir, &["backup", "b"]), 66, "no store");
-    let mut server = Served::start(dir);
+    let server = served(dir);
     deposited(dir, "7");
     let create = [
         "transfer", "create", "--user", "7", "--from", "FUNDING", "--to", "SPOT", "--asset",
@@ -48,8 +48,7 @@ fn beside_a_server_restored_and_halted() {
     let left = fs::read_dir(dir.join("data").join("backups")).expect("a folder").count();
     assert_eq!(left, 0);
     assert_eq!(exit_of(dir, &["backup", "mine"]), 73, "it is there already");
-    server.signal("TERM");
-    assert_eq!(server.ended(), 0);
+    assert_eq!(ends(&server, "TERM"), 0);
     let log = fs::metadata(dir.join("data").join("portage.db-wal")).map_or(0, |about| about.len());
     assert_eq!(log, 0, "after a clean stop the database is one file");
     assert_eq!(exit_of(dir, &["backup", "--verify", "mine"]), 0);
@@ -64,7 +63,7 @@ fn beside_a_server_restored_and_halted() {
     }
     // its first start, and every one after it until a person resumes
     for _ in 0..2 {
-        let mut server = Served::start(&again);
+        let server = served(&again);
         assert_eq!(exit_of(&again, &create), 75, "HALTED");
         let story = json(&again, &["transfer", "get", &id, "--user", "7", "--json"]);
         assert_eq!(story["state"], "COMMITTED", "{story}");
@@ -73,8 +72,7 @@ fn beside_a_server_restored_and_halted() {
         assert!(reason.starts_with("restored from a backup of "), "{reason}");
         assert_eq!(proof["breaks"], Value::Array(vec![]));
         assert_eq!(exit_of(&again, &["audit", "verify"]), 0);
-        server.signal("TERM");
-        assert_eq!(server.ended(), 0);
+        assert_eq!(ends(&server, "TERM"), 0);
         assert_eq!(exit_of(&again, &["check"]), 65, "HALT stands");
     }
     let db = Connection::open(again.join("data").join("portage.db")).expect("the file");
@@ -84,7 +82,7 @@ fn beside_a_server_restored_and_halted() {
     assert_eq!(count("SELECT count(*) FROM externals"), 1, "what came after it is not there");
     // a person resumes, which closes the case
     fs::write(again.join("portage.toml"), "[ops]\nfour_eyes = false\n").expect("a file");
-    let server = Served::start(&again);
+    let server = served(&again);
     assert_eq!(exit_of(&again, &["ops", "resume", "--reason", "compared"]), 0);
     assert_eq!(json(&again, &create)["state"], "COMMITTED");
     for _ in 0..2_400 {

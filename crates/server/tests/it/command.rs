@@ -1,18 +1,12 @@
 //! The binary itself: exit codes, the lock, signals, the demo.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use crate::fixture::process::{binary, portage, serves};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
+use std::process::{Command, Output};
 use std::time::Duration;
 use tempfile::TempDir;
-
-pub(crate) fn portage(dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-    command.current_dir(dir).env_clear().stdin(Stdio::null());
-    command.arg("--data-dir").arg(dir.join("data"));
-    command
-}
+use testbed::Listening;
 
 pub(crate) fn run(dir: &Path, words: &[&str]) -> Output {
     portage(dir).args(words).output().expect("it runs")
@@ -26,67 +20,15 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// A running server; it dies with the test.
-pub(crate) struct Served {
-    child: Child,
-    url: String,
-    log: mpsc::Receiver<String>,
+/// Starts a server in a folder.
+pub(crate) fn served(dir: &Path) -> Listening {
+    serves(portage(dir), &dir.join("log"))
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
-
-impl Served {
-    pub(crate) fn start(dir: &Path) -> Self {
-        let mut command = portage(dir);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let out = child.stdout.take().expect("its stdout");
-        let mut line = String::new();
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        let url = line.trim().rsplit(' ').next().expect("an address").to_owned();
-        if !url.starts_with("http://") {
-            let mut why = String::new();
-            let _whole = child.stderr.take().map(|mut err| err.read_to_string(&mut why));
-            panic!("no server: {line} {why}");
-        }
-        // it is read to its end: a full pipe must not stop the server
-        let err = child.stderr.take().expect("its stderr");
-        let (lines, log) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(err).lines().map_while(Result::ok) {
-                // a test that waits for no line may have ended
-                let _sent = lines.send(line);
-            }
-        });
-        Self { child, url, log }
-    }
-
-    /// Waits until the server has written a line to its log that contains these words.
-    fn logs(&self, wanted: &str) {
-        let found = self.log.iter().any(|line| line.contains(wanted));
-        assert!(found, "it ended and did not log `{wanted}`");
-    }
-
-    pub(crate) fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
-    }
-
-    pub(crate) fn ended(&mut self) -> i32 {
-        for _ in 0..2_400 {
-            if let Some(status) = self.child.try_wait().expect("a status") {
-                return status.code().unwrap_or(-1);
-            }
-            std::thread::sleep(Duration::from_millis(25));
-        }
-        panic!("it did not end");
-    }
+/// Ends a server by this signal; its exit code.
+pub(crate) fn ends(server: &Listening, signal: &str) -> i32 {
+    server.signal(signal).expect("it is sent");
+    server.wait().expect("it ends").code().unwrap_or(-1)
 }
 
 #[test]
@@ -168,7 +110,7 @@ fn keys_that_prove_nothing_do_not_start() {
 fn one_server_and_everything_that_asks_it() {
     let dir = folder();
     let dir = dir.path();
-    let mut server = Served::start(dir);
+    let server = served(dir);
     let url = server.url.clone();
     let ask = |words: &[&str]| {
         let out = portage(dir).env("PORTAGE_URL", &url).args(words).output().expect("it runs");
@@ -209,9 +151,8 @@ fn one_server_and_everything_that_asks_it() {
     assert_eq!(code, Some(0), "{}", String::from_utf8_lossy(&said));
     assert_eq!(out.status.code(), Some(75));
     let why = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(why.contains(&server.child.id().to_string()) && why.contains(&url), "{why}");
-    server.signal("TERM");
-    assert_eq!(server.ended(), 0, "drained");
+    assert!(why.contains(&server.id().to_string()) && why.contains(&url), "{why}");
+    assert_eq!(ends(&server, "TERM"), 0, "drained");
     let out = run(dir, &["check", "--json"]);
     let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!((out.status.code(), &proof["ok"]), (Some(0), &serde_json::json!(true)));
@@ -222,11 +163,10 @@ fn one_server_and_everything_that_asks_it() {
         "the folder is free: no server is asked"
     );
     assert_eq!(exit_of(dir, &["check", "--url", silent, "--token", "x", "--data-dir", "none"]), 69);
-    let mut again = Served::start(dir);
+    let again = served(dir);
     let taken = again.url.trim_start_matches("http://").to_owned();
     assert_eq!(code_of_taken(dir, &taken), 69, "the address is taken");
-    again.signal("INT");
-    assert_eq!(again.ended(), 0);
+    assert_eq!(ends(&again, "INT"), 0);
 }
 
 #[test]
@@ -234,7 +174,7 @@ fn the_audit_is_sealed_at_the_end_and_verified_by_anybody_with_the_folder() {
     let dir = folder();
     let dir = dir.path();
     assert_eq!(exit_of(dir, &["audit", "verify"]), 66, "no store");
-    let mut server = Served::start(dir);
+    let server = served(dir);
     let deposit = ["deposit", "--user", "7", "--asset", "USDT", "--amount", "5", "--ref", "a"];
     let out = portage(dir).env("PORTAGE_URL", &server.url).args(deposit).output();
     assert!(out.expect("it runs").status.success());
@@ -242,8 +182,7 @@ fn the_audit_is_sealed_at_the_end_and_verified_by_anybody_with_the_folder() {
     let out = run(dir, &["audit", "verify", "--json"]);
     let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!((&proof["ok"], &proof["unsealed"]), (&true.into(), &1.into()), "{proof}");
-    server.signal("TERM");
-    assert_eq!(server.ended(), 0);
+    assert_eq!(ends(&server, "TERM"), 0);
     let out = run(dir, &["audit", "verify", "--json"]);
     let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(
@@ -268,7 +207,7 @@ fn the_audit_is_sealed_at_the_end_and_verified_by_anybody_with_the_folder() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let dir = folder();
-    let mut server = Served::start(dir.path());
+    let server = served(dir.path());
     // a request that never arrives whole keeps the drain waiting
     let address = server.url.trim_start_matches("http://").to_owned();
     let token = run(dir.path(), &["token", "--sub", "7", "--scope", "transfers:create"]).stdout;
@@ -284,12 +223,12 @@ fn a_second_signal_ends_at_once() {
     let mut line = String::new();
     BufReader::new(&held).read_line(&mut line).expect("a line");
     assert!(line.starts_with("HTTP/1.1 100 "), "it waits for the body: {line}");
-    server.signal("TERM");
-    server.logs("draining; a second signal ends at once");
+    server.signal("TERM").expect("it is sent");
+    let drains = || server.log().contains("draining; a second signal ends at once").then_some(());
+    assert!(testbed::until(Duration::from_secs(60), drains).is_some(), "{}", server.log());
     std::thread::sleep(Duration::from_millis(300));
-    assert!(server.child.try_wait().expect("a status").is_none(), "it drains");
-    server.signal("TERM");
-    assert_eq!(server.ended(), 75);
+    assert!(server.ended().is_none(), "it drains");
+    assert_eq!(ends(&server, "TERM"), 75);
     assert_eq!(exit_of(dir.path(), &["check"]), 0);
 }
 
@@ -302,14 +241,14 @@ fn code_of_taken(dir: &Path, address: &str) -> i32 {
 #[test]
 fn a_named_folder_leads_to_no_other_server() {
     let (here, there) = (folder(), folder());
-    let server = Served::start(there.path());
+    let server = served(there.path());
     let listen = server.url.trim_start_matches("http://");
     let settings = format!("[server]\nlisten = \"{listen}\"\n");
     std::fs::write(here.path().join("portage.toml"), settings).expect("settings");
     std::fs::create_dir(here.path().join("empty")).expect("a folder");
     let ask = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-        command.current_dir(here.path()).env_clear().args(words);
+        let mut command = binary();
+        command.current_dir(here.path()).args(words);
         let out = command.args(["account", "list", "--token", "x"]).output().expect("it runs");
         (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
     };

@@ -1,5 +1,6 @@
 //! What becomes of a running service when its identity provider changes its name, or goes away.
 
+use crate::fixture::process::{binary, minted, settings};
 use crate::pairs::{ED, jwk, sign};
 use crate::release::server::{Answer, Server, until};
 use base64::Engine;
@@ -10,24 +11,17 @@ use server::runtime::SystemClock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const TRANSFERS: &str = "transfers:create transfers:read";
 const OPS: &str = "ops:read ops:act";
 
-fn variables(all: &[(&str, &str)]) -> Vec<(String, String)> {
-    all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
-
 /// A token of the folder's development key, under this issuer.
 fn token(dir: &Path, issuer: &str, sub: &str, scope: &str) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-    command.args(["token", "--sub", sub, "--scope", scope, "--data-dir"]).arg(dir);
-    let output = command.env("PORTAGE_AUTH__ISSUER", issuer).output().expect("the binary runs");
-    assert!(output.status.success(), "a token is minted: {output:?}");
-    String::from_utf8(output.stdout).expect("a token is text").trim().to_owned()
+    let mut command = binary();
+    command.arg("--data-dir").arg(dir).env("PORTAGE_AUTH__ISSUER", issuer);
+    minted(command, sub, scope)
 }
 
 fn deposit(server: &Server, ops: &str) {
@@ -54,9 +48,9 @@ fn a_create_that_is_repeated_after_the_issuer_changed_is_the_same_transfer() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path();
     let issuer = |name: &str, former: &str| {
-        variables(&[("PORTAGE_AUTH__ISSUER", name), ("PORTAGE_AUTH__FORMER_ISSUERS", former)])
+        settings(&[("PORTAGE_AUTH__ISSUER", name), ("PORTAGE_AUTH__FORMER_ISSUERS", former)])
     };
-    let server = Server::with(dir, &variables(&[("PORTAGE_AUTH__ISSUER", "https://a.example")]));
+    let server = Server::with(dir, &settings(&[("PORTAGE_AUTH__ISSUER", "https://a.example")]));
     deposit(&server, &token(dir, "https://a.example", "ops", OPS));
     let service = "transfers:any transfers:create transfers:read";
     let of_service = |server: &Server, token: &str| {
@@ -112,7 +106,7 @@ fn a_list_of_issuers_that_comes_late_finds_the_keys_of_all() {
     let dir = dir.path();
     let mut made = Vec::new();
     for name in ["a", "b"] {
-        let server = Server::with(dir, &variables(&[("PORTAGE_AUTH__ISSUER", name)]));
+        let server = Server::with(dir, &settings(&[("PORTAGE_AUTH__ISSUER", name)]));
         if name == "a" {
             deposit(&server, &token(dir, name, "ops", OPS));
         }
@@ -122,7 +116,7 @@ fn a_list_of_issuers_that_comes_late_finds_the_keys_of_all() {
         server.kill();
     }
     let late = [("PORTAGE_AUTH__ISSUER", "b"), ("PORTAGE_AUTH__FORMER_ISSUERS", "a")];
-    let server = Server::with(dir, &variables(&late));
+    let server = Server::with(dir, &settings(&late));
     for (key, id) in made {
         let again = create(&server, &token(dir, "b", "4001", TRANSFERS), key);
         assert_eq!((again.text("req_id"), replayed(&again)), (&*id, true), "{key}: {again:?}");
@@ -178,7 +172,7 @@ fn a_set_of_keys_that_is_not_read_again_opens_a_case_and_then_counts_no_more() {
     let url = format!("http://{}/keys", provider.at);
     let server = Server::with(
         dir.path(),
-        &variables(&[
+        &settings(&[
             ("PORTAGE_AUTH__JWKS_URL", &url),
             ("PORTAGE_AUTH__JWKS_REFRESH_SECONDS", "1"),
             ("PORTAGE_AUTH__JWKS_MAX_STALE_SECONDS", "6"),

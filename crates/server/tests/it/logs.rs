@@ -1,34 +1,30 @@
 //! What a real process writes to its log while strangers talk to it.
 
+use crate::command::ends;
+use crate::fixture::http_socket::{asked, connected};
+use crate::fixture::process::{self, minted, serves};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use testbed::Listening;
 
 const SECRET: &str = "canary-of-the-secret-0123456789abcdef";
 
 fn portage(dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-    command.current_dir(dir).env_clear().stdin(Stdio::null());
+    let mut command = process::portage(dir);
     command.env("PORTAGE_AUTH__HS256_SECRET", SECRET);
     command.env("PORTAGE_LOG__FORMAT", "json").env("PORTAGE_LOG__LEVEL", "debug");
-    command.arg("--data-dir").arg(dir.join("data"));
     command
 }
 
-/// Sends one request as it is and reads the whole answer.
-fn told(address: &str, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("a connection");
+/// Sends one request as it is; the page that answers it.
+fn told(server: &Listening, head: &str, body: &str) -> String {
     let length = body.len();
-    let text = format!(
-        "{head}\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\n\r\n{body}"
+    let request = format!(
+        "{head}\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
-    stream.write_all(text.as_bytes()).expect("it is sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
+    let mut stream = connected(server.port()).expect("a connection");
+    asked(&mut stream, &request).expect("an answer").page
 }
 
 /// Turns red where a token, a secret or a body reaches the log, where a line is none of its own,
@@ -37,36 +33,22 @@ fn told(address: &str, head: &str, body: &str) -> String {
 fn the_log_names_requests_and_tells_no_secret() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path();
-    let words = ["token", "--sub", "4001", "--scope", "transfers:create"];
-    let token = portage(dir).args(words).output().expect("it runs").stdout;
-    let token = String::from_utf8(token).expect("a text").trim().to_owned();
-    let mut server = portage(dir)
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut line = String::new();
-    let mut out = BufReader::new(server.stdout.take().expect("its stdout"));
-    out.read_line(&mut line).expect("a line");
-    let address = line.trim().rsplit('/').next().expect("an address").to_owned();
+    let token = minted(portage(dir), "4001", "transfers:create");
+    let server = serves(portage(dir), &dir.join("log"));
     let create = "POST /api/v1/internal_transfer HTTP/1.1\r\nauthorization: Bearer";
     let body =
         r#"{"from":"FUNDING","to":"SPOT","asset":"USDT","amount":"1","cid":"canary-of-a-key"}"#;
-    let made = told(&address, &format!("{create} {token}"), body);
+    let made = told(&server, &format!("{create} {token}"), body);
     assert!(made.contains("SOURCE_ACCOUNT_NOT_FOUND"), "{made}");
     let req_id = made.split("\"req_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    let forged = told(&address, &format!("{create} {token}x"), body);
+    let forged = told(&server, &format!("{create} {token}x"), body);
     assert!(forged.contains("UNAUTHORIZED"), "{forged}");
     let odd = "GET /%0d%0aERROR%20all%20is%20lost%1b[2J HTTP/1.1";
-    told(&address, odd, "");
-    let bad = told(&address, &format!("{create} {token}"), r#"{"canary\nof\u001ba body":1}"#);
+    told(&server, odd, "");
+    let bad = told(&server, &format!("{create} {token}"), r#"{"canary\nof\u001ba body":1}"#);
     assert!(bad.contains("BAD_REQUEST"), "{bad}");
-    let stop = format!("kill -TERM {}", server.id());
-    assert!(Command::new("sh").args(["-c", &stop]).status().expect("a shell").success());
-    let mut log = String::new();
-    server.stderr.take().expect("its log").read_to_string(&mut log).expect("a text");
-    assert!(server.wait().expect("a status").success());
+    assert_eq!(ends(&server, "TERM"), 0);
+    let log = server.log();
 
     for hidden in [SECRET, &token, "canary-of-a-key"] {
         assert!(!log.contains(hidden), "{hidden} is in the log:\n{log}");

@@ -1,13 +1,15 @@
 //! `portage transfer …` against a real server.
 
-use crate::command::{Served, exit_of, folder, portage};
+use crate::command::{exit_of, folder, served};
+use crate::fixture::process::portage;
 use serde_json::{Value, json};
 use std::path::Path;
+use testbed::Listening;
 
 /// A server with money for user 7, and its words on the command line.
 struct CliFixture {
     dir: tempfile::TempDir,
-    server: Served,
+    server: Listening,
 }
 
 /// What a command came to.
@@ -43,7 +45,7 @@ impl CliFixture {
     /// No address is given to any command: the folder's note names the server, on whatever port.
     fn open() -> Self {
         let dir = folder();
-        let server = Served::start(dir.path());
+        let server = served(dir.path());
         let cli = Self { dir, server };
         let said = cli.asks(&["deposit", "--user", "7", "--asset", "USDT", "--amount", "100"]);
         assert_eq!(said.code, 0, "{said:?}");
@@ -176,9 +178,8 @@ fn a_list_goes_page_by_page_or_to_the_end() {
 /// Turns red where a command speaks to an address at which no server listens without saying what to do.
 #[test]
 fn where_nothing_listens_it_says_what_to_start() {
-    let mut cli = CliFixture::open();
-    cli.server.signal("KILL");
-    cli.server.ended();
+    let cli = CliFixture::open();
+    cli.server.kill();
     // the note of one that was killed stays behind, and does not count
     let said = cli.creates(&["--amount", "5"]);
     assert_eq!(said.code, 69, "{said:?}");

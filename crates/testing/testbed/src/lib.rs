@@ -1,6 +1,7 @@
 //! Real servers for tests. PostgreSQL: a cluster of its own in a temporary folder, databases by the dozen,
 //! and a proxy that cuts the wire where it hurts, or lets it fall silent. Apache Kafka: one broker in a
-//! temporary folder. SQLite: a file opened beside the process that writes it.
+//! temporary folder. SQLite: a file opened beside the process that writes it. Any program that prints a line once it
+//! listens.
 //!
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.
@@ -13,6 +14,7 @@ mod database;
 mod hop;
 mod jars;
 mod kafka;
+mod listening;
 mod probe;
 mod process;
 mod programs;
@@ -30,6 +32,7 @@ pub use clock::until;
 pub use database::{Copied, Database};
 pub use hop::{Fault, Hop, HopSeen};
 pub use kafka::{GIVEN_KAFKA, Kafka};
+pub use listening::{Listening, NotListening};
 pub use probe::{fdatasync, reply_body};
 pub use process::{signal, used};
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};

@@ -1,13 +1,10 @@
 //! A server under a benchmark's load, in a process of its own: the benchmark's program again, as the
 //! product's command line or as a peer.
 
-use crate::Outcome;
-use std::io::{BufRead, BufReader};
+use crate::{Listening, Outcome};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
 
 /// With this first word a benchmark's program is the product's command line: the server under load is the
 /// real one.
@@ -24,23 +21,13 @@ const OTHERS: [&str; 7] = [
     "NEAR_RPC_URL",
     "RELAY_ACCESS_KEYS",
 ];
-/// How long a start or a stop may take.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A process that ends with this value.
 #[derive(Debug)]
 pub struct Served {
-    process: std::process::Child,
+    process: Listening,
     /// The address at which it listens.
     pub address: SocketAddr,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // it may have ended already
-        let _ended = self.process.kill();
-        let _reaped = self.process.wait();
-    }
 }
 
 /// This program again, with another first word and without the caller's own settings.
@@ -91,22 +78,8 @@ impl Served {
     pub fn start(mut command: Command, listen: impl FnOnce(&mut Command, String)) -> Outcome<Self> {
         let address = free()?;
         listen(&mut command, address.to_string());
-        let spawned = command.stdout(Stdio::piped()).spawn();
-        let mut process = spawned.map_err(|error| error.to_string())?;
-        let out = process.stdout.take();
-        let served = Self { process, address };
-        let out = out.ok_or("the server has no stdout")?;
-        let (tell, first) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let read = BufReader::new(out).read_line(&mut line);
-            let _gone = tell.send(read.is_ok() && !line.is_empty());
-        });
-        if first.recv_timeout(TIMEOUT) == Ok(true) {
-            Ok(served)
-        } else {
-            Err("no server starts".to_owned())
-        }
+        let process = Listening::start(command).map_err(|failed| failed.to_string())?;
+        Ok(Self { process, address })
     }
 
     /// The number of its process.
@@ -119,20 +92,13 @@ impl Served {
     ///
     /// # Errors
     /// It ended otherwise.
-    pub fn stop(mut self) -> Outcome {
-        crate::signal("TERM", &[self.process.id()])?;
-        let (ended, waits) = mpsc::channel::<()>();
-        let process = self.process.id();
+    pub fn stop(self) -> Outcome {
+        self.process.signal("TERM")?;
         // a server that does not end is ended
-        let watch = std::thread::spawn(move || {
-            if waits.recv_timeout(TIMEOUT).is_err() {
-                let _gone = crate::signal("KILL", &[process]);
-            }
-        });
-        let status = self.process.wait().map_err(|error| error.to_string())?;
-        let _sent = ended.send(());
-        let _joined = watch.join();
-        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}")) }
+        match self.process.wait() {
+            Some(status) if status.success() => Ok(()),
+            status => Err(format!("the server ended with {status:?}")),
+        }
     }
 }
 

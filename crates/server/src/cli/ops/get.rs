@@ -138,18 +138,24 @@ fn query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
     if given.is_empty() { path.to_owned() } else { format!("{path}?{}", given.join("&")) }
 }
 
+/// The list of an answer, as a table with these columns.
+struct ListTable<const N: usize> {
+    list: &'static str,
+    titles: [&'static str; N],
+}
+
 /// One page, and where the next one begins.
 async fn page<const N: usize>(
     global: &Global,
     page: &PageArgs,
     path: &str,
     mut parameters: Vec<(&str, Option<String>)>,
-    (list, titles): (&str, [&str; N]),
+    table: ListTable<N>,
 ) -> Result<(), Fault> {
     parameters.push(("cursor", page.cursor.clone()));
     let path = query(path, &parameters);
-    print_found(global, &page.target, &path, |found| rows(&found[list], titles) + &more(found))
-        .await
+    let text = |found: &Value| rows(&found[table.list], table.titles) + &more(found);
+    print_found(global, &page.target, &path, text).await
 }
 
 /// Where the next page begins, where there may be one.
@@ -161,7 +167,7 @@ fn more(found: &Value) -> String {
 pub(super) async fn cases(global: &Global, args: &CasesArgs) -> Result<(), Fault> {
     let titles = ["id", "severity", "kind", "subject", "status", "opened_at", "assigned", "facts"];
     let wanted = vec![("status", Some(args.status.clone())), ("subject", args.subject.clone())];
-    page(global, &args.page, "/cases", wanted, ("cases", titles)).await
+    page(global, &args.page, "/cases", wanted, ListTable { list: "cases", titles }).await
 }
 
 pub(super) async fn one(global: &Global, args: &IdArgs, kind: &str) -> Result<(), Fault> {
@@ -228,12 +234,13 @@ pub(super) async fn approvals(global: &Global, args: &ApprovalsArgs) -> Result<(
     let titles =
         ["id", "kind", "subject", "value", "by", "status", "expires_at", "decided_by", "reason"];
     let wanted = vec![("status", args.status.clone())];
-    page(global, &args.page, "/ops/approvals", wanted, ("approvals", titles)).await
+    page(global, &args.page, "/ops/approvals", wanted, ListTable { list: "approvals", titles })
+        .await
 }
 
 pub(super) async fn halts(global: &Global, args: &HaltsArgs) -> Result<(), Fault> {
     let titles = [">number", "at", "lifted_at", "reason"];
-    page(global, &args.page, "/ops/halts", Vec::new(), ("halts", titles)).await
+    page(global, &args.page, "/ops/halts", Vec::new(), ListTable { list: "halts", titles }).await
 }
 
 pub(super) async fn pauses(global: &Global, args: &ListArgs) -> Result<(), Fault> {
@@ -258,7 +265,7 @@ pub(super) async fn assets(global: &Global, args: &ListArgs) -> Result<(), Fault
 pub(super) async fn actions(global: &Global, args: &ActionsArgs) -> Result<(), Fault> {
     let titles = ["id", "at", "by", "kind", "subject", "value", "reason"];
     let wanted = vec![("subject", args.subject.clone())];
-    page(global, &args.page, "/ops/audit", wanted, ("actions", titles)).await
+    page(global, &args.page, "/ops/audit", wanted, ListTable { list: "actions", titles }).await
 }
 
 pub(super) async fn stats(global: &Global, args: &ListArgs) -> Result<(), Fault> {

@@ -478,12 +478,12 @@ async fn lift(global: &Global, action: &ActionArgs, id: u64) -> Result<(), Fault
 pub(in crate::cli) async fn lift_pause(
     global: &Global,
     action: &ActionArgs,
-    of: (&str, &str),
+    kind: &str,
+    name: &str,
 ) -> Result<(), Fault> {
     let found = action.target.client(global, Scope::OpsRead)?.get("/ops/pauses").await?;
     let Pauses { pauses } = Pauses::deserialize(&found)
         .map_err(|fault| Fault::new(Exit::TempFail, fault.to_string()))?;
-    let (kind, name) = of;
     let pause = pauses.iter().find(|pause| pause.kind == kind && pause.name == name);
     let none = || usage(format!("the {kind} {name} is not paused"));
     lift(global, action, pause.ok_or_else(none)?.id).await

@@ -137,7 +137,7 @@ pub(super) fn run(global: &Global, command: &PipelineCommand) -> Result<(), Faul
             }
             PipelineCommand::Pause(args) => hold(global, &args.action, "group", &args.group).await,
             PipelineCommand::Resume(args) => {
-                lift_pause(global, &args.action, ("group", &args.group)).await
+                lift_pause(global, &args.action, "group", &args.group).await
             }
             PipelineCommand::Seek(args) => {
                 let seek = SeekGroup {

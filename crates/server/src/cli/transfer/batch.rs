@@ -165,7 +165,10 @@ async fn sent(
     let mut last: Vec<LineResult> = Vec::new();
     for tries in 1..=TRIES {
         match client.create_many(&all).await {
-            Ok(results) => last = piece.iter().zip(&results).map(told).collect(),
+            Ok(results) => {
+                let lines = piece.iter().zip(&results);
+                last = lines.map(|((line, new), result)| told(*line, new, result)).collect();
+            }
             Err(_) if !last.is_empty() => {}
             Err(fault) if fault.concludes() == Conclusion::Unknown => {
                 let why = fault.to_string();
@@ -202,8 +205,8 @@ fn unsent(piece: &[(usize, CreateTransfer)], why: &str) -> Vec<LineResult> {
     piece.iter().map(one).collect()
 }
 
-fn told(((line, new), result): (&(usize, CreateTransfer), &BatchResult)) -> LineResult {
-    let (line, replayed) = (*line, result.replayed);
+fn told(line: usize, new: &CreateTransfer, result: &BatchResult) -> LineResult {
+    let replayed = result.replayed;
     let cid = new.cid.clone().unwrap_or_default();
     match client::created(result) {
         Ok(created) => {

@@ -157,28 +157,35 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use tempfile::TempDir;
 
-    const SERVER: (&str, &str) = (
-        include_str!("../../../tests/keys/server.pem"),
-        include_str!("../../../tests/keys/server.key"),
-    );
-    const OTHER: (&str, &str) = (
-        include_str!("../../../tests/keys/other.pem"),
-        include_str!("../../../tests/keys/other.key"),
-    );
+    /// The text of the two files.
+    #[derive(Clone, Copy)]
+    struct Pair {
+        cert: &'static str,
+        key: &'static str,
+    }
 
-    fn files((cert, key): (&str, &str), mode: u32) -> (TempDir, config::Tls) {
+    const SERVER: Pair = Pair {
+        cert: include_str!("../../../tests/keys/server.pem"),
+        key: include_str!("../../../tests/keys/server.key"),
+    };
+    const OTHER: Pair = Pair {
+        cert: include_str!("../../../tests/keys/other.pem"),
+        key: include_str!("../../../tests/keys/other.key"),
+    };
+
+    fn files(pair: Pair, mode: u32) -> (TempDir, config::Tls) {
         let dir = tempfile::tempdir().unwrap();
         let files = config::Tls {
             cert_file: dir.path().join("cert.pem"),
             key_file: dir.path().join("key.pem"),
         };
-        write(&files.cert_file, cert).unwrap();
-        write(&files.key_file, key).unwrap();
+        write(&files.cert_file, pair.cert).unwrap();
+        write(&files.key_file, pair.key).unwrap();
         set_permissions(&files.key_file, Permissions::from_mode(mode)).unwrap();
         (dir, files)
     }
 
-    fn fault(pair: (&str, &str), mode: u32) -> String {
+    fn fault(pair: Pair, mode: u32) -> String {
         let (_dir, files) = files(pair, mode);
         let fault = Tls::open(&files).unwrap_err();
         assert_eq!(fault.exit.code(), 78, "{fault}");
@@ -194,10 +201,12 @@ mod tests {
         for mode in [0o644, 0o604, 0o660, 0o620, 0o666] {
             assert!(fault(SERVER, mode).contains("key.pem: others may"), "{mode:o}");
         }
-        assert!(fault((SERVER.0, OTHER.1), 0o600).contains("tls.key_file"));
-        assert!(fault(("", SERVER.1), 0o600).contains("cert.pem: no certificate"));
-        assert!(fault((SERVER.1, SERVER.1), 0o600).contains("cert.pem: no certificate"));
-        assert!(fault((SERVER.0, SERVER.0), 0o600).contains("key.pem: no private key"));
+        let wrong = |pair| fault(pair, 0o600);
+        let no_certificate = "cert.pem: no certificate";
+        assert!(wrong(Pair { key: OTHER.key, ..SERVER }).contains("tls.key_file"));
+        assert!(wrong(Pair { cert: "", ..SERVER }).contains(no_certificate));
+        assert!(wrong(Pair { cert: SERVER.key, ..SERVER }).contains(no_certificate));
+        assert!(wrong(Pair { key: SERVER.cert, ..SERVER }).contains("key.pem: no private key"));
         let missing = config::Tls { cert_file: "/nowhere".into(), key_file: "/nowhere".into() };
         assert!(Tls::open(&missing).unwrap_err().sentence.contains("cert_file: /nowhere"));
     }
@@ -210,14 +219,14 @@ mod tests {
         let shown = || tls.shown.0.read().unwrap().cert.clone();
         let first = shown();
         let mut seen = Some(CertificateFiles::read(&files).unwrap());
-        write(&files.cert_file, OTHER.0).unwrap();
+        write(&files.cert_file, OTHER.cert).unwrap();
         assert!(tls.renewed(CertificateFiles::read(&files).unwrap(), &mut seen).is_err());
         assert_eq!(shown(), first);
         assert!(
             tls.renewed(CertificateFiles::read(&files).unwrap(), &mut seen).is_ok(),
             "said once"
         );
-        write(&files.key_file, OTHER.1).unwrap();
+        write(&files.key_file, OTHER.key).unwrap();
         tls.renewed(CertificateFiles::read(&files).unwrap(), &mut seen).unwrap();
         assert_ne!(shown(), first);
         let second = shown();

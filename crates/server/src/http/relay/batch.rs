@@ -51,7 +51,7 @@ pub(crate) async fn create(
     }
     // no more at once than the engine takes in, so that none is put aside for another's sake
     let room = app.engine.intake.intake_room();
-    let one = |(index, item)| result(&app, relay, &caller, (index, item));
+    let one = |(index, item)| result(&app, relay, &caller, index, item);
     let running = stream::iter(items.into_iter().enumerate()).map(one).buffer_unordered(room);
     let mut results: Vec<RelayBatchResult> = running.collect().await;
     results.sort_by_key(|result| result.index);
@@ -71,7 +71,8 @@ async fn result(
     app: &App,
     relay: OfferedRelay<'_>,
     caller: &Caller,
-    (index, item): (usize, KeyedRelayTransfer),
+    index: usize,
+    item: KeyedRelayTransfer,
 ) -> RelayBatchResult {
     let KeyedRelayTransfer { key, receiver_id, amount } = item;
     if let Err(refusal) = keyed(index, &key) {

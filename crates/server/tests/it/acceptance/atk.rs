@@ -156,7 +156,7 @@ pub(super) fn atk_010() {
     for _ in 0..3 {
         let again = fixture.raw_request(&RawRequest::user(USER), &asked);
         assert_eq!(again.text("req_id"), first.text("req_id"), "ATK-010: the first result again");
-        assert!(again.replayed, "ATK-010: it says so: {again:?}");
+        assert!(again.replayed(), "ATK-010: it says so: {again:?}");
         assert_eq!((fixture.money(USER), fixture.rows()), before, "ATK-010: it is made once");
     }
     let other = body(&json!({"cid": "again", "amount": "6"}));

@@ -101,7 +101,7 @@ impl CrashCase {
         assert_eq!(fixture.money(USER), self.then(before), "{id}: the balances are exact, {at}");
         assert!(story.is_legal(), "{id}: each step follows from the one before, {at}: {story:?}");
         let again = fixture.post(ask);
-        let replay = (again.replayed, again.id());
+        let replay = (again.replayed(), again.id());
         assert_eq!(replay, (true, reply.id()), "{id}: a key is bound to one transfer, {at}");
         fixture.sound(id);
     }

@@ -2,9 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a wrong thing concerns few layers")]
 
 use super::Wrong;
-use super::bare_service::{Bare, FUNDING, KEY, OTHER, SPOT, UNIT, USDT, USER};
-use axum::body::Body;
-use axum::http::{Request, header};
+use super::bare_service::{Bare, FUNDING, OTHER, SPOT, UNIT, USDT, USER};
 use engine::Refused;
 use kernel::ids::{AssetId, ChainId, LedgerId, UserId};
 use kernel::money::Amount;
@@ -12,9 +10,7 @@ use kernel::owner::TransferOwner;
 use kernel::record::{Account, Binding, System, Terms};
 use kernel::unit::{Put, Unit};
 use serde_json::{Value, json};
-use server::auth::token::Minted;
 use std::sync::atomic::Ordering;
-use tower::ServiceExt;
 
 /// How often one key asks before the answer counts.
 const ASKED: usize = 20;
@@ -68,10 +64,10 @@ impl Bare {
             Wrong::Draining => self.app.draining.store(true, Ordering::Relaxed),
             _ => {}
         }
-        let mut said = self.post("/api/v1/internal_transfer", scope, body.clone()).await;
+        let mut said = self.code_of("/api/v1/internal_transfer", scope, body.clone()).await;
         for _ in 1..ASKED {
             if said == "SYSTEM_ERROR" {
-                said = self.post("/api/v1/internal_transfer", scope, body.clone()).await;
+                said = self.code_of("/api/v1/internal_transfer", scope, body.clone()).await;
             }
         }
         said
@@ -89,20 +85,9 @@ impl Bare {
     }
 
     /// The code of what the door answers to the user.
-    pub(super) async fn post(&self, path: &str, scope: &str, body: Value) -> String {
-        let now = self.service.clock.now() / 1000;
-        let (iss, aud) = ("portage".to_owned(), "portage".to_owned());
-        let (sub, scope) = (USER.to_string(), scope.to_owned());
-        let minted = Minted { iss, aud, sub, scope, iat: now, nbf: now, exp: now + 600 };
-        let token = minted.sign("at+jwt", KEY).expect("a token");
-        let request = Request::post(path)
-            .header(header::AUTHORIZATION, format!("Bearer {token}"))
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Body::from(body.to_string()));
-        let Ok(response) = self.router.clone().oneshot(request.expect("a request")).await;
-        let bytes = axum::body::to_bytes(response.into_body(), 1 << 16).await.expect("a body");
-        let body: Value = serde_json::from_slice(&bytes).expect("JSON");
-        body["code"].as_str().unwrap_or("done").to_owned()
+    pub(super) async fn code_of(&self, path: &str, scope: &str, body: Value) -> String {
+        let reply = self.post((&USER.to_string(), scope), path, body).await;
+        reply.body["code"].as_str().unwrap_or("done").to_owned()
     }
 
     /// The code under which the engine refuses, with no check before it.

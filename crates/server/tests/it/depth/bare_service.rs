@@ -1,6 +1,7 @@
 //! A service with one user's money in it, and what is looked at before and after.
 
 use super::Wrong;
+use crate::fixture::{TestService, TestSetup};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
@@ -9,29 +10,24 @@ use kernel::ports::ledger::{
     AccountStatus, Direction, External, Ledger, Moved, Reply, StatusChange, Whose,
 };
 use kernel::record::{Account, Record};
-use server::bootstrap::Service;
-use server::config::{Config, Ledgers};
-use server::http::App;
-use server::http::middleware::rate_limit::RateLimit;
-use server::metrics::Metrics;
-use server::runtime::Tasks;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tempfile::TempDir;
 
-pub(super) const KEY: &[u8] = b"the key of these tests: 32 bytes and more";
 pub(super) const USER: UserId = UserId(4001);
 pub(super) const OTHER: UserId = UserId(4002);
 pub(super) const USDT: AssetId = AssetId(3);
 pub(super) const UNIT: u128 = 1_000_000;
 
-/// The real store and the real Spot core, with an engine and a door that need not be called.
-pub(super) struct Bare {
-    pub service: Service,
-    pub app: Arc<App>,
-    pub router: axum::Router,
-    _dir: TempDir,
+/// A service with an engine and a door that need not be called.
+pub(super) struct Bare(TestService);
+
+impl Deref for Bare {
+    type Target = TestService;
+
+    fn deref(&self) -> &TestService {
+        &self.0
+    }
 }
 
 /// What a wrong thing would have changed.
@@ -41,17 +37,8 @@ pub(super) struct Seen(Vec<(&'static str, String)>);
 impl Bare {
     /// Both users have 100 at both ledgers; what a row needs besides is done.
     pub(super) async fn open(wrong: Wrong) -> Self {
-        let dir = tempfile::tempdir().expect("a folder");
-        let metrics = Arc::new(Metrics::default());
-        let fatal: server::runtime::Fatal = Arc::new(|what| panic!("{what}"));
-        let ledgers = Ledgers::default();
-        let service = Service::open(dir.path(), &ledgers, metrics.clone(), fatal.clone()).await;
-        let service = service.expect("a service");
-        let file = dir.path().join(store::sqlite::FILE);
-        rusqlite::Connection::open(file).expect("the store").execute_batch(ASSETS).expect("assets");
-        let tasks = Tasks::new(fatal);
-        tasks.ending();
-        let mut config = Config::default();
+        let mut setup = TestSetup { sql: ASSETS, ..TestSetup::default() };
+        let config = &mut setup.config;
         // after the first round no further one finds what is done past the engine
         config.conservation.interval_ms = 3_600_000;
         if wrong == Wrong::Crowded {
@@ -64,27 +51,7 @@ impl Bare {
         if wrong == Wrong::AmountFull {
             config.limits.daily_amount = [("USDT".to_owned(), "4.999999".to_owned())].into();
         }
-        let engine = service.start(&config, metrics.clone(), &tasks).await.expect("an engine");
-        let app = Arc::new(App {
-            internal: engine.flows().named("internal").expect("the flow"),
-            engine,
-            admin_queries: service.store.clone(),
-            webhooks: service.webhook_admin(&config),
-            verifier: server::auth::verify::Verifier::new(&config.auth, KEY, service.clock.clone()),
-            metrics,
-            clock: service.clock.clone(),
-            kafka: None,
-            rng: service.rng.clone(),
-            rate_limit: RateLimit::new(0),
-            relay: None,
-            backups: service.backups(&config),
-            sealer: service.sealer(&config).await.expect("a sealer"),
-            open_pages: true,
-            leaving: AtomicBool::new(false),
-            draining: AtomicBool::new(false),
-        });
-        let router = server::http::router(app.clone());
-        let bare = Self { service, app, router, _dir: dir };
+        let bare = Self(TestService::with(setup).await);
         bare.first_round().await;
         bare.fund().await;
         bare.prepare(wrong).await;

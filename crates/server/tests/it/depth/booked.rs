@@ -84,6 +84,6 @@ impl Bare {
             "user_id": user.0, "asset": asset, "amount": (amount.0 / UNIT).to_string(),
             "ref": *reference, "reason": *reason,
         });
-        self.post(path, "ops:act", body).await
+        self.code_of(path, "ops:act", body).await
     }
 }

@@ -1,14 +1,11 @@
 //! Backups through the door, under load and without room; what is restored is one instant, halted.
 
-use super::{CREATE, Door, KEY, USER, transfer};
-use engine::Parts;
+use super::{CREATE, Door, TestSetup, USER, transfer};
 use engine::reconciliation::Checker;
 use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::Id;
-use kernel::ports::clock::Clock;
 use serde_json::json;
-use server::auth::verify::Verifier;
 use server::backup::{BackupError, restored, verified};
 use server::bootstrap::Service;
 use server::config::{Config, Ledgers};
@@ -200,11 +197,7 @@ async fn two_persons_resume_what_was_restored_and_what_is_missing_is_booked_agai
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::remove_dir(dir.path()).expect("it is empty");
     restored(&backup, dir.path()).expect("it is restored");
-    let config = Config::default();
-    let auth = config.auth.clone();
-    let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
-    let door = Door::in_folder(dir, config, (true, verifier), (|_: &Path| (), |_: &mut Parts| ()));
-    let door = door.await;
+    let door = Door::with(TestSetup { dir, ..TestSetup::default() }).await;
     assert_eq!(cases(door.dir.path())[0].0, "RESTORED");
     let refused = door.post(("4001", USER), CREATE, transfer("120", "k-1")).await;
     assert_eq!(refused.code(), "HALTED", "{refused:?}");

@@ -1,6 +1,6 @@
 //! Every ordered pair of violations answers the earlier check's code, in every spelling of a create.
 
-use super::{CREATE, Door, Reply, USER, movement};
+use super::{CREATE, Door, Reply, TestSetup, USER, movement};
 use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
@@ -140,18 +140,11 @@ struct Pairs {
 
 impl Pairs {
     async fn open() -> Self {
-        let door = Door::prepared(
-            |config| {
-                config.limits.requests_per_second = 1_000;
-                config.limits.transfers_per_day = 100;
-                config.limits.daily_amount.insert("USDT".to_owned(), "1000".to_owned());
-            },
-            |store| {
-                let db = rusqlite::Connection::open(store).expect("the store");
-                db.execute_batch(ASSETS).expect("assets");
-            },
-        );
-        Self { door: door.await, tries: Vec::new() }
+        let mut setup = TestSetup { sql: ASSETS, ..TestSetup::default() };
+        let limits = &mut setup.config.limits;
+        (limits.requests_per_second, limits.transfers_per_day) = (1_000, 100);
+        limits.daily_amount.insert("USDT".to_owned(), "1000".to_owned());
+        Self { door: Door::with(setup).await, tries: Vec::new() }
     }
 
     fn push(&mut self, checks: &[&Check], code: &'static str) {

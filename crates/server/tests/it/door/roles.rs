@@ -1,6 +1,6 @@
 //! Every route against every role: what a token does not allow is refused before anything is read.
 
-use super::Door;
+use super::{Door, TestSetup};
 use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn filled(path: &str) -> String {
 
 #[tokio::test]
 async fn each_route_opens_to_its_scope_and_to_no_other() {
-    let door = Door::with(false, false).await;
+    let door = Door::with(TestSetup { open_pages: false, ..TestSetup::default() }).await;
     let paths = description()["paths"].as_object().expect("paths");
     let mut guarded = 0;
     for (path, methods) in paths {

@@ -1,10 +1,15 @@
 //! Routes and their description, tokens and scopes, and what happens where nothing fits.
 
-use super::{CREATE, Door, USER, movement};
+use super::{CREATE, Door, TestSetup, USER, movement};
 use axum::body::Body;
 use axum::http::{Method, Request, header};
+use engine::Parts;
+use kernel::answer::Cause;
+use kernel::ports::Fut;
+use kernel::ports::ledger::{Authority, External, Moved, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Every documented route, with values for its parameters: method, path, open to all, its scope.
 async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
@@ -179,7 +184,7 @@ async fn a_path_that_is_no_text_is_answered_in_json() {
 
 #[tokio::test]
 async fn pages_for_machines_can_be_closed() {
-    let door = Door::with(false, false).await;
+    let door = Door::with(TestSetup { open_pages: false, ..TestSetup::default() }).await;
     for path in ["/metrics", "/openapi.json", "/docs"] {
         assert_eq!(door.send(bare(&Method::GET, path)).await.status, 401, "{path}");
         assert_eq!(door.get(("4001", USER), path).await.status, 403, "{path}");
@@ -227,9 +232,23 @@ async fn metrics_count_what_was_done() {
     }
 }
 
+/// A world that dies of being asked.
+struct Dying;
+
+impl World for Dying {
+    fn book(&self, _: External, _: Authority) -> Fut<'_, Result<Moved, Cause>> {
+        Box::pin(async { panic!("on purpose") })
+    }
+
+    fn booked(&self, _: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        Box::pin(async { panic!("on purpose") })
+    }
+}
+
 #[tokio::test]
 async fn a_broken_handler_is_an_unknown_outcome() {
-    let door = Door::with(true, true).await;
+    let change = Box::new(|parts: &mut Parts| parts.world = Arc::new(Dying));
+    let door = Door::with(TestSetup { change, ..TestSetup::default() }).await;
     let body = movement(4001, "1", "r");
     let reply = door.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await;
     assert_eq!((reply.status, reply.code()), (500, "SYSTEM_ERROR"));

@@ -1,8 +1,7 @@
 //! Transfers between numbered accounts, on both stores and over kills.
 
-use super::{Served, USER, answer, eventually, head, said};
+use super::{Served, USER, asked, eventually, post, said};
 use serde_json::{Value, json};
-use std::io::Write;
 
 const TRANSFERS: usize = 60;
 
@@ -35,14 +34,8 @@ pub(super) fn opens_from(
     let body = json!({"fromAccountNumber": from, "toAccountNumber": to, "amount": "1",
         "currency": "USDT"})
     .to_string();
-    let more = format!(
-        "content-type: application/json\r\nidempotency-key: {key}\r\ncontent-length: {}\r\n",
-        body.len()
-    );
-    let mut stream = served.connect();
-    let sent = format!("{}{body}", head("POST", "/api/transfers", token, &more));
-    stream.write_all(sent.as_bytes()).expect("it is sent");
-    answer(&mut stream).is_some_and(|reply| matches!(reply.status, 200 | 201))
+    let request = post("/api/transfers", token, &format!("idempotency-key: {key}\r\n"), &body);
+    asked(&mut served.connect(), &request).is_some_and(|reply| matches!(reply.status, 200 | 201))
 }
 
 /// Killed twice while transfers are under way, each is carried out once. Turns red where an offset is

@@ -4,7 +4,7 @@
 //! Wrong builds that were run, and found: `paired` compares nothing; the log's place taken some time before
 //! Spot stands still, or after it went on; a restore that halts nothing.
 
-use super::{Served, portage, said};
+use super::{Served, portage, process, said};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
@@ -40,9 +40,7 @@ fn fixture() -> Fixture {
 
 /// How a command ended, and what it said.
 fn ran(dir: &Path, settings: &[(&str, &str)], words: &[&str]) -> (Option<i32>, String) {
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let settings: Vec<_> = settings.iter().map(owned).collect();
-    said(&portage(dir, &settings).args(words).output().expect("it runs"))
+    said(&portage(dir, &process::settings(settings)).args(words).output().expect("it runs"))
 }
 
 /// What a command says that ends like this. On a busy machine the database may not answer it in time;
@@ -85,11 +83,6 @@ impl Served {
         }
         panic!("{key}: {last:?}")
     }
-
-    fn die(&mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it is gone");
-    }
 }
 
 /// Where the log stood, by the manifest.
@@ -101,7 +94,7 @@ fn place(manifest: &Value) -> String {
 /// money before a person looked.
 #[test]
 fn both_come_back_as_of_one_instant() {
-    let Fixture { mut server, database, base, mut served } = fixture();
+    let Fixture { mut server, database, base, served } = fixture();
     let here = served.dir.path().to_owned();
     let mut made = Vec::new();
     // while money moves both ways
@@ -121,7 +114,7 @@ fn both_come_back_as_of_one_instant() {
     });
     let last = served.backup("last");
     served.moves("after", "FUNDING", "50");
-    served.die();
+    served.process.kill();
     let (code, text) = ran(&here, &[], &["backup", "--verify", "last"]);
     assert_eq!((code, text.contains(&place(&last))), (Some(0), true), "{text}");
     let settings = [(URL, database.url()), ALONE];
@@ -156,14 +149,14 @@ fn goes_on(dir: TempDir, settings: &[(&str, &str)]) {
 /// what was refused.
 #[test]
 fn what_is_not_of_one_instant_is_refused() {
-    let Fixture { mut server, database, base, mut served } = fixture();
+    let Fixture { mut server, database, base, served } = fixture();
     let here = served.dir.path().to_owned();
     served.moves("first", "FUNDING", "3");
     let made = served.backup("mine");
     served.moves("second", "FUNDING", "3");
     let (code, text) = ran(&here, &[(URL, database.url())], &["backup", "mine"]);
     assert_eq!(code, Some(73), "it is there already: {text}");
-    served.die();
+    served.process.kill();
     let mine = here.join("mine");
     let again = tempfile::tempdir().expect("a folder");
     let words = ["restore", mine.to_str().expect("a path")];
@@ -229,9 +222,9 @@ fn what_is_not_here_is_not_backed_up() {
 /// fleet's own settings, while it has no server.
 #[test]
 fn a_served_spot_is_backed_up_where_it_lies() {
-    let Fixture { server: _server, database, mut served, .. } = fixture();
+    let Fixture { server: _server, database, served, .. } = fixture();
     served.moves("first", "FUNDING", "3");
-    served.die();
+    served.process.kill();
     let here = served.dir.path().to_owned();
     let fleet = [&[(URL, database.url())][..], &ELSEWHERE].concat();
     let text = comes_to(0, || ran(&here, &fleet, &["backup", "theirs"]));
@@ -245,12 +238,12 @@ fn a_served_spot_is_backed_up_where_it_lies() {
 #[test]
 fn a_server_whose_database_went_back_ends() {
     // the database goes away with its value
-    let Fixture { mut server, database: _database, base, mut served } = fixture();
+    let Fixture { mut server, database: _database, base, served } = fixture();
     served.moves("first", "FUNDING", "3");
     server.restore(&base, &Recovery::Same).expect("it comes back");
     let mut code = None;
     super::eventually("it ends", || {
-        code = served.child.try_wait().expect("a status").map(|status| status.code());
+        code = served.process.ended().map(|status| status.code());
         code.is_some()
     });
     assert_eq!(code, Some(Some(75)), "{}", served.log());

@@ -1,10 +1,9 @@
 //! Endpoints of a real process: real receivers that take, refuse, hang, die and send elsewhere.
 
-use super::{Served, USER, answer, eventually, head, said, transfer};
+use super::{Served, USER, eventually, post, said, transfer};
 use crate::receiver::{Mood, Posted, Receiver};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 
 /// A second, again and again: longer than a busy machine takes for anything.
 const WAITS: &str = "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,\
@@ -56,11 +55,8 @@ fn taken(receiver: &Receiver) -> Vec<Posted> {
 
 /// One transfer of one USDT; its id.
 fn moves(served: &Served, token: &str, cid: &str) -> String {
-    let mut stream = served.connect();
-    stream.write_all(transfer(token, cid).as_bytes()).expect("it is sent");
-    let reply = answer(&mut stream).expect("an answer");
-    let body: Value = serde_json::from_str(&reply.body).expect("JSON");
-    body["req_id"].as_str().unwrap_or_else(|| panic!("{reply:?}")).to_owned()
+    let reply = served.ask(&transfer(token, cid));
+    reply.body["req_id"].as_str().unwrap_or_else(|| panic!("{reply:?}")).to_owned()
 }
 
 fn log_of(served: &Served, hook: &Hook) -> Vec<Value> {
@@ -82,11 +78,7 @@ fn moves_by_account(served: &Served, token: &str) {
     assert_eq!(ended, Some(0), "{text}");
     let body =
         r#"{"fromAccountNumber":"ACC-1","toAccountNumber":"ACC-2","amount":"1","currency":"USDT"}"#;
-    let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-    let mut stream = served.connect();
-    let sent = format!("{}{body}", head("POST", "/api/transfers", token, &more));
-    stream.write_all(sent.as_bytes()).expect("it is sent");
-    assert_eq!(answer(&mut stream).expect("an answer").status, 201);
+    assert_eq!(served.ask(&post("/api/transfers", token, "", body)).status, 201);
 }
 
 /// Turns red with builds that: pass over transfers that are open when the cursor comes to them; tell every

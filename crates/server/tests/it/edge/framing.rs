@@ -142,10 +142,8 @@ fn a_body_in_pieces_is_refused_in_our_own_words() {
     let token = served.token("4001", USER);
     let mut stream = served.connect();
     let more = "content-type: application/json\r\ntransfer-encoding: chunked\r\n";
-    stream.write_all(head("POST", CREATE, &token, more).as_bytes()).expect("it is sent");
-    let reply = super::answer(&mut stream).expect("an answer");
-    let body: serde_json::Value = serde_json::from_str(&reply.body).expect("JSON");
-    assert_eq!((reply.status, &body["code"]), (400, &"BAD_REQUEST".into()), "{reply:?}");
+    let reply = super::asked(&mut stream, &head("POST", CREATE, &token, more)).expect("an answer");
+    assert_eq!((reply.status, &reply.body["code"]), (400, &"BAD_REQUEST".into()), "{reply:?}");
     assert!(reply.head.contains("connection: close"), "{reply:?}");
-    assert!(body["request_id"].is_string());
+    assert!(reply.body["request_id"].is_string());
 }

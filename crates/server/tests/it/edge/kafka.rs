@@ -7,11 +7,10 @@
 use super::account_transfers::{
     balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
 };
-use super::{Served, USER, answer, eventually, head, listens, said};
-use std::io::Write as _;
-use std::process::Child;
+use super::{Served, USER, eventually, head, listens, process, said};
 use std::thread;
 use tempfile::TempDir;
+use testbed::Listening;
 
 fn broker() -> testbed::Kafka {
     testbed::Kafka::start().unwrap_or_else(|why| panic!("{why}"))
@@ -30,9 +29,7 @@ fn accounts(served: &Served) {
 }
 
 fn health(served: &Served) -> String {
-    let mut stream = served.connect();
-    stream.write_all(head("GET", "/health", "", "").as_bytes()).expect("it is sent");
-    answer(&mut stream).expect("an answer").body
+    served.ask(&head("GET", "/health", "", "")).page
 }
 
 fn proves(served: &Served) {
@@ -94,8 +91,7 @@ const AGAIN: &str = "WITH gone AS (DELETE FROM outbox_history RETURNING *) \
 
 /// A Spot core by itself, as processes that share a journal need one.
 struct SharedSpot {
-    child: Child,
-    url: String,
+    process: Listening,
     _dir: TempDir,
 }
 
@@ -104,16 +100,9 @@ const SPOT_TOKEN: &str = "a-token-of-enough-letters-for-a-test";
 impl SharedSpot {
     fn start() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
-        let settings = [("PORTAGE_SPOT__TOKEN".to_owned(), SPOT_TOKEN.to_owned())];
-        let (child, url) = listens(&["spot", "serve"], dir.path(), &settings);
-        Self { child, url, _dir: dir }
-    }
-}
-
-impl Drop for SharedSpot {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _reaped = self.child.wait();
+        let settings = process::settings(&[("PORTAGE_SPOT__TOKEN", SPOT_TOKEN)]);
+        let process = listens(&["spot", "serve"], dir.path(), &settings);
+        Self { process: process.unwrap_or_else(|failed| panic!("{failed}")), _dir: dir }
     }
 }
 
@@ -130,7 +119,7 @@ fn both_ways_at_once_by_two_servers_with_all_messages_again() {
         session,
         ("DATABASE_URL", database.url()),
         ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
-        ("PORTAGE_LEDGERS__SPOT__URL", &spot.url),
+        ("PORTAGE_LEDGERS__SPOT__URL", &spot.process.url),
         ("PORTAGE_LEDGERS__SPOT__TOKEN", SPOT_TOKEN),
     ];
     let (mut one, other) = (Served::start(&settings), Served::start(&settings));

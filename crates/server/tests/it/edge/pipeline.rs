@@ -1,8 +1,7 @@
 //! The operators' side of the pipeline by the command line, on both stores and over a kill.
 
-use super::{Served, USER, answer, eventually, head, said};
+use super::{Served, USER, eventually, post, said};
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// A command, and what it printed.
 fn runs(served: &Served, words: &[&str], code: i32) -> String {
@@ -22,17 +21,9 @@ fn opens(served: &Served, key: &str) -> String {
     let body = json!({"fromAccountNumber": "ACC-1", "toAccountNumber": "ACC-2", "amount": "1",
         "currency": "USDT", "description": "a, \"b\""})
     .to_string();
-    let more = format!(
-        "content-type: application/json\r\nidempotency-key: {key}\r\ncontent-length: {}\r\n",
-        body.len()
-    );
-    let token = served.token("4001", USER);
-    let mut stream = served.connect();
-    let sent = format!("{}{body}", head("POST", "/api/transfers", &token, &more));
-    stream.write_all(sent.as_bytes()).expect("it is sent");
-    let reply = answer(&mut stream).expect("an answer");
-    let body: Value = serde_json::from_str(&reply.body).expect("JSON");
-    body["transferId"].as_str().expect("an id").to_owned()
+    let (token, key) = (served.token("4001", USER), format!("idempotency-key: {key}\r\n"));
+    let reply = served.ask(&post("/api/transfers", &token, &key, &body));
+    reply.body["transferId"].as_str().expect("an id").to_owned()
 }
 
 fn state(served: &Served, id: &str) -> String {

@@ -7,9 +7,8 @@ mod identity;
 mod keys;
 mod token_check;
 
-use super::{Served, answer, head, portage, said};
+use super::{Served, head, portage, post, process, said};
 use serde_json::{Value, json};
-use std::io::Write;
 
 const SENDER: &str = "relay:create relay:read";
 const RELAY: [(&str, &str); 3] = [
@@ -41,17 +40,15 @@ pub(super) fn pays_amount(
 }
 
 fn sends(served: &Served, sub: &str, key: &str, body: &str) -> (u16, Value) {
-    let more = format!(
-        "content-type: application/json\r\nx-idempotency-key: {key}\r\ncontent-length: {}\r\n",
-        body.len()
-    );
-    let token = served.token(sub, SENDER);
-    asks(served, &format!("{}{body}", head("POST", "/transfer", &token, &more)))
+    let (token, key) = (served.token(sub, SENDER), format!("x-idempotency-key: {key}\r\n"));
+    let reply = served.ask(&post("/transfer", &token, &key, body));
+    (reply.status, reply.body)
 }
 
 pub(super) fn reads(served: &Served, sub: &str, key: &str) -> (u16, Value) {
     let token = served.token(sub, SENDER);
-    asks(served, &head("GET", &format!("/transfer/{key}"), &token, ""))
+    let reply = served.ask(&head("GET", &format!("/transfer/{key}"), &token, ""));
+    (reply.status, reply.body)
 }
 
 /// What is shown of a transfer, but for when it was written last: a worker that takes it over writes it.
@@ -60,13 +57,6 @@ fn story(served: &Served, sub: &str, key: &str) -> Value {
     assert_eq!(status, 200, "{body}");
     body["updated_at"] = Value::Null;
     body
-}
-
-fn asks(served: &Served, request: &str) -> (u16, Value) {
-    let mut stream = served.connect();
-    stream.write_all(request.as_bytes()).expect("it is sent");
-    let reply = answer(&mut stream).expect("an answer");
-    (reply.status, serde_json::from_str(&reply.body).expect("JSON"))
 }
 
 /// Turns red where 201 is answered before the transfer is durable, where its key is free again after a
@@ -120,9 +110,7 @@ fn a_worker_without_keys_shares_no_journal() {
 /// How `serve` ends with these settings.
 fn refused(settings: &[(&str, &str)]) -> (Option<i32>, String) {
     let dir = tempfile::tempdir().expect("a folder");
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let settings: Vec<_> = settings.iter().map(owned).collect();
-    let mut command = portage(dir.path(), &settings);
+    let mut command = portage(dir.path(), &process::settings(settings));
     said(&command.args(["serve", "--listen", "127.0.0.1:0"]).output().expect("it runs"))
 }
 

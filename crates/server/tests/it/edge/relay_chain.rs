@@ -5,7 +5,7 @@
 //! stored, and where a lost reply counts as an answer.
 
 use super::relay::{pays_to, reads};
-use super::{Served, answer, eventually, head, portage, said};
+use super::{Served, eventually, head, portage, process, said};
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{
     Blocks, Devnet, Endpoint, EventKind, Fault, Options, Rule, TokenOptions, Wallet,
@@ -95,8 +95,7 @@ impl LocalChain {
             ("NEAR_NETWORK", "localnet"),
             ("NEAR_RPC_URL", &urls),
         ];
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        own.iter().chain(more).map(owned).collect()
+        process::settings(&[&own, more].concat())
     }
 
     fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
@@ -123,9 +122,7 @@ impl LocalChain {
 
 /// The page that Prometheus reads.
 fn metrics(served: &Served) -> String {
-    let mut stream = served.connect();
-    stream.write_all(head("GET", "/metrics", "x", "").as_bytes()).expect("it is sent");
-    answer(&mut stream).expect("an answer").body
+    served.ask(&head("GET", "/metrics", "x", "")).page
 }
 
 /// The keys in a file that opens with a passphrase; its path.

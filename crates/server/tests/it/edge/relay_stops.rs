@@ -4,12 +4,11 @@
 use super::account_transfers::{balance, opens, runs};
 use super::relay::{pays_amount, pays_to, reads};
 use super::relay_chain::LocalChain;
-use super::{Served, USER, answer, eventually, said, transfer};
+use super::{Served, USER, asked, eventually, said, transfer};
 use devnet::near::near_primitives::action::{Action, FunctionCallAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
 use devnet::near::{Fault, Rule};
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// The id of a transfer that was never opened here.
 const UNKNOWN: &str = "01M8A43T77DP9RF15Z12N0RAZP";
@@ -134,9 +133,8 @@ fn others_go_on(served: &Served) {
     let token = served.token("4001", USER);
     // the same again says what it is now
     eventually("an internal transfer ends", || {
-        let mut stream = served.connect();
-        stream.write_all(transfer(&token, "c-1").as_bytes()).expect("it is sent");
-        answer(&mut stream).is_some_and(|reply| reply.body.contains("COMMITTED"))
+        let reply = asked(&mut served.connect(), &transfer(&token, "c-1"));
+        reply.is_some_and(|reply| reply.page.contains("COMMITTED"))
     });
     for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
         runs(served, &format!("open {number} --owner {owner} --currency USDT --reason contract"));

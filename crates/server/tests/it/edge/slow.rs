@@ -1,6 +1,6 @@
 //! Connections that keep the server waiting, and too many of them.
 
-use super::{CREATE, Served, USER, answer, head, rest, transfer};
+use super::{CREATE, Served, USER, answer, asked, head, rest, transfer};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,8 +67,7 @@ fn a_thousand_slow_connections_disturb_no_caller() {
                         let mut fresh = served.connect();
                         let stream = if n % 2 == 0 { &mut fresh } else { &mut kept };
                         let text = transfer(token, &format!("{who}-{n}"));
-                        stream.write_all(text.as_bytes()).expect("it is sent");
-                        let reply = answer(stream).expect("an answer");
+                        let reply = asked(stream, &text).expect("an answer");
                         assert_eq!(reply.status, 200, "{reply:?}");
                     }
                 })
@@ -86,9 +85,7 @@ fn a_thousand_slow_connections_disturb_no_caller() {
         }
     });
     // the places are free again
-    let mut stream = served.connect();
-    stream.write_all(transfer(&token, "last").as_bytes()).expect("it is sent");
-    assert_eq!(answer(&mut stream).expect("an answer").status, 200);
+    assert_eq!(served.ask(&transfer(&token, "last")).status, 200);
 }
 
 /// Seen red with builds that: begin a head's time anew with each byte; have no time for bodies.
@@ -125,7 +122,7 @@ fn a_body_that_does_not_come_is_told_so() {
     stream.write_all(b"{").expect("it is sent");
     let reply = answer(&mut stream).expect("an answer");
     assert_eq!(reply.status, 400, "{reply:?}");
-    assert!(reply.body.contains("did not arrive in time"), "{reply:?}");
+    assert!(reply.page.contains("did not arrive in time"), "{reply:?}");
     assert_eq!(rest(&mut stream), "", "the rest of a body is no next request");
 }
 
@@ -139,8 +136,7 @@ fn an_idle_connection_has_a_time_of_its_own() {
     let ask = head("GET", "/api/v1/balances", &token, "");
     let mut stream = served.connect();
     for _ in 0..2 {
-        stream.write_all(ask.as_bytes()).expect("it is sent");
-        assert_eq!(answer(&mut stream).expect("it was kept").status, 200);
+        assert_eq!(asked(&mut stream, &ask).expect("it was kept").status, 200);
         std::thread::sleep(Duration::from_millis(1500));
     }
     assert_eq!(rest(&mut stream), "");
@@ -156,25 +152,21 @@ fn one_too_many_is_closed_at_once() {
         ("PORTAGE_SERVER__HEADER_TIMEOUT_MS", "600000"),
     ]);
     let mut held: Vec<TcpStream> = (0..3).map(|_| served.connect()).collect();
-    let live = b"GET /livez HTTP/1.1\r\nhost: portage\r\n\r\n";
+    let live = "GET /livez HTTP/1.1\r\nhost: portage\r\n\r\n";
     for stream in &mut held {
-        stream.write_all(live).expect("it is sent");
-        assert_eq!(answer(stream).expect("an answer").status, 200);
+        assert_eq!(asked(stream, live).expect("an answer").status, 200);
     }
     for _ in 0..5 {
         assert_eq!(rest(&mut served.connect()), "");
     }
     assert!(served.log().contains("no place for a connection"), "{}", served.log());
-    held[0].write_all(head("GET", "/metrics", "x", "").as_bytes()).expect("it is sent");
-    let counted = answer(&mut held[0]).expect("an answer").body;
+    let counted = asked(&mut held[0], &head("GET", "/metrics", "x", "")).expect("an answer").page;
     let line = "portage_http_connections_refused_total{reason=\"full\"} 5\n";
     assert!(counted.contains(line), "{counted}");
     held.pop();
     // its place is free as soon as the server has seen it go
     let taken = (0..600).any(|_| {
-        let mut stream = served.connect();
-        let sent = stream.write_all(live);
-        let reply = sent.ok().and_then(|()| answer(&mut stream));
+        let reply = asked(&mut served.connect(), live);
         std::thread::sleep(Duration::from_millis(50));
         reply.is_some_and(|reply| reply.status == 200)
     });

@@ -1,13 +1,12 @@
 //! TLS, and where tokens may travel without it.
 
-use super::{Served, answer, eventually, portage, rest};
+use super::{Served, eventually, listens, portage, process, rest};
 use client::{Client, Error};
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Stdio;
 use tempfile::TempDir;
+use testbed::NotListening;
 
 const CA: &[u8] = include_bytes!("../../keys/ca.pem");
 const STRANGER: &[u8] = include_bytes!("../../keys/other-ca.pem");
@@ -128,26 +127,6 @@ fn a_handshake_has_the_time_of_a_head() {
     assert_eq!(rest(&mut begun), "");
 }
 
-/// How it ends, and what it says; no code where it goes on.
-fn exit(dir: &Path, settings: &[(&str, &str)]) -> (Option<i32>, String) {
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let settings: Vec<_> = settings.iter().map(owned).collect();
-    let mut command = portage(dir, &settings);
-    command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    let mut line = String::new();
-    let out = child.stdout.take().expect("its stdout");
-    // it says where it listens, or ends
-    BufReader::new(out).read_line(&mut line).expect("a line");
-    if !line.is_empty() {
-        child.kill().expect("it runs");
-        child.wait().expect("it is gone");
-        return (None, line);
-    }
-    let ended = child.wait_with_output().expect("it ends");
-    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
-}
-
 /// Turns red where tokens can be made to cross a network in the clear, or a key can be read by all.
 /// Seen red with a build that listens anywhere.
 #[test]
@@ -167,8 +146,9 @@ fn beyond_loopback_there_is_tls_here_or_in_front() {
         (vec![cert, (key.0, "cert.pem")], "key_file"),
         (vec![(cert.0, "ca.pem"), key], "key_file"),
     ] {
-        let (code, why) = exit(dir.path(), &settings);
-        assert_eq!(code, Some(78), "{settings:?}: {why}");
+        let refused = listens(&["serve"], dir.path(), &process::settings(&settings));
+        let NotListening { status, why } = refused.expect_err("it ends");
+        assert_eq!(status.and_then(|ended| ended.code()), Some(78), "{settings:?}: {why}");
         assert!(why.contains(says), "{settings:?}: {why}");
     }
     drop(Served::start(&[(listen, "0.0.0.0:0"), ("PORTAGE_SERVER__BEHIND_PROXY", "true")]));
@@ -191,8 +171,7 @@ fn pages_for_machines_are_closed_behind_a_proxy() {
         ),
     ] {
         let served = Served::start(&settings);
-        let mut stream = served.connect();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: portage\r\n\r\n").expect("it is sent");
-        assert_eq!(answer(&mut stream).expect("an answer").status, expected, "{settings:?}");
+        let page = served.ask("GET /metrics HTTP/1.1\r\nhost: portage\r\n\r\n");
+        assert_eq!(page.status, expected, "{settings:?}");
     }
 }

@@ -1,13 +1,12 @@
 //! Webhooks of a real process, to a real receiver that is down, refuses, sends elsewhere or hangs.
 
-use super::{Served, USER, answer, eventually, head, transfer};
+use super::{Served, USER, eventually, head, transfer};
 use crate::receiver::{Mood, Posted, Receiver, SECRET};
 use kernel::ids::{Id, LedgerId};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -92,11 +91,7 @@ fn each_half_is_posted_until_it_was_taken() {
     receiver.turns(Mood::Takes);
     let taken = || receiver.posted().into_iter().filter(|one| one.taken).collect::<Vec<_>>();
     eventually("each was taken", || count(&taken(), OPENED) == 7 && count(&taken(), CLOSED) == 2);
-    let metrics = || {
-        let mut stream = served.connect();
-        stream.write_all(head("GET", "/metrics", "x", "").as_bytes()).expect("it is sent");
-        answer(&mut stream).expect("an answer").body
-    };
+    let metrics = || served.ask(&head("GET", "/metrics", "x", "")).page;
     eventually("none waits", || metrics().contains("portage_webhooks_waiting 0\n"));
     assert!(metrics().contains("portage_webhook_tries_total{answer=\"TAKEN\"}"), "{}", metrics());
     assert!(served.log().contains("webhooks are taken again"), "{}", served.log());
@@ -149,10 +144,7 @@ fn a_receiver_that_hangs_delays_no_other_delivery() {
     eventually("a transfer begins and ends while one and the same try hangs", || {
         n += 1;
         let before = receiver.hanging();
-        let mut stream = served.connect();
-        let text = transfer(&token, &format!("hung-{n}"));
-        stream.write_all(text.as_bytes()).expect("it is sent");
-        let reply = answer(&mut stream).expect("an answer");
+        let reply = served.ask(&transfer(&token, &format!("hung-{n}")));
         assert_eq!(reply.status, 200, "{reply:?}");
         receiver.hanging().iter().any(|one| before.contains(one))
     });

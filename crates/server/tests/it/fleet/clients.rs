@@ -1,6 +1,7 @@
 //! Users who never stop: there and back, one transfer after the other, each answer remembered.
 
-use super::front::{Answer, Front, ProxyReply, post};
+use super::front::{Front, ProxyReply};
+use crate::fixture::http_socket::{Answer, post};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +31,7 @@ impl Wish {
             "from": from, "to": to, "asset": "USDT", "amount": self.amount.to_string(),
             "cid": self.cid, "user_id": self.user,
         });
-        post("/api/v1/internal_transfer", token, &body)
+        post("/api/v1/internal_transfer", token, "", &body.to_string())
     }
 }
 
@@ -94,7 +95,7 @@ impl Square {
         let answer = self.insist(n, &wish.request(&self.token));
         let mut seen = self.seen();
         if matches!(answer.status, 200 | 202) {
-            seen.made.push((wish, answer.text("req_id")));
+            seen.made.push((wish, answer.text("req_id").to_owned()));
         } else {
             seen.failed.push(format!("{wish:?}: {answer:?}"));
         }

@@ -10,9 +10,11 @@ mod rolling;
 mod spot;
 mod webhooks;
 
+use crate::fixture::http_socket::{head, post};
+use crate::fixture::process::{minted, said, settings};
 use clients::{Clients, FIRST, HAS, Seen, Square, USERS, Wish};
-use front::{get, post, ready};
-use process::{Process, Role, free_port, portage, said};
+use front::ready;
+use process::{Process, Role, free_port, portage};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,7 +61,7 @@ fn shared(url: &str, spot: u16) -> Vec<(String, String)> {
         // a machine that stands still for a while is no excuse: below the front's own patience
         ("PORTAGE_TRANSFER__OPEN_TIMEOUT_MS", "45000"),
     ];
-    all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    settings(&all)
 }
 
 /// What callers of Spot show.
@@ -77,14 +79,9 @@ impl Fleet {
         let dir = tempfile::tempdir().expect("a folder");
         let port = free_port();
         let mut settings = shared(database.url(), port);
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        settings.extend(more.iter().map(owned));
+        settings.extend(self::settings(more));
         let spot = Process::start(Role::Spot, dir.path().join("spot"), port, &settings);
-        let words = ["token", "--sub", "fleet", "--scope", "admin", "--ttl", "1h"];
-        let out = portage(&dir.path().join("token"), &settings).args(words).output();
-        let (code, token) = said(&out.expect("it runs"));
-        assert_eq!(code, Some(0), "{token}");
-        let token = token.trim().to_owned();
+        let token = minted(portage(&dir.path().join("token"), &settings), "fleet", "admin");
         let square = Square::new(token.clone());
         let (serves, works) = (Vec::new(), Vec::new());
         let mut fleet = Self { database, spot, serves, works, square, token, settings, dir };
@@ -117,8 +114,10 @@ impl Fleet {
             let body = json!({
                 "user_id": user, "asset": "USDT", "amount": (2 * HAS).to_string(),
                 "ref": format!("fund-{user}"), "reason": "a test",
-            });
-            let booked = self.square.insist(0, &post("/api/v1/ops/deposits", &self.token, &body));
+            })
+            .to_string();
+            let booked =
+                self.square.insist(0, &post("/api/v1/ops/deposits", &self.token, "", &body));
             assert_eq!(booked.status, 201, "{booked:?}");
             let wish = Wish { user, cid: format!("fill-{user}"), to_spot: true, amount: HAS };
             self.square.move_money(0, wish);
@@ -226,7 +225,7 @@ impl Fleet {
             let sum = |wishes: &[&Wish]| wishes.iter().map(|wish| wish.amount).sum::<u64>();
             let spot = sum(&there) - sum(&back);
             let path = format!("/api/v1/ops/accounts?user={user}");
-            let answer = self.square.insist(0, &get(&path, &self.token));
+            let answer = self.square.insist(0, &head("GET", &path, &self.token, ""));
             let has = |account: &str, field: &str| {
                 let rows = answer.body["accounts"].as_array().expect("a list");
                 let row = rows.iter().find(|row| row["account"] == account).expect("an account");

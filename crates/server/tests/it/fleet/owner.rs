@@ -1,8 +1,7 @@
 //! A process with default settings comes to a database that others work on.
 
-use super::{Fleet, beside, portage, said};
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use super::{Fleet, beside, portage, settings};
+use testbed::{Listening, NotListening};
 
 /// Everything that is about money, or stops it. Seals and leases are written all the time.
 const TOLD: &str = "SELECT md5(string_agg(t.row, ';' ORDER BY t.row)) FROM ( \
@@ -22,22 +21,13 @@ const TOLD: &str = "SELECT md5(string_agg(t.row, ';' ORDER BY t.row)) FROM ( \
 fn a_server_with_default_settings_is_refused_and_touches_nothing() {
     let fleet = Fleet::start(1);
     let before = fleet.sql(TOLD);
-    let url = ("DATABASE_URL".to_owned(), fleet.database.url().to_owned());
+    let url = settings(&[("DATABASE_URL", fleet.database.url())]);
     let stranger = beside(&fleet, "stranger");
-    let words = ["serve", "--listen", "127.0.0.1:0"];
-    let mut command = portage(&stranger, &[url]);
-    command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    // one that is not refused says where it listens, and would stay
-    let mut line = String::new();
-    let stdout = child.stdout.take().expect("its stdout");
-    BufReader::new(stdout).read_line(&mut line).expect("a line");
-    if !line.is_empty() {
-        child.kill().expect("it runs");
-    }
-    let (code, text) = said(&child.wait_with_output().expect("it ended"));
-    assert_eq!(line, "", "it starts");
-    assert_eq!(code, Some(78), "{text}");
+    let mut command = portage(&stranger, &url);
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let refused = Listening::logged(command, &beside(&fleet, "stranger.log"));
+    let NotListening { status, why: text } = refused.expect_err("it does not start");
+    assert_eq!(status.and_then(|ended| ended.code()), Some(78), "{text}");
     assert!(text.contains("ledgers.spot.kind = \"remote\""), "{text}");
     assert_eq!(fleet.sql(TOLD), before, "it touched something: {text}");
     assert!(fleet.works.iter().all(super::Process::runs));

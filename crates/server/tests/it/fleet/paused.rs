@@ -1,8 +1,9 @@
 //! A worker that stands still, and goes on when others have ended its work.
 
 use super::clients::{Clients, FIRST, Wish};
-use super::front::{Front, ProxyReply, get};
+use super::front::{Front, ProxyReply};
 use super::{Fleet, SECRET_WORD};
+use crate::fixture::http_socket::head;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
@@ -54,7 +55,7 @@ fn a_worker_stands_still_between_an_effect_and_its_answer() {
     let front = Front::default();
     front.put(fleet.spot.port);
     let executed = || {
-        let answer = front.ask(0, &get("/operations?after=0&limit=100", SECRET_WORD));
+        let answer = front.ask(0, &head("GET", "/operations?after=0&limit=100", SECRET_WORD, ""));
         let ProxyReply::Answered(answer) = answer else { panic!("Spot answers: {answer:?}") };
         let all = answer.body["operations"].as_array().expect("a list").clone();
         all.iter().any(|one| one["amount"] == "7000000" && one["success"] == true)

@@ -4,8 +4,7 @@
 
 use super::Fleet;
 use super::clients::Clients;
-use super::front::post;
-use serde_json::json;
+use crate::fixture::http_socket::post;
 use std::collections::BTreeSet;
 
 /// Turns red where what Spot did before it ended is made again, or is not matched when it is back;
@@ -40,7 +39,7 @@ fn spot_ends_and_begins_between_batches_of_several_workers() {
 
 /// Turns red where a server of which Spot is elsewhere calls half of the service a backup.
 fn no_backup_without_spot(fleet: &Fleet) {
-    let asked = post("/api/v1/ops/backup", &fleet.token, &json!({ "dir": "half" }));
+    let asked = post("/api/v1/ops/backup", &fleet.token, "", r#"{"dir":"half"}"#);
     let refused = fleet.square.insist(0, &asked);
     assert_eq!(refused.status, 500, "{refused:?}");
     let why = refused.text("error");

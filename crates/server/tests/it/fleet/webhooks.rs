@@ -41,7 +41,9 @@ fn an_endpoint_is_told_once_by_several_servers() {
     let body = serde_json::json!({
         "target": receiver.url(), "events": ["transfer.*"], "reason": "a test",
     });
-    let added = fleet.square.insist(0, &super::post("/api/v1/webhooks", &fleet.token, &body));
+    let added = fleet
+        .square
+        .insist(0, &super::post("/api/v1/webhooks", &fleet.token, "", &body.to_string()));
     assert_eq!(added.status, 201, "{added:?}");
     for user in super::FIRST..super::FIRST + super::USERS {
         for n in 0..3 {
@@ -61,7 +63,7 @@ fn an_endpoint_is_told_once_by_several_servers() {
     let again = serde_json::json!({ "since": "2020-01-01T00:00:00Z", "reason": "a test" });
     let id = added.text("id");
     let path = format!("/api/v1/webhooks/{id}/replay");
-    let asked = fleet.square.insist(0, &super::post(&path, &fleet.token, &again));
+    let asked = fleet.square.insist(0, &super::post(&path, &fleet.token, "", &again.to_string()));
     assert_eq!(asked.status, 202, "{asked:?}");
     // those before the endpoint too: every transfer that ended
     let ended = "SELECT count(*) FROM transfers";

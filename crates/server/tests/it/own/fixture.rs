@@ -2,8 +2,8 @@
 //! and clients that write down what they asked for.
 
 use super::script::{Elsewhere, Program, TOKEN, port};
+use crate::fixture::runtime;
 use crate::release::server::{Answer, Server, token, until};
-use crate::remote::home::machine;
 use crate::remote::proxy::{Crooked, Fault};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ impl Fixture {
         }
         let port = port();
         let service = Elsewhere::start(&program, &dir.path().join("far"), port);
-        let outside = machine();
+        let outside = runtime();
         let way = outside.block_on(Crooked::to(service.at));
         let set = |key: &str, value: &str| (format!("PORTAGE_{key}"), value.to_owned());
         let of = |key: &str, value: &str| set(&format!("LEDGERS__{account}__{key}"), value);
@@ -209,7 +209,7 @@ impl Fixture {
     /// From now on the ledger elsewhere is this, on what the one before it left.
     pub(super) fn becomes(&mut self, program: Program) {
         self.program = program;
-        let mut service = self.service.take().expect("it runs");
+        let service = self.service.take().expect("it runs");
         service.strike();
         self.service = Some(Elsewhere::start(&self.program, &self.far(), self.port));
     }

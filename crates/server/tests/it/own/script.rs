@@ -1,10 +1,11 @@
 //! A ledger elsewhere as a process of its own: a Python file of the guide, or `portage spot serve`.
 
-use std::io::{BufRead, BufReader, Read};
+use crate::fixture::process::binary;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
+use testbed::Listening;
 
 pub(crate) const TOKEN: &str = "a-token-for-tests-long-enough-for-anybody";
 /// The first of the ports, and how many, that the machine does not hand out by itself: while no one
@@ -31,15 +32,14 @@ impl Program {
             Self::Python(file) => {
                 let mut command = Command::new("python3");
                 command.arg("-B").arg(file).arg(store.join("ledger.db")).arg(port.to_string());
-                command.env("LEDGER_TOKEN", TOKEN);
+                command.env("LEDGER_TOKEN", TOKEN).stdin(Stdio::null());
                 command
             }
             Self::Spot(variables) => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-                command.args(["spot", "serve"]);
+                let mut command = binary();
+                command.args(["spot", "serve", "--data-dir"]).arg(store);
                 command.env("PORTAGE_SPOT__LISTEN", format!("127.0.0.1:{port}"));
-                command.arg("--data-dir").arg(store).env("PORTAGE_SPOT__TOKEN", TOKEN);
-                command.envs(variables.iter().map(|(name, value)| (name, value)));
+                command.env("PORTAGE_SPOT__TOKEN", TOKEN).envs(variables.iter().cloned());
                 command.stderr(Stdio::null());
                 command
             }
@@ -49,7 +49,7 @@ impl Program {
 
 /// A running ledger; it dies with the test.
 pub(crate) struct Elsewhere {
-    child: Child,
+    process: Listening,
     pub at: SocketAddr,
 }
 
@@ -68,35 +68,17 @@ pub(crate) fn port() -> u16 {
 impl Elsewhere {
     /// Runs it on a folder, at a port (0: any), and waits until it listens.
     pub(crate) fn start(program: &Program, store: &Path, port: u16) -> Self {
-        let mut command = program.command(store, port);
-        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let mut child = started.unwrap_or_else(|fault| {
-            panic!("{command:?}: {fault}. The guide's ledgers need `python3`, 3.10 or later")
+        let command = program.command(store, port);
+        let process = Listening::start(command).unwrap_or_else(|failed| {
+            panic!("{program:?}: {failed} The guide's ledgers need `python3`, 3.10 or later")
         });
-        let mut out = BufReader::new(child.stdout.take().expect("its output"));
-        let mut line = String::new();
-        out.read_line(&mut line).expect("a line");
-        let address = line.trim().rsplit("://").next().and_then(|at| at.parse().ok());
-        let Some(at) = address else {
-            let ended = child.wait();
-            panic!("{command:?} does not listen ({ended:?}; Python 3.10 or later?): {line}");
-        };
-        // whatever it prints later must not stop it
-        std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
-        Self { child, at }
+        let address = process.url.rsplit("://").next().and_then(|at| at.parse().ok());
+        let at = address.unwrap_or_else(|| panic!("{program:?}: no address: {}", process.url));
+        Self { process, at }
     }
 
     /// Kills it with signal 9, so that it can finish nothing.
-    pub(crate) fn strike(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        // it may have ended already
-        let _ended = self.child.kill();
-        let _reaped = self.child.wait();
+    pub(crate) fn strike(&self) {
+        self.process.kill();
     }
 }

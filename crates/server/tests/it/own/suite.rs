@@ -2,7 +2,7 @@
 //! mistakes, each of which must not pass it.
 
 use super::script::{Elsewhere, Program, TOKEN};
-use crate::remote::home::machine;
+use crate::fixture::runtime;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
@@ -117,7 +117,7 @@ fn the_guides_mistakes_are_found() {
         let file = dir.path().join(format!("mistake_{n}.py"));
         fs::write(&file, wrong).expect("it is written");
         let wrong = held(Program::Python(file));
-        let fault = thread::spawn(|| machine().block_on(wrong)).join().expect_err(mistake);
+        let fault = thread::spawn(|| runtime().block_on(wrong)).join().expect_err(mistake);
         let why = fault.downcast_ref::<String>().cloned().unwrap_or_default();
         assert!(why.starts_with(check), "{mistake}: {why}");
     }

@@ -1,7 +1,7 @@
 //! `portage spot serve` beyond loopback: with TLS, behind a proxy that has it, or not at all.
 
 use super::script::{Elsewhere, Program, TOKEN};
-use crate::command;
+use crate::fixture::process::portage;
 use crate::release::server::{Server, token, until};
 use serde_json::json;
 use std::fs;
@@ -26,12 +26,12 @@ fn certificate(dir: &Path) -> Vec<(String, String)> {
 /// Seen red with a build that does not look at where it listens.
 #[test]
 fn beyond_loopback_there_is_tls_here_or_in_front() {
-    let dir = command::folder();
+    let dir = tempfile::tempdir().expect("a folder");
     let serve = |variables: &[(String, String)]| {
-        let mut portage = command::portage(dir.path());
-        portage.args(["spot", "serve", "--listen", "0.0.0.0:0"]);
-        portage.envs(variables.iter().map(|(name, value)| (name, value)));
-        portage
+        let mut serve = portage(dir.path());
+        serve.args(["spot", "serve", "--listen", "0.0.0.0:0"]);
+        serve.envs(variables.iter().cloned());
+        serve
     };
     let out = serve(&[]).output().expect("it runs");
     let why = String::from_utf8_lossy(&out.stderr).into_owned();

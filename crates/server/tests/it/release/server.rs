@@ -1,102 +1,57 @@
 //! A real `portage serve` in a process of its own, and plain HTTP to it.
 
+pub(crate) use crate::fixture::http_socket::Answer;
+use crate::fixture::http_socket::{asked, connected, head, with_body};
+use crate::fixture::process::{binary, minted, serves};
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output};
-use std::sync::Mutex;
-use std::thread;
+use std::process::{Command, Output};
 use std::time::Duration;
+use testbed::Listening;
 
-const PORTAGE: &str = env!("CARGO_BIN_EXE_portage");
-const STEP: Duration = Duration::from_millis(10);
-/// How long a start, an answer or an end may take.
-const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long anything may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(crate) struct Server {
-    child: Mutex<Child>,
-    port: u16,
-}
+pub(crate) struct Server(Listening);
 
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Value,
-}
-
-impl Answer {
-    pub(crate) fn text(&self, field: &str) -> &str {
-        self.body[field].as_str().unwrap_or_default()
-    }
+/// The binary over a data folder.
+fn over(dir: &Path) -> Command {
+    let mut command = binary();
+    command.arg("--data-dir").arg(dir);
+    command
 }
 
 /// Runs a command of the binary to its end.
 pub(crate) fn portage(args: &[&str], dir: &Path) -> Output {
-    let mut command = Command::new(PORTAGE);
-    command.args(args).arg("--data-dir").arg(dir);
-    command.output().expect("the binary runs")
+    over(dir).args(args).output().expect("the binary runs")
 }
 
 /// A token of the folder's development key.
 pub(crate) fn token(dir: &Path, sub: &str, scope: &str) -> String {
-    let output = portage(&["token", "--sub", sub, "--scope", scope], dir);
-    assert!(output.status.success(), "a token is minted: {output:?}");
-    String::from_utf8(output.stdout).expect("a token is text").trim().to_owned()
+    minted(over(dir), sub, scope)
 }
 
 /// Waits until it holds.
 pub(crate) fn until(mut holds: impl FnMut() -> bool) -> bool {
-    let mut waited = Duration::ZERO;
-    while waited < TIMEOUT {
-        if holds() {
-            return true;
-        }
-        thread::sleep(STEP);
-        waited += STEP;
-    }
-    false
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its number").port()
+    testbed::until(TIMEOUT, || holds().then_some(())).is_some()
 }
 
 impl Server {
-    /// Starts it on a folder and waits until it is ready.
+    /// Starts it on a folder.
     pub(crate) fn start(dir: &Path) -> Self {
         Self::with(dir, &[])
     }
 
     /// The same with these variables set.
     pub(crate) fn with(dir: &Path, variables: &[(String, String)]) -> Self {
-        let port = free_port();
-        let log = File::options().create(true).append(true).open(dir.join("server.log"));
-        let log = log.expect("a log for a test");
-        let child = Command::new(PORTAGE)
-            .args(["serve", "--data-dir"])
-            .arg(dir)
-            .env("PORTAGE_SERVER__LISTEN", format!("127.0.0.1:{port}"))
-            .envs(variables.iter().map(|(name, value)| (name, value)))
-            .stdout(log.try_clone().expect("a second handle"))
-            .stderr(log)
-            .spawn()
-            .expect("the binary starts");
-        let server = Self { child: Mutex::new(child), port };
-        let ready =
-            until(|| server.ask("GET", "/readyz", "", None).is_some_and(|a| a.status == 200));
-        assert!(ready, "the server is ready: see {}", dir.join("server.log").display());
-        server
+        let mut command = over(dir);
+        command.envs(variables.iter().cloned());
+        Self(serves(command, &dir.join("server.log")))
     }
 
     /// `kill -9`, while others still talk to it.
     pub(crate) fn strike(&self) {
-        let mut child = self.child.lock().expect("no thread panics while striking");
-        child.kill().expect("it can be killed");
-        child.wait().expect("it ends");
+        self.0.kill();
     }
 
     /// Kills it with signal 9, so that it can finish nothing.
@@ -112,22 +67,11 @@ impl Server {
         token: &str,
         body: Option<Value>,
     ) -> Option<Answer> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
-        let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: portage\r\nconnection: close\r\n\
-             authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).ok()?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).ok()?;
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        let status = head.split(' ').nth(1)?.parse().ok()?;
-        let body = serde_json::from_str(body).unwrap_or_default();
-        Some(Answer { status, head: head.to_lowercase(), body })
+        let request = match body {
+            Some(body) => with_body(method, path, token, "", &body.to_string()),
+            None => head(method, path, token, ""),
+        };
+        asked(&mut connected(self.0.port())?, &request)
     }
 
     /// One request that must be answered.
@@ -152,15 +96,5 @@ impl Server {
     ) -> Option<Answer> {
         let body = json!({ "from": from, "to": to, "asset": "USDT", "amount": amount, "cid": cid });
         self.ask("POST", "/api/v1/internal_transfer", token, Some(body))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Ok(child) = self.child.get_mut() {
-            // it may have ended already
-            let _ended = child.kill();
-            let _reaped = child.wait();
-        }
     }
 }

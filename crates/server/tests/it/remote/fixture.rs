@@ -1,8 +1,9 @@
 //! A home, one remote ledger, and the network between them.
 
-use super::home::{GIVEN, Home, USERS, elsewhere, machine};
+use super::home::{GIVEN, Home, USERS, elsewhere};
 use super::proxy::Crooked;
 use super::served::Served;
+use crate::fixture::runtime;
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::Operation;
 use kernel::ports::ledger::{Ledger, Reply, Totals};
@@ -28,7 +29,7 @@ pub(crate) type Books = (u64, Vec<(AssetId, Totals)>, Vec<Operation>);
 impl Fixture {
     /// A scene in which this ledger is a Spot core behind HTTP.
     pub(crate) fn open(ledger: LedgerId, fuse: bool) -> Self {
-        let outside = machine();
+        let outside = runtime();
         let folder = tempfile::tempdir().expect("a folder");
         let served = outside.block_on(Served::folder(folder.path()));
         let way = outside.block_on(Crooked::to(served.at));

@@ -1,24 +1,23 @@
 //! A journal and an engine of the server's own service, with ledgers elsewhere; through several lives.
 
 use super::served::TOKEN;
+use crate::fixture::{OpenService, panics, runtime};
 use engine::{Accepted, Engine, Refused};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::ledger::{Direction, External, Moved, Reply, Whose};
-use kernel::ports::meter::NoMeter;
 use kernel::record::Terms;
 use rusqlite::{Connection, OpenFlags};
-use server::bootstrap::Service;
 use server::config::secret::Secret;
 use server::config::{Config, Ledger, LedgerForm, LedgerKind, Ledgers};
-use server::runtime::{Fatal, Tasks};
+use server::open_store::Store;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// USDT, the asset that moves.
 pub(crate) const COIN: AssetId = AssetId(3);
@@ -41,16 +40,10 @@ pub(crate) fn elsewhere(at: SocketAddr, form: LedgerForm) -> Ledger {
     }
 }
 
-/// A machine for what is outside, beside the lives.
-pub(crate) fn machine() -> Runtime {
-    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
-}
-
 /// What runs between one start of the process and its end.
 struct Life {
-    service: Service,
+    opened: OpenService,
     engine: Arc<Engine>,
-    tasks: Tasks,
     runtime: Runtime,
 }
 
@@ -62,33 +55,16 @@ pub(crate) struct Home {
 }
 
 impl Life {
-    fn begin(dir: &TempDir, config: &Config) -> Self {
-        let runtime = machine();
-        let fatal: Fatal = Arc::new(|why| panic!("the process would end: {why}"));
-        let tasks = Tasks::new(fatal.clone());
-        let (service, engine) = runtime.block_on(async {
-            let meter = Arc::new(NoMeter);
-            let service = loop {
-                let opened =
-                    Service::open(dir.path(), &config.ledgers, meter.clone(), fatal.clone());
-                match opened.await {
-                    Ok(service) => break service,
-                    // the life before is still closing it
-                    Err(fault) if fault.exit == server::cli::exit::Exit::TempFail => {
-                        tokio::time::sleep(Duration::from_millis(5)).await;
-                    }
-                    Err(fault) => panic!("{fault}"),
-                }
-            };
-            let engine = service.start(config, meter, &tasks).await.expect("the engine starts");
-            (service, engine)
-        });
-        Self { service, engine, tasks, runtime }
+    fn begin(config: Config) -> Self {
+        let runtime = runtime();
+        let opened = runtime.block_on(OpenService::open(config, panics()));
+        let engine = runtime.block_on(opened.engine(|_| ()));
+        Self { opened, engine, runtime }
     }
 
     /// Ends it where it stands.
     fn end(self) {
-        self.tasks.ending();
+        self.opened.tasks.ending();
         self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
 }
@@ -98,13 +74,14 @@ impl Home {
     pub(crate) fn open(fuse: bool, ledgers: Ledgers) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let mut config = Config { ledgers, ..Config::default() };
+        config.data.dir = dir.path().to_owned();
         config.engine.fuse = fuse;
         config.engine.scan_interval_ms = 20;
         (config.engine.backoff_base_ms, config.engine.backoff_cap_ms) = (5, 60);
         (config.transfer.sync_timeout_ms, config.transfer.open_timeout_ms) = (10, 5_000);
         // a test asks for the proof itself
         config.conservation.interval_ms = 3_600_000;
-        let life = Some(Life::begin(&dir, &config));
+        let life = Some(Life::begin(config.clone()));
         let home = Self { dir, config, life };
         for user in USERS {
             home.fund(user);
@@ -114,6 +91,10 @@ impl Home {
 
     fn life(&self) -> &Life {
         self.life.as_ref().expect("it is lived in")
+    }
+
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.life().opened.service.store
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -132,7 +113,7 @@ impl Home {
     }
 
     pub(crate) fn start(&mut self) {
-        self.life = Some(Life::begin(&self.dir, &self.config));
+        self.life = Some(Life::begin(self.config.clone()));
     }
 
     fn fund(&self, user: u64) {
@@ -146,7 +127,7 @@ impl Home {
             reason: "a test".into(),
             caller: "a test".into(),
         };
-        let moved = self.run(self.life().service.store.funding().external(movement));
+        let moved = self.run(self.store().funding().external(movement));
         assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
     }
 
@@ -174,7 +155,7 @@ impl Home {
     /// The names of the states of transfers.
     pub(crate) fn states(&self, ids: &[Id]) -> BTreeMap<Id, &'static str> {
         let flows = self.engine().flows();
-        let records = self.run(self.life().service.store.get(ids.to_vec())).expect("the journal");
+        let records = self.run(self.store().get(ids.to_vec())).expect("the journal");
         records
             .into_iter()
             .map(|record| (record.id, flows.table(record.flow).state(record.head.state).name))
@@ -204,7 +185,7 @@ impl Home {
     /// Waits for HALT and until it is stored; its reason.
     pub(crate) fn halted(&self) -> String {
         let stored = |home: &Self| {
-            let status = home.run(home.life().service.store.service_status()).expect("the journal");
+            let status = home.run(home.store().service_status()).expect("the journal");
             status.halted.is_some() && home.engine().halted().is_some()
         };
         assert!(self.until(stored), "no HALT");

@@ -9,6 +9,7 @@ use crate::http::admin::{self, audit_proof, backup};
 use crate::http::balances::{accounts, user_balances};
 use crate::http::transfers::{batch, list, routes, v2};
 use crate::http::{App, account_transfers, relay};
+use axum::Router;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -50,7 +51,7 @@ impl Modify for Token {
 }
 
 /// Every route beside its description: what is not here does not exist.
-pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
+fn documented() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(routes::create))
         .routes(routes!(routes::get))
@@ -105,11 +106,29 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(docs::code))
 }
 
+/// The routes, and what describes them.
+struct Composed {
+    routes: Router<Arc<App>>,
+    api: utoipa::openapi::OpenApi,
+}
+
+/// Describing all routes takes longer than opening a service: a process does it once, however many
+/// services it starts.
+static COMPOSED: LazyLock<Composed> = LazyLock::new(|| {
+    let (routes, api) = documented().split_for_parts();
+    Composed { routes, api }
+});
+
+/// Every route, without what it reaches.
+pub(in crate::http) fn routes() -> Router<Arc<App>> {
+    COMPOSED.routes.clone()
+}
+
 /// The description that is served as `/openapi.json`.
 pub fn description() -> &'static Value {
     static WHOLE: LazyLock<Value> = LazyLock::new(|| {
         // made of plain texts and numbers, so it can be written
-        let mut api = serde_json::to_value(documented().into_openapi()).unwrap_or_default();
+        let mut api = serde_json::to_value(&COMPOSED.api).unwrap_or_default();
         complete::complete(&mut api);
         api
     });

@@ -162,9 +162,8 @@ async fn money_out_of_nothing_in_an_account_halts_everything() {
     door.opened("ACC-1", 4001).await;
     let first = door.moves("ACC-1", "deposits", movement("100", "wire-1")).await;
     assert_eq!(first.status, 201, "{first:?}");
-    let db = rusqlite::Connection::open(door.dir.path().join(store::sqlite::FILE));
     let more = "UPDATE accounts_tb SET balance = printf('%039d', CAST(balance AS INTEGER) + 1)";
-    assert_eq!(db.expect("the store").execute(more, []).expect("a change"), 1);
+    assert_eq!(door.database().execute(more, []).expect("a change"), 1);
     let proof = door.get(OPS, "/api/v1/ops/conservation?fresh=true").await.body;
     assert_eq!(proof["ok"], false, "{proof}");
     assert!(proof["breaks"].to_string().contains("ACCOUNT/"), "{proof}");

@@ -1,14 +1,9 @@
 //! The way out of a HALT whose ledger lost operations for good, over HTTP, as the runbook has it.
 
-use crate::door::{CREATE, Door, KEY, USER, transfer};
-use engine::Parts;
-use kernel::ports::clock::Clock;
+use crate::door::{CREATE, Door, Reply, TestSetup, USER, transfer};
 use serde_json::{Value, json};
-use server::auth::verify::Verifier;
-use server::config::Config;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use tempfile::TempDir;
 
 const FIRST: (&str, &str) = ("ops-1", "ops:read ops:act ops:approve");
@@ -29,10 +24,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// A server over a folder that was used before.
 async fn over(dir: TempDir) -> Door {
-    let config = Config::default();
-    let auth = config.auth.clone();
-    let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
-    Door::in_folder(dir, config, (true, verifier), (|_: &Path| (), |_: &mut Parts| ())).await
+    Door::with(TestSetup { dir, ..TestSetup::default() }).await
 }
 
 async fn committed(door: &Door, amount: &str, key: &str) -> String {
@@ -42,7 +34,7 @@ async fn committed(door: &Door, amount: &str, key: &str) -> String {
 }
 
 /// Proposed by one person and approved by another.
-async fn resume(door: &Door, accept: &Value) -> crate::door::Reply {
+async fn resume(door: &Door, accept: &Value) -> Reply {
     let body = json!({ "reason": "ticket 4711: lost for good", "accept": accept });
     let proposed = door.post(FIRST, "/api/v1/ops/resume", body).await;
     let id = proposed.body["approval_id"].as_str().expect("an approval").to_owned();

@@ -3,7 +3,8 @@
 //! Each of these wrong builds was run and turns the test here red: an approval waits for its proof without
 //! an end; it is answered RESUMED before the proof has ended; how far the proof is, is not known.
 
-use crate::door::Door;
+use crate::door::{Door, TestSetup};
+use engine::Parts;
 use kernel::ids::{AssetId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
@@ -54,14 +55,14 @@ impl LedgerWrapper for LateTotals {
 async fn an_approval_says_how_far_the_proof_is_until_money_moves() {
     let late = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
     let held = late.clone();
-    let door = Door::over(move |parts| {
+    let change = Box::new(move |parts: &mut Parts| {
         parts.clock = Arc::new(Hurried(parts.clock.clone()));
         // no round but those that are asked for
         parts.settings.conservation_interval_ms = 1 << 40;
         let spot = parts.ledgers.pop().expect("Spot is the last");
         parts.ledgers.push(Arc::new(Wrapper(LateTotals(spot, held))));
     });
-    let door = door.await;
+    let door = Door::with(TestSetup { change, ..TestSetup::default() }).await;
     door.fund(4001, "100").await;
     let reason = |more: serde_json::Value| {
         let mut body = more;

@@ -3,9 +3,7 @@
 use super::{TokenFixture, base64url, claims, now};
 use crate::door::Door;
 use serde_json::{Value, json};
-use server::auth::verify::Verifier;
-use server::config::{Auth, Config};
-use std::sync::Arc;
+use server::config::Auth;
 
 async fn each_refused(changes: &[Value]) {
     TokenFixture::each(async |fixture| {
@@ -78,8 +76,7 @@ async fn exp_is_past_by_a_second() {
         }
     };
     expired(TokenFixture::keyed(strict()).await).await;
-    let secret = |clock: &_| Verifier::new(&strict(), super::KEY, Arc::clone(clock));
-    let door = Door::guarded(Config::default(), secret).await;
+    let door = Door::set(|config| config.auth = strict()).await;
     expired(TokenFixture::open(vec![super::SECRET], door)).await;
 }
 

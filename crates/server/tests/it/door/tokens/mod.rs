@@ -5,7 +5,7 @@ mod claims;
 mod header;
 mod shape;
 
-use super::{CREATE, Door, KEY, Reply, transfer};
+use super::{CREATE, Door, KEY, Reply, TestSetup, transfer};
 use crate::pairs::{ED, ES, Pair, RS, jwk, other, sign};
 use axum::body::Body;
 use axum::http::Request;
@@ -17,7 +17,6 @@ use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
 use server::auth::keys::{Keys, RefreshTimes};
 use server::auth::source::Source;
-use server::auth::verify::Verifier;
 use server::config::{Auth, Config};
 use server::runtime::SystemClock;
 use std::io::Write;
@@ -174,10 +173,9 @@ impl TokenFixture {
         std::fs::write(&file, set.to_string()).expect("a file");
         let clock = Arc::new(SystemClock::default());
         let keys = Keys::open(Source::File(file), RefreshTimes::FILE, clock).await.expect("keys");
-        let door = Door::guarded(Config::default(), |clock| {
-            Verifier::over(&settings, Arc::new(keys), clock.clone())
-        });
-        Self::open(KINDS.to_vec(), door.await)
+        let config = Config { auth: settings, ..Config::default() };
+        let setup = TestSetup { config, keys: Some(Arc::new(keys)), ..TestSetup::default() };
+        Self::open(KINDS.to_vec(), Door::with(setup).await)
     }
 
     fn open(kinds: Vec<Kind>, door: Door) -> Self {

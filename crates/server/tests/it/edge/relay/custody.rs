@@ -2,7 +2,7 @@
 //! a file, a file descriptor or a terminal.
 
 use super::super::relay_chain::{LocalChain, PASSPHRASE, key_file};
-use super::super::{listens, portage, said};
+use super::super::{launched, portage, said};
 use std::path::Path;
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn a_process_with_keys_leaves_no_core_dump() {
     let kept =
         [("PORTAGE_RELAY__KEYSTORE", &*file), ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE_FILE", &*pass)];
     let served = chain.served_in(dir, &kept);
-    assert_eq!(core_limits(served.child.id()), "0 0");
+    assert_eq!(core_limits(served.process.id()), "0 0");
     assert!(!served.log().contains(PASSPHRASE));
 }
 
@@ -98,9 +98,7 @@ fn a_passphrase_is_typed_at_the_terminal() {
     let file = dir.path().join("typed.json").display().to_string();
     let kept = |more| chain.settings(&[("PORTAGE_RELAY__KEYSTORE", &file), more]);
     let right = kept(("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", PASSPHRASE));
-    let (mut child, _) = listens(&["serve"], dir.path(), &right);
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    drop(launched(dir.path(), &right));
     // typed wrongly at the start of the server
     let lines: Vec<String> = kept(("PORTAGE_SERVER__LISTEN", "127.0.0.1:0"))
         .into_iter()

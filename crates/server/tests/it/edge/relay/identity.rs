@@ -2,12 +2,11 @@
 //! the one that the settings name and that the store is bound to is signed for, or believed.
 
 use super::super::relay_chain::LocalChain;
-use super::super::{Served, answer, eventually, head, said};
+use super::super::{Served, eventually, head, said};
 use super::{pays_to, reads};
 use devnet::near::near_primitives::hash::CryptoHash;
 use devnet::near::{Fault, Options, Rule};
 use serde_json::{Value, json};
-use std::io::Write;
 
 fn status(served: &Served, key: &str) -> Value {
     reads(served, "payouts", key).1["status"].clone()
@@ -33,9 +32,7 @@ fn case(served: &Served, kind: &str) -> Option<(String, String)> {
 
 /// What `/health` shows of all parts.
 fn health(served: &Served) -> Value {
-    let mut stream = served.connect();
-    stream.write_all(head("GET", "/health", "x", "").as_bytes()).expect("it is sent");
-    serde_json::from_str(&answer(&mut stream).expect("an answer").body).expect("JSON")
+    served.ask(&head("GET", "/health", "x", "")).body
 }
 
 /// Waits until `/health` has these numbers of providers: configured, usable, of another chain.
