@@ -90,7 +90,7 @@ impl SystemBook {
 /// A book that no user owns, of one asset at an enlisted ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Book {
-    /// The enlisted ledger.
+    /// The enlisted ledger that keeps it.
     pub ledger: LedgerId,
     /// Which of its books.
     pub book: SystemBook,

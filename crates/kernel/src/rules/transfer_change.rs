@@ -146,7 +146,7 @@ pub struct Opened {
     pub hold: Hold,
     /// The number that it gets in the store.
     pub transfer: i64,
-    /// Its first events.
+    /// The events that its history begins with.
     pub added: AddedHistory,
 }
 
@@ -163,7 +163,7 @@ pub struct Changed {
     pub error: Option<Evidence>,
     /// What the write agrees; nothing was agreed before.
     pub agreed: Option<Arc<Agreed>>,
-    /// Its new events.
+    /// The events that the write adds to its history.
     pub added: AddedHistory,
     /// It ends with this write.
     pub ends: bool,
@@ -192,9 +192,9 @@ pub struct Added<'w> {
 /// What becomes of one transfer.
 #[derive(Debug)]
 pub enum Row {
-    /// It is new.
+    /// A transfer that the write opens.
     Opened(Opened),
-    /// It was there.
+    /// A transfer that was there before the write.
     Changed(Changed),
 }
 

@@ -74,7 +74,7 @@ impl Books {
         self.highest
     }
 
-    /// Decides one operation.
+    /// Decides one operation by this ledger's own law.
     pub fn decide(&mut self, op: &Op) -> Answer {
         let user = match self.admit(op) {
             Ok(user) => user,
