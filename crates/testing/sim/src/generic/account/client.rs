@@ -2,8 +2,8 @@
 //! and no task has work left.
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer};
-use super::service::AccountProcess;
 use crate::bus::SimBus;
+use crate::service::SimProcess;
 use engine::{Accepted, Refused};
 use kernel::accounts::{AccountsOf, NumberedStatus};
 use kernel::answer::Cause;
@@ -45,7 +45,7 @@ impl Default for Tries {
 }
 
 /// Opens the accounts of a case, each with what it has.
-pub(super) async fn prepare(process: AccountProcess, case: AccountCase) -> Result<(), String> {
+pub(super) async fn prepare(process: SimProcess, case: AccountCase) -> Result<(), String> {
     for account in &*case.accounts {
         put(&*process.opened.journal, account, (0, NumberedStatus::Active)).await?;
         if account.has > 0 {
@@ -109,7 +109,7 @@ pub(super) fn terms(transfer: &CaseTransfer, key: String) -> Terms {
 /// A client of one process.
 #[derive(Clone)]
 pub(super) struct AccountClient {
-    pub(super) process: AccountProcess,
+    pub(super) process: SimProcess,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) flow: FlowId,
     pub(super) tries: Tries,
