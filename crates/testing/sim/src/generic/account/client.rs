@@ -14,12 +14,13 @@ use kernel::owner::TransferOwner;
 use kernel::ports::clock::Clock;
 use kernel::ports::inbox::ParkedKey;
 use kernel::ports::journal::Journal;
-use kernel::ports::ledger::{Direction, External, Moved};
+use kernel::ports::ledger::{External, Moved};
 use kernel::ports::outbox::PublishedRange;
 use kernel::record::{Account, Binding, Party, Record, System, Terms};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::deposit;
 
 /// What all accounts hold.
 pub(super) const COIN: AssetId = AssetId(3);
@@ -49,16 +50,9 @@ pub(super) async fn prepare(process: SimProcess, case: AccountCase) -> Result<()
     for account in &*case.accounts {
         put(&*process.opened.journal, account, (0, NumberedStatus::Active)).await?;
         if account.has > 0 {
-            let movement = External {
-                direction: Direction::In,
-                reference: account.number.into(),
-                user: OWNER,
-                number: Some(account.number.into()),
-                asset: COIN,
-                amount: Amount(account.has),
-                reason: "the case".into(),
-                caller: "sim|1".into(),
-            };
+            let number = Some(account.number.into());
+            let money = deposit(account.number, OWNER.0, COIN, account.has);
+            let movement = External { number, ..money };
             let moved = process.opened.world.external(movement).await;
             if !matches!(moved, Ok(Moved::Done { .. })) {
                 return Err(format!("money for {}: {moved:?}", account.number));
