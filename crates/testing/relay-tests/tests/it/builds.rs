@@ -5,7 +5,7 @@ use kernel::answer::{Answer, Evidence, Receipt};
 use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ports::Fut;
 use kernel::ports::chain::{AttemptProof, Chain};
-use sim::chain::ChainWrap;
+use sim::service::PortWraps;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use testkit::wrapper::{ChainWrapper, Wrapper};
@@ -34,13 +34,15 @@ impl ChainWrapper for Mutated {
     }
 }
 
-fn around(mutation: impl Fn() -> Mutation + Send + Sync + 'static) -> ChainWrap {
-    Arc::new(move |inner| Arc::new(Wrapper(Mutated(inner, mutation()))))
+fn around(mutation: impl Fn() -> Mutation + Send + Sync + 'static) -> PortWraps {
+    let chain =
+        Arc::new(move |inner| -> Arc<dyn Chain> { Arc::new(Wrapper(Mutated(inner, mutation()))) });
+    PortWraps { chain, ..PortWraps::default() }
 }
 
 /// What expired by the adapter's count is given up, so that its members are sent again under the next nonce, as
 /// the source's relay does.
-pub(crate) fn new_nonce_on_retry() -> ChainWrap {
+pub(crate) fn new_nonce_on_retry() -> PortWraps {
     around(|| {
         Box::new(|attempt, proof| match proof {
             AttemptProof::Form(Purpose::Pay) => {
@@ -57,7 +59,7 @@ pub(crate) fn new_nonce_on_retry() -> ChainWrap {
 const LOOKS: u32 = 5;
 
 /// A transfer whose attempt was looked at so often has failed.
-pub(crate) fn poll_count_fails() -> ChainWrap {
+pub(crate) fn poll_count_fails() -> PortWraps {
     around(|| {
         let looks: Mutex<BTreeMap<AttemptId, u32>> = Mutex::default();
         Box::new(move |attempt, proof| match proof {
@@ -77,7 +79,7 @@ pub(crate) fn poll_count_fails() -> ChainWrap {
 }
 
 /// A transfer of the token that has a transfer's memo is taken for its payment, as by an indexer.
-pub(crate) fn memo_trusted(last: &LastChain) -> ChainWrap {
+pub(crate) fn memo_trusted(last: &LastChain) -> PortWraps {
     let last = last.clone();
     around(move || {
         let last = last.clone();

@@ -5,8 +5,9 @@ use kernel::ids::Id;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::record::{Account, Record};
-use sim::chain::{ChainFlow, ChainRules, ChainService, Paid, PlayedChain};
-use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm};
+use kernel::retry::Backoff;
+use sim::chain::{ChainFlow, ChainRules, Paid, PlayedChain};
+use sim::generic::chain::{ChainCase, ChainClient, ChainTrial, Harm};
 use sim::generic::relay::{CASES, RelayCase, insist_on};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -57,13 +58,9 @@ impl ChainCase for NearCase {
         }
     }
 
-    /// As for every flow that sends; between its looks at the chain about a block passes.
-    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService<LocalChain> {
-        let CaseEnv { sim, flows, site, seed } = env;
-        let played = self.over(rules, Arc::new(sim.clone()), seed);
-        let mut service = ChainService::of(sim, flows, site, played);
-        service.settings.backoff.base = 1_000;
-        service
+    /// Between its looks at the chain about a block passes.
+    fn backoff(&self) -> Backoff {
+        Backoff { base: 1_000, cap: 5_000 }
     }
 
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {

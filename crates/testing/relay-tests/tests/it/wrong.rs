@@ -5,11 +5,10 @@ use super::builds;
 use super::case::NearTrial;
 use super::local_chain::{RULES, Setup};
 use super::providers::Sends;
-use sim::chain::ChainWrap;
 use sim::generic::chain::{ChainCase, every_step_failed, undisturbed};
+use sim::service::PortWraps;
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// The case of that name, with that setup.
 fn trial(words: &str, setup: Setup) -> NearTrial {
@@ -21,15 +20,15 @@ fn trial(words: &str, setup: Setup) -> NearTrial {
 
 /// Plays the trial with a wrong build around the adapter; why it failed.
 #[track_caller]
-fn fails(trial: &NearTrial, build: ChainWrap, play: fn(&NearTrial)) -> String {
-    let trial = NearTrial { around_chain: build, ..trial.clone() };
+fn fails(trial: &NearTrial, wraps: PortWraps, play: fn(&NearTrial)) -> String {
+    let trial = NearTrial { wraps, ..trial.clone() };
     let played = catch_unwind(AssertUnwindSafe(|| play(&trial)));
     let Err(why) = played else { panic!("it was not found") };
     why.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
-fn build(name: &str) -> ChainWrap {
-    wrong::chain(name).unwrap_or_else(|| panic!("no wrong build {name}"))
+fn build(name: &str) -> PortWraps {
+    wrong::chains(name).unwrap_or_else(|| panic!("no wrong build {name}"))
 }
 
 const ALL_HOLD: &str = "all hold the token";
@@ -83,7 +82,7 @@ fn one_provider_believed() {
     let sends = Sends::Withheld { until: 30 };
     let right = Setup { sends, liar_until: 30, events: false, ..Setup::default() };
     let one = Setup { providers_needed: 1, ..right.clone() };
-    let why = fails(&trial(ALL_HOLD, one), Arc::new(|port| port), undisturbed);
+    let why = fails(&trial(ALL_HOLD, one), PortWraps::default(), undisturbed);
     assert!(why.contains("is COMPLETED and was paid 0 times"), "{why}");
     undisturbed(&trial(ALL_HOLD, right));
 }

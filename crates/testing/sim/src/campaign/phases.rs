@@ -12,11 +12,11 @@ use crate::disk::DiskFault;
 use crate::world::{DAWN, Stop};
 use engine::Engine;
 use kernel::ids::{LedgerId, Millis, UserId};
-use kernel::money::Amount;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Direction, External, World};
+use kernel::ports::ledger::World;
 use std::cell::Cell;
 use std::sync::Arc;
+use testkit::deposit;
 
 /// How long things may go wrong, in virtual time.
 const SAFETY: Millis = 600_000;
@@ -86,16 +86,7 @@ pub(super) fn prepare(env: &Env, process: Process) -> Result<Process, String> {
     let prepares = async move {
         for user in (1..=users).map(UserId) {
             for asset in ASSETS {
-                let movement = External {
-                    direction: Direction::In,
-                    reference: format!("start {user} {asset}").into(),
-                    user,
-                    number: None,
-                    asset,
-                    amount: Amount(GIVEN),
-                    reason: "start".into(),
-                    caller: "clients|1".into(),
-                };
+                let movement = deposit(&format!("start {user} {asset}"), user.0, asset, GIVEN);
                 world.external(movement).await.map_err(|cause| cause.to_string())?;
                 let ends = (LedgerId::FUNDING, LedgerId::SPOT);
                 let terms = terms(&format!("start {user} {asset}"), user, ends, (asset, GIVEN / 2));

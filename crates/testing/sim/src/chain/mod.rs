@@ -7,6 +7,7 @@
 
 mod facts;
 mod faulty;
+mod flow;
 mod foreign;
 mod keys;
 mod learned;
@@ -14,18 +15,14 @@ mod node;
 mod played;
 mod port;
 mod proof;
-mod service;
 mod state;
 mod transaction;
 
 pub use facts::{RelayFacts, account_exists};
 pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
+pub use flow::{ChainFlow, ChainPorts, FactsOf, LinkedChain, relay_terms};
 pub use learned::{FactLog, LinkedFacts};
 pub use played::PlayedChain;
 pub use port::SimPort;
-pub use service::{
-    ChainFlow, ChainProcess, ChainService, ChainWrap, FactsOf, JournalWrap, LinkedChain,
-    relay_terms,
-};
 pub use state::{ChainRules, Locking, SimChain};
 pub use transaction::{Outcome, Paid, QUARANTINE};

@@ -5,24 +5,23 @@ use crate::disk::SimDisk;
 use crate::event_log::LoggedEvent;
 use crate::journal::Place;
 use crate::service::{
-    Ended, Expected, Process, Restart, SimService, Truth, ask_until_ended, settle_down, simulated,
+    Ended, Expected, LedgerPorts, Restart, SimProcess, SimService, Truth, ask_until_ended,
+    settle_down, simulated,
 };
 use crate::suite::journal::Site;
-use crate::world::{Sim, Stop};
+use crate::world::Sim;
 use crate::wrong;
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
 use kernel::limits::DailyUsage;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
-use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
+use kernel::ports::ledger::{StatusChange, World};
 use kernel::record::{Binding, Record, Terms};
 use std::sync::Arc;
-use testkit::OpenedStore;
+use testkit::{OpenedStore, book, deposit};
 
 const USER: UserId = UserId(4001);
 const COIN: AssetId = AssetId(3);
-/// More processes than any disturbance needs.
-const LIVES: usize = 20;
 
 /// What the case took, so that each part of it may be disturbed.
 #[derive(Debug)]
@@ -37,6 +36,7 @@ pub(crate) struct Disturbed {
 /// A case being played; its words begin every complaint, and repeat the run.
 struct Run<'a> {
     service: SimService,
+    ports: LedgerPorts,
     place: Place,
     disk: Option<SimDisk>,
     flow: FlowId,
@@ -59,11 +59,12 @@ pub(crate) fn play(
     let RemoteLedger { restart, disk } = (trial.outside)(&sim);
     let site = wrong_site(trial.wrong, simulated(&sim, &place));
     let restart = wrong_restart(trial.wrong, restart);
-    let mut service = SimService::new(sim.clone(), flows, site, restart);
+    let ports = LedgerPorts::new(&sim);
+    let mut service = SimService::new(sim, flows, ports.site(site, restart), trial.flow);
     service.settings.fuse = fuse;
     // as many as there are: one that is counted twice, or not given back, is refused
     service.settings.limits.transfers_per_day = 2;
-    let mut stage = Run { service, place, disk, flow, line, case };
+    let mut stage = Run { service, ports, place, disk, flow, line, case };
     let process = stage.prepare();
     let before = stage.count();
     stage.listen();
@@ -124,12 +125,10 @@ impl Run<'_> {
     }
 
     /// The user has what the case wants at both ends, and what is to be barred is.
-    fn prepare(&mut self) -> Process {
-        let started = self.service.start();
-        let process = self.well("the first start", started);
+    fn prepare(&mut self) -> SimProcess {
+        let process = self.service.start_alive(&self.line, |base| self.ports.parts(base));
         let (sim, world) = (&self.service.sim, process.opened.world.clone());
-        let moved = sim.block_on(async move { fund(&*world).await });
-        self.well("money from outside", moved.map_err(|stop| format!("{stop:?}")).flatten());
+        self.well("money from outside", sim.block_on(fund(world)));
         let terms = self.terms("before", (LedgerId::FUNDING, LedgerId::SPOT), TestTransfer::HAS);
         let first = sim.block_on(ask_until_ended(process.clone(), sim.clone(), self.flow, terms));
         self.well("the money at Spot", first.map_err(|stop| format!("{stop:?}")).flatten());
@@ -151,10 +150,9 @@ impl Run<'_> {
 
     fn count(&self) -> Disturbed {
         let calls = [LedgerId::FUNDING, LedgerId::SPOT];
-        let of = |ledger| self.service.link(ledger).map_or(0, |link| link.calls());
         Disturbed {
             writes: self.place.faults.writes(),
-            calls: calls.map(|ledger| (ledger, of(ledger))).to_vec(),
+            calls: calls.map(|ledger| (ledger, self.ports.link(ledger).calls())).to_vec(),
             disk: self.disk.as_ref().map_or(0, SimDisk::calls),
             log: Vec::new(),
         }
@@ -164,10 +162,7 @@ impl Run<'_> {
     fn listen(&self) {
         self.place.event_log.begin();
         for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
-            self.service
-                .link(ledger)
-                .iter()
-                .for_each(|link| link.tell(self.place.event_log.clone()));
+            self.ports.link(ledger).tell(self.place.event_log.clone());
         }
     }
 
@@ -195,7 +190,7 @@ impl Run<'_> {
             match *spot {
                 Spot::Write(n, fault) => self.place.faults.plan(writes + n, fault),
                 Spot::Call(ledger, n, trouble) => {
-                    let Some(link) = self.service.link(ledger) else { continue };
+                    let link = self.ports.link(ledger);
                     link.plan(link.calls() + n, trouble);
                 }
                 Spot::Disk(n, fault) => {
@@ -204,7 +199,7 @@ impl Run<'_> {
                 }
                 Spot::Twice => {
                     for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
-                        self.service.link(ledger).iter().for_each(|link| link.twice(true));
+                        self.ports.link(ledger).twice(true);
                     }
                 }
             }
@@ -212,37 +207,22 @@ impl Run<'_> {
     }
 
     /// A client insists until the transfer ended, over as many processes as it takes.
-    fn perform(&mut self, mut process: Process) -> (Process, Ended) {
+    fn perform(&mut self, process: SimProcess) -> (SimProcess, Ended) {
         let TestTransfer { from, to, amount, .. } = *self.case;
         let terms = self.terms("the case", (from, to), amount);
-        for _ in 0..LIVES {
-            let sim = self.service.sim.clone();
-            let insists = ask_until_ended(process.clone(), sim.clone(), self.flow, terms.clone());
-            let rests = async move {
+        let Self { service, ports, line, flow, .. } = self;
+        let sim = service.sim.clone();
+        let insist = |process: &SimProcess| {
+            let insists = ask_until_ended(process.clone(), sim.clone(), *flow, terms.clone());
+            let sim = sim.clone();
+            async move {
                 let ended = insists.await;
                 settle_down(sim).await;
                 ended
-            };
-            match self.service.sim.block_on(rests) {
-                Ok(ended) => return (process, ended),
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: {stop:?}", self.line),
             }
-            drop(process);
-            process = self.next_life();
-        }
-        panic!("{}: it dies for ever", self.line)
-    }
-
-    fn next_life(&mut self) -> Process {
-        for _ in 0..LIVES {
-            match self.service.start() {
-                Ok(process) => return process,
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: a start: {stop:?}", self.line),
-            }
-        }
-        panic!("{}: it dies at every start", self.line)
+        };
+        let ended = service.outlive(line, process, |base| ports.parts(base), insist);
+        ended.unwrap_or_else(|stop| panic!("{}: {stop:?}", self.line))
     }
 
     /// What is wrong with the count of the user's day: the transfer before, and the case's where
@@ -259,13 +239,13 @@ impl Run<'_> {
         (spent != wanted).then(|| format!("the day counts {spent:?} instead of {wanted:?}"))
     }
 
-    fn judge(&self, process: Process, ended: Ended) {
+    fn judge(&self, process: SimProcess, ended: Ended) {
         let record = self.well("the transfer", ended);
         let table = self.service.flows.table(self.flow);
         let state = table.state(record.head.state).name;
         assert_eq!(state, self.case.ends, "{}: {:?}", self.line, record.error);
         let journal = process.opened.journal.clone();
-        let read = self.service.sim.block_on(Truth::read(process));
+        let read = self.service.sim.block_on(Truth::read(process, self.ports.ledgers()));
         let read = read.map_err(|stop| format!("{stop:?}")).flatten();
         let truth = self.well("the truth", read);
         let counted = self.counted(journal, &record);
@@ -285,19 +265,6 @@ impl Run<'_> {
 }
 
 /// Twice what the user has at each end comes in at Funding.
-async fn fund(world: &dyn World) -> Result<(), String> {
-    let movement = External {
-        direction: Direction::In,
-        reference: "before".into(),
-        user: USER,
-        number: None,
-        asset: COIN,
-        amount: Amount(TestTransfer::HAS * 2),
-        reason: "the case".into(),
-        caller: "sim|1".into(),
-    };
-    match world.external(movement).await {
-        Ok(Moved::Done { .. }) => Ok(()),
-        other => Err(format!("{other:?}")),
-    }
+async fn fund(world: Arc<dyn World>) {
+    book(&*world, deposit("before", USER.0, COIN, TestTransfer::HAS * 2)).await;
 }

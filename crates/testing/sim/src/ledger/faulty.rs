@@ -82,7 +82,8 @@ fn panic(why: &'static str) -> ! {
 /// A ledger at the end of a bad link.
 pub struct Faulty {
     id: LedgerId,
-    holds: Option<bool>,
+    /// Whether the ledger that it led to last is part of the journal's writes, and holds there.
+    holds: Mutex<Option<bool>>,
     inner: Mutex<Option<Arc<dyn Ledger>>>,
     clock: Arc<dyn Clock>,
     crash: Crash,
@@ -97,10 +98,9 @@ impl fmt::Debug for Faulty {
 }
 
 impl Faulty {
-    /// A link to this ledger on which nothing goes wrong yet.
-    pub fn new(inner: Arc<dyn Ledger>, clock: Arc<dyn Clock>, crash: Crash) -> Self {
-        let (id, holds) = (inner.id(), inner.enlist().map(Enlist::holds));
-        let inner = Mutex::new(Some(inner));
+    /// A link to this ledger that leads nowhere yet, and on which nothing goes wrong.
+    pub fn new(id: LedgerId, clock: Arc<dyn Clock>, crash: Crash) -> Self {
+        let (holds, inner) = (Mutex::default(), Mutex::default());
         let (plan, event_log) = (Mutex::default(), Mutex::default());
         Self { id, holds, inner, clock, crash, plan, event_log }
     }
@@ -110,8 +110,15 @@ impl Faulty {
     }
 
     /// The link leads to this ledger from now on.
-    pub fn swap(&self, inner: Arc<dyn Ledger>) {
+    pub fn lead(&self, inner: Arc<dyn Ledger>) {
+        let holds = inner.enlist().map(Enlist::holds);
+        *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = holds;
         *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
+    }
+
+    /// The ledger that it leads to, if there is one.
+    pub fn leads_to(&self) -> Option<Arc<dyn Ledger>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What is asked from now on is told there.
@@ -174,8 +181,7 @@ impl Faulty {
 
     /// The ledger, unless it is gone.
     fn reach(&self) -> Result<Arc<dyn Ledger>, Cause> {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        inner.filter(|_| !self.plan_now().silent).ok_or(Cause::of("TIMEOUT"))
+        self.leads_to().filter(|_| !self.plan_now().silent).ok_or(Cause::of("TIMEOUT"))
     }
 
     async fn call(&self, known: Known, ops: Arc<[Op]>) -> Reply<Vec<Answer>> {
@@ -288,7 +294,8 @@ impl Ledger for Faulty {
     }
 
     fn enlist(&self) -> Option<&dyn Enlist> {
-        self.holds.map(|_| {
+        let holds = *self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        holds.map(|_| {
             let enlisted: &dyn Enlist = self;
             enlisted
         })
@@ -297,6 +304,6 @@ impl Ledger for Faulty {
 
 impl Enlist for Faulty {
     fn holds(&self) -> bool {
-        self.holds.unwrap_or(false)
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(false)
     }
 }

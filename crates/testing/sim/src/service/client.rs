@@ -1,6 +1,6 @@
 //! A client that does what the contract asks: after anything unclear, the same key again.
 
-use super::Process;
+use super::SimProcess;
 use crate::world::Sim;
 use engine::{Accepted, Refused};
 use kernel::code::Code;
@@ -15,7 +15,7 @@ pub type Ended = Result<Record, String>;
 const MOST_TRIES: u32 = 1_000;
 
 /// Creates a transfer with its key and asks until it ended.
-pub async fn ask_until_ended(process: Process, clock: Sim, flow: FlowId, terms: Terms) -> Ended {
+pub async fn ask_until_ended(process: SimProcess, clock: Sim, flow: FlowId, terms: Terms) -> Ended {
     let mut last = String::new();
     for _ in 0..MOST_TRIES {
         match process.engine.intake.create(flow, terms.clone()).await {

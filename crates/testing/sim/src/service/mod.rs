@@ -1,42 +1,46 @@
-//! The whole service in the simulation: engine, journal, ledgers, one process after another.
+//! The whole service in the simulation: engine, journal, ledgers, one process after another or several at once.
 //!
-//! A [`SimService`] is what outlives a process: the data, the links to the ledgers with what goes wrong
-//! on them, and time. [`SimService::start`] begins a process over it.
+//! A [`SimService`] is what outlives a process: the data, the settings, what stands around ports, and time.
+//! [`SimService::start`] begins the next process over it, [`SimService::join`] one worker more. Both make the parts
+//! that every process has; what a flow needs beside a store says how they differ: [`LedgerPorts`],
+//! [`crate::chain::ChainPorts`] and the ports of `account`.
 
 mod client;
+mod ledgers;
 mod oracle;
+mod wraps;
 
 pub use client::{Ended, ask_until_ended, settle_down};
+pub use ledgers::{LedgerPorts, Restart};
 pub use oracle::{Expected, Truth};
+pub use wraps::{PortWraps, Wrap};
 
 use crate::journal::Place;
-use crate::ledger::Faulty;
 use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
-use kernel::ids::{LedgerId, WorkerId};
-use kernel::ports::Fut;
-use kernel::ports::ledger::Ledger;
+use kernel::ids::WorkerId;
 use kernel::retry::Backoff;
 use std::fmt;
 use std::sync::Arc;
 use testkit::OpenedStore;
 
-/// Starts the outside ledger over the data that its last start left; it is told the highest
-/// operation that the journal has a receipt of.
-pub type Restart = Arc<dyn Fn(u64) -> Fut<'static, Arc<dyn Ledger>> + Send + Sync>;
+/// More processes than any disturbance needs.
+const LIVES: usize = 30;
 
 /// What outlives a process.
 pub struct SimService {
     pub sim: Sim,
     pub flows: Arc<Flows>,
+    /// The name of the flow that is offered.
+    pub flow: &'static str,
     /// The settings of the next process.
     pub settings: Settings,
+    /// What stands around the ports of each process.
+    pub wraps: PortWraps,
     site: Site,
-    restart: Restart,
-    links: Vec<Arc<Faulty>>,
     lives: u64,
 }
 
@@ -46,20 +50,38 @@ impl fmt::Debug for SimService {
     }
 }
 
-/// What ends when one process dies.
+/// One process over a service, until it dies.
 #[derive(Clone)]
-pub struct Process {
+pub struct SimProcess {
+    /// The engine, which offers the flow alone.
     pub engine: Arc<Engine>,
-    /// Its journal and Funding.
+    /// Its journal with its ledgers, past what stands around them.
     pub opened: OpenedStore,
-    /// The ledgers themselves, past what goes wrong on the network.
-    pub ledgers: Vec<Arc<dyn Ledger>>,
 }
 
-impl fmt::Debug for Process {
+impl fmt::Debug for SimProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Process").finish_non_exhaustive()
+        f.debug_struct("SimProcess").finish_non_exhaustive()
     }
+}
+
+/// A worker among others, which dies and stands still alone.
+#[derive(Debug, Clone)]
+pub struct SimWorker {
+    /// Its own handle on the time of all.
+    pub sim: Sim,
+    pub process: SimProcess,
+}
+
+/// A process that is about to begin, as its flow finds it.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct ProcessBase<'a> {
+    /// The process in the simulation.
+    pub sim: &'a Sim,
+    /// Its store as the engine reaches it.
+    pub store: &'a OpenedStore,
+    /// The parts that every process has.
+    pub parts: Parts,
 }
 
 /// A simulated journal, opened once for each process.
@@ -72,17 +94,12 @@ pub fn simulated(sim: &Sim, place: &Place) -> Site {
 }
 
 impl SimService {
-    /// A service without a process.
-    pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, restart: Restart) -> Self {
+    /// A service of this flow without a process.
+    pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, flow: &'static str) -> Self {
         // a client of the simulation is hasty by its nature
         let limits = Limits { warn_per_minute: 0, ..Limits::default() };
         let settings = Settings { limits, ..Settings::default() };
-        Self { sim, flows, settings, site, restart, links: Vec::new(), lives: 0 }
-    }
-
-    /// The link to a ledger; there is one once a process began.
-    pub fn link(&self, ledger: LedgerId) -> Option<&Arc<Faulty>> {
-        self.links.iter().find(|link| link.id() == ledger)
+        Self { sim, flows, flow, settings, wraps: PortWraps::default(), site, lives: 0 }
     }
 
     /// Ends what is left of the last process and begins the next. The caller has dropped what it
@@ -90,51 +107,91 @@ impl SimService {
     ///
     /// # Errors
     /// Why the process died, or what its start was refused with.
-    pub fn start(&mut self) -> Result<Process, Stop> {
+    pub fn start(
+        &mut self,
+        parts: impl FnOnce(ProcessBase<'_>) -> Parts,
+    ) -> Result<SimProcess, Stop> {
         self.sim.revive();
-        self.links.iter().for_each(|link| link.cut());
         self.lives += 1;
         let opening = (self.site)();
-        let restart = self.restart.clone();
-        let begin = async move {
-            let opened = opening.await;
-            let status = opened.journal.service_status().await?;
-            let known = status.ledger(LedgerId::SPOT);
-            let spot = restart(known.map_or(0, |known| known.highest)).await;
-            Ok::<_, Cause>((opened, spot))
-        };
-        let (opened, spot) = self.sim.block_on(begin)?.map_err(refused)?;
-        let ledgers = vec![opened.funding.clone(), spot];
-        self.lead(&ledgers);
-        let offered = self.flows.ids(&["internal"]);
-        let process = process(&self.sim, self.lives);
-        let base = process.parts(&opened, &self.flows, self.settings.clone());
-        let parts = Parts { offered, ledgers: self.ports(), ..base };
-        let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
-        Ok(Process { engine, opened, ledgers })
+        let opened = self.sim.block_on(opening)?;
+        let engine = self.engine(&self.sim, &opened, self.lives, parts)?;
+        Ok(SimProcess { engine, opened })
     }
 
-    /// The ledgers as the engine reaches them.
-    fn ports(&self) -> Vec<Arc<dyn Ledger>> {
-        let mut ports: Vec<Arc<dyn Ledger>> = Vec::new();
-        for link in &self.links {
-            ports.push(link.clone());
+    /// The next process that lives: one that dies by plan at its start is followed by another.
+    ///
+    /// # Panics
+    /// Where one dies of anything else, or each does, with the line that repeats the run.
+    pub fn start_alive(
+        &mut self,
+        line: &str,
+        parts: impl Fn(ProcessBase<'_>) -> Parts,
+    ) -> SimProcess {
+        for _ in 0..LIVES {
+            match self.start(&parts) {
+                Ok(process) => return process,
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{line}: a start: {stop:?}"),
+            }
         }
-        ports
+        panic!("{line}: it dies at every start")
     }
 
-    /// The links lead to these ledgers from now on.
-    fn lead(&mut self, ledgers: &[Arc<dyn Ledger>]) {
-        if self.links.is_empty() {
-            let link = |ledger: &Arc<dyn Ledger>| {
-                let clock = Arc::new(self.sim.clone());
-                Arc::new(Faulty::new(ledger.clone(), clock, self.sim.crash()))
-            };
-            self.links = ledgers.iter().map(link).collect();
+    /// Runs this at the process, and where it dies by plan at the ones after it, until one lives to its end.
+    ///
+    /// # Errors
+    /// Why a process stopped that was not to die.
+    ///
+    /// # Panics
+    /// Where processes die for ever, or as [`SimService::start_alive`].
+    pub fn outlive<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &mut self,
+        line: &str,
+        mut process: SimProcess,
+        parts: impl Fn(ProcessBase<'_>) -> Parts,
+        run: impl Fn(&SimProcess) -> F,
+    ) -> Result<(SimProcess, T), Stop> {
+        for _ in 0..LIVES {
+            match self.sim.block_on(run(&process)) {
+                Ok(value) => return Ok((process, value)),
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => return Err(stop),
+            }
+            drop(process);
+            process = self.start_alive(line, &parts);
         }
-        for (link, ledger) in self.links.iter().zip(ledgers) {
-            link.swap(ledger.clone());
-        }
+        panic!("{line}: it dies for ever")
+    }
+
+    /// A worker joins the others over the journal of this place.
+    ///
+    /// # Errors
+    /// Why its process died, or what its start was refused with.
+    pub fn join(
+        &self,
+        place: &Place,
+        number: u64,
+        parts: impl FnOnce(ProcessBase<'_>) -> Parts,
+    ) -> Result<SimWorker, Stop> {
+        let sim = self.sim.process(number);
+        let opened = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number)).opened();
+        let engine = self.engine(&sim, &opened, number, parts)?;
+        Ok(SimWorker { sim, process: SimProcess { engine, opened } })
+    }
+
+    fn engine(
+        &self,
+        sim: &Sim,
+        opened: &OpenedStore,
+        worker: u64,
+        parts: impl FnOnce(ProcessBase<'_>) -> Parts,
+    ) -> Result<Arc<Engine>, Stop> {
+        let store = self.wraps.around_store(opened.clone());
+        let quiet = process(sim, worker).parts(&store, &self.flows, self.settings.clone());
+        let quiet = Parts { offered: self.flows.ids(&[self.flow]), ..quiet };
+        let parts = parts(ProcessBase { sim, store: &store, parts: quiet });
+        sim.block_on(Engine::start(self.wraps.around_links(parts)))?.map_err(refused)
     }
 }
 
@@ -157,15 +214,14 @@ pub fn process(sim: &Sim, worker: u64) -> testkit::Process {
     }
 }
 
-/// Settings under which what goes wrong on purpose is no question for a person. Backoffs end at `cap`
-/// milliseconds.
-pub(crate) fn quiet_settings(cap: u64) -> Settings {
+/// Settings under which what goes wrong on purpose is no question for a person.
+pub(crate) fn quiet_settings(backoff: Backoff) -> Settings {
     let limits = Limits { warn_per_minute: 0, ..Limits::default() };
     let alerts = Alerts { after_retries: u32::MAX, after_seconds: 36_000, ..Alerts::default() };
-    Settings { limits, alerts, backoff: Backoff { base: 100, cap }, ..Settings::default() }
+    Settings { limits, alerts, backoff, ..Settings::default() }
 }
 
 /// A start that was refused reads like a death, which in the simulation it is.
-pub(crate) fn refused(cause: Cause) -> Stop {
+fn refused(cause: Cause) -> Stop {
     Stop::Dead(format!("refused to start: {cause}").into())
 }

@@ -1,6 +1,6 @@
 //! What must be true when everything came to rest, whatever happened on the way.
 
-use super::Process;
+use super::SimProcess;
 use kernel::audit::{Hash, birth, link};
 use kernel::flow::life::{Leg, Place};
 use kernel::flow::table::Table;
@@ -48,11 +48,11 @@ fn said<T>(reply: Reply<T>) -> Result<T, String> {
 }
 
 impl Truth {
-    /// Reads it.
+    /// Reads it, of this process and of the ledgers themselves.
     ///
     /// # Errors
     /// A part does not answer.
-    pub async fn read(process: Process) -> Result<Self, String> {
+    pub async fn read(process: SimProcess, ledgers: Vec<Arc<dyn Ledger>>) -> Result<Self, String> {
         let mut truth = Self {
             books: BTreeMap::new(),
             holdings: BTreeMap::new(),
@@ -69,7 +69,7 @@ impl Truth {
                 process.engine.reconciler.check_now().await.map_err(|cause| cause.to_string())?;
             truth.breaks.extend(report.breaks.iter().map(|b| format!("{b:?}")));
         }
-        for ledger in &process.ledgers {
+        for ledger in &ledgers {
             truth.ledger(&**ledger).await?;
         }
         let journal = &process.opened.journal;

@@ -1,6 +1,6 @@
 //! Wrong builds of what is done on a chain: each pays twice, strands money or condemns the innocent.
 
-use crate::chain::{ChainWrap, JournalWrap};
+use crate::service::Wrap;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, AttemptId, Lock, MemberVerdict};
 use kernel::ids::FlowId;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use testkit::wrapper::{ChainWrapper, JournalWrapper, Wrapper};
 
 /// A lie of that name around a chain port.
-pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
+pub(super) fn wrap(name: &str) -> Option<Wrap<dyn Chain>> {
     Some(match name {
         // an attempt that is dead is asked after for ever
         "dead-edge-dropped" => proofs(|_, proof| match proof {
@@ -51,7 +51,7 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
 }
 
 /// A lie of that name around the journal.
-pub(super) fn journal_wrap(name: &str) -> Option<JournalWrap> {
+pub(super) fn journal_wrap(name: &str) -> Option<Wrap<dyn Journal>> {
     match name {
         "attempt-stays-open" => Some(Arc::new(|inner| Arc::new(Wrapper(StaysOpen(inner))))),
         "facts-not-stored" => Some(Arc::new(|inner| Arc::new(Wrapper(FactsNotStored(inner))))),
@@ -62,14 +62,14 @@ pub(super) fn journal_wrap(name: &str) -> Option<JournalWrap> {
 
 fn around<T: ChainWrapper + 'static>(
     lie: impl Fn(Arc<dyn Chain>) -> T + Send + Sync + 'static,
-) -> ChainWrap {
+) -> Wrap<dyn Chain> {
     Arc::new(move |inner| Arc::new(Wrapper(lie(inner))))
 }
 
 /// What a lie makes of a proof.
 type ProofMutation = fn(&Attempt, AttemptProof) -> AttemptProof;
 
-fn proofs(mutated: ProofMutation) -> ChainWrap {
+fn proofs(mutated: ProofMutation) -> Wrap<dyn Chain> {
     around(move |inner| MutatedProofs(inner, mutated))
 }
 

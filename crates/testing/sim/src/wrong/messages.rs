@@ -1,6 +1,6 @@
 //! Wrong builds of messages: each loses one, does one twice, or forgets which it had.
 
-use crate::generic::account::AccountWraps;
+use crate::service::PortWraps;
 use kernel::answer::{Answer, Cause, Receipt};
 use kernel::code::Code;
 use kernel::ids::{Millis, WorkerId};
@@ -19,8 +19,8 @@ use testkit::wrapper::{
 };
 
 /// A lie of that name around the ports of a service that offers `account`.
-pub(super) fn wraps(name: &str) -> Option<AccountWraps> {
-    let mut wraps = AccountWraps::default();
+pub(super) fn wraps(name: &str) -> Option<PortWraps> {
+    let mut wraps = PortWraps::default();
     match name {
         "offset-before-effect" => {
             wraps.bus = Arc::new(|inner| Arc::new(Wrapper(OffsetBeforeEffect(inner))));

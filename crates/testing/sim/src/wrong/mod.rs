@@ -14,9 +14,8 @@ mod messages;
 mod operators;
 mod wrapper;
 
-use crate::chain::{ChainWrap, JournalWrap};
-use crate::generic::account::AccountWraps;
-use crate::generic::chain::ChainWraps;
+use crate::service::{PortWraps, Wrap};
+use kernel::ports::chain::Chain;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use std::sync::Arc;
@@ -45,24 +44,24 @@ pub fn journal(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> 
 }
 
 /// What stands around a chain port, with the lie of that name; `None` where there is none.
-pub fn chain(name: &str) -> Option<ChainWrap> {
+pub fn chain(name: &str) -> Option<Wrap<dyn Chain>> {
     chains::wrap(name)
 }
 
 /// What stands around the journal of a flow that sends, with the lie of that name.
-pub fn chain_journal(name: &str) -> Option<JournalWrap> {
+pub fn chain_journal(name: &str) -> Option<Wrap<dyn Journal>> {
     chains::journal_wrap(name)
 }
 
 /// What stands around the ports and the journal of a flow that sends, with the lie of that name, where there is one.
-pub fn chains(name: &str) -> Option<ChainWraps> {
-    let plain = ChainWraps::default();
-    let around_port = chain(name).map(|chain| ChainWraps { chain, ..plain.clone() });
-    around_port.or_else(|| chain_journal(name).map(|journal| ChainWraps { journal, ..plain }))
+pub fn chains(name: &str) -> Option<PortWraps> {
+    let plain = PortWraps::default();
+    let around_port = chain(name).map(|chain| PortWraps { chain, ..plain.clone() });
+    around_port.or_else(|| chain_journal(name).map(|journal| PortWraps { journal, ..plain }))
 }
 
 /// What stands around the ports of a flow that events drive, with the lie of that name, where there is one.
-pub fn messages(name: &str) -> Option<AccountWraps> {
+pub fn messages(name: &str) -> Option<PortWraps> {
     messages::wraps(name)
 }
 

@@ -1,6 +1,7 @@
 //! Drawn cases: the seeds that found something once, and some that are always the same.
 
-use sim::generic::account::{AccountRun, AccountWraps};
+use sim::generic::account::AccountRun;
+use sim::service::PortWraps;
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,14 +18,14 @@ const NEXT: u64 = 60;
 fn kept_seeds_and_some_more_find_nothing() {
     let kept = KEPT.iter().map(|(seed, _)| *seed);
     for seed in kept.chain(5_000..5_030) {
-        AccountRun::of(seed).play(&AccountWraps::default());
+        AccountRun::of(seed).play(&PortWraps::default());
     }
 }
 
 #[test]
 fn a_seed_is_one_run() {
     for seed in 0..6 {
-        let play = || AccountRun::of(seed).play(&AccountWraps::default());
+        let play = || AccountRun::of(seed).play(&PortWraps::default());
         let (first, again) = (play(), play());
         assert!(!first.log.is_empty(), "{seed}");
         assert_eq!(first, again, "{seed}");

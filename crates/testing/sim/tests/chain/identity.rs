@@ -18,17 +18,17 @@ fn a_later_start_on_another_chain_signs_and_proves_nothing() {
         cluster.service.sim.run_for(2_000);
         first.sim.kill("killed by the test");
         drop(first);
-        cluster.service.chain.shows_genesis(ANOTHER);
+        cluster.ports.chain.shows_genesis(ANOTHER);
         let second = cluster.join(2);
         ids.extend(cluster.pays_for(&second, "more", &PAID));
         cluster.service.sim.run_for(20_000);
-        let sent = cluster.service.chain.transactions();
+        let sent = cluster.ports.chain.transactions();
         cluster.service.sim.run_for(120_000);
-        assert_eq!(cluster.service.chain.transactions(), sent, "{locking:?}: it is sent there");
+        assert_eq!(cluster.ports.chain.transactions(), sent, "{locking:?}: it is sent there");
         let done = |word: &&&str| **word == "COMPLETED";
         let states = cluster.states(&second, &ids);
         assert_eq!(states.iter().filter(done).count(), 0, "{locking:?}: {states:?}");
-        cluster.service.chain.shows_genesis(SimChain::GENESIS);
+        cluster.ports.chain.shows_genesis(SimChain::GENESIS);
         let receivers = [PAID, PAID].concat();
         cluster.ends(&format!("{locking:?}"), &second, &ids, &receivers);
     }

@@ -10,11 +10,9 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{AttemptProof, Chain, Concern};
 use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
-use sim::chain::{
-    ChainProcess, ChainRules, ChainService, ChainWrap, Locking, Moment, SimChain, relay_terms,
-};
+use sim::chain::{ChainFlow, ChainPorts, ChainRules, Locking, Moment, SimChain, relay_terms};
 use sim::journal::Place;
-use sim::service::simulated;
+use sim::service::{ProcessBase, SimProcess, SimService, Wrap, simulated};
 use sim::world::Sim;
 use sim::wrong;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,8 +47,9 @@ impl ChainWrapper for Finds {
 
 /// A service with one process on a calm chain.
 pub(crate) struct ChainEnv {
-    pub(crate) service: ChainService,
-    process: ChainProcess,
+    pub(crate) service: SimService,
+    pub(crate) ports: ChainPorts,
+    process: SimProcess,
 }
 
 impl ChainEnv {
@@ -59,7 +58,7 @@ impl ChainEnv {
     }
 
     /// The same with something around the port of the chain.
-    pub(crate) fn around(around: Option<ChainWrap>) -> Self {
+    pub(crate) fn around(around: Option<Wrap<dyn Chain>>) -> Self {
         let (sim, flows) = (Sim::new(11), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(ChainRules::calm(Locking::Nonce), Arc::new(sim.clone()), 11);
@@ -67,12 +66,13 @@ impl ChainEnv {
             chain.register(receiver);
         }
         let site = simulated(&sim, &place);
-        let mut service = ChainService::new(sim, flows, site, chain);
+        let ports = ChainPorts::new(&sim, &flows, ChainFlow::relay(chain));
+        let mut service = ports.service(sim, flows, site);
         if let Some(around) = around {
-            service.around_chain = around;
+            service.wraps.chain = around;
         }
-        let process = service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
-        Self { service, process }
+        let process = service.start_alive("a calm chain", |base| ports.next_process(base));
+        Self { service, ports, process }
     }
 
     pub(crate) fn run(&self, ms: u64) {
@@ -81,15 +81,16 @@ impl ChainEnv {
 
     /// The process ends, and another one begins.
     pub(crate) fn restart(&mut self) {
-        self.process = self.service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
+        let begin = |base: ProcessBase<'_>| self.ports.next_process(base);
+        self.process = self.service.start_alive("the next process", begin);
     }
 
     pub(crate) fn chain(&self) -> &SimChain {
-        &self.service.chain
+        &self.ports.chain
     }
 
     pub(crate) fn chain_id(&self) -> ChainId {
-        self.service.chain_id()
+        self.ports.chain_id()
     }
 
     pub(crate) fn journal(&self) -> Arc<dyn Journal> {
@@ -105,7 +106,7 @@ impl ChainEnv {
 
     /// Every call of the chain's port so far.
     pub(crate) fn log(&self) -> Vec<Moment> {
-        self.service.link.log()
+        self.ports.link.log()
     }
 
     /// Opens a transfer to each of these.
@@ -130,7 +131,7 @@ impl ChainEnv {
     ) -> Vec<Id> {
         let engine = self.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
-        let chain = self.service.chain_id();
+        let chain = self.ports.chain_id();
         let terms: Vec<_> = receivers.iter().map(|to| terms(chain, to)).collect();
         let opened = self.service.sim.block_on(async move {
             let mut ids = Vec::new();
@@ -187,9 +188,9 @@ impl ChainEnv {
 
     /// Whether anything was signed or sent in so many milliseconds, and how often the chain was asked.
     fn acts(&self, ms: u64) -> (bool, usize) {
-        let before = self.service.link.log().len();
+        let before = self.ports.link.log().len();
         self.service.sim.run_for(ms);
-        let log = self.service.link.log().split_off(before);
+        let log = self.ports.link.log().split_off(before);
         let acts = log.iter().any(|moment| matches!(moment, Moment::Sign | Moment::Broadcast));
         (acts, log.iter().filter(|moment| **moment == Moment::Prove).count())
     }
@@ -215,7 +216,7 @@ impl ChainEnv {
     }
 
     pub(crate) fn pause(&self) -> u64 {
-        let scope = Scope::Chain(self.service.chain_id());
+        let scope = Scope::Chain(self.ports.chain_id());
         match self.executes("pause", AdminAction::Pause(scope)).map(|done| done.outcome) {
             Ok(ActionResult::Paused { number: Some(number) }) => number,
             other => panic!("{other:?}"),
@@ -236,21 +237,21 @@ impl ChainEnv {
 fn a_paused_chain_takes_in_and_proves_and_sends_nothing() {
     let env = ChainEnv::open(None);
     let first = env.pays(&["alice", "bob"]);
-    env.service.chain.swallow(true);
+    env.ports.chain.swallow(true);
     env.service.sim.run_for(1_500);
     let number = env.pause();
     let (acts, proofs) = env.acts(20_000);
     assert!(!acts && proofs > 0, "acts: {acts}, proofs: {proofs}");
     let second = env.pays(&["carol"]);
     assert!(!env.acts(5_000).0);
-    env.service.chain.swallow(false);
+    env.ports.chain.swallow(false);
     assert_eq!(
         env.executes("unpause", AdminAction::Unpause(number)).map(|d| d.outcome),
         Ok(ActionResult::Unpaused)
     );
     env.service.sim.run_for(120_000);
     assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
-    assert_eq!(env.service.chain.faults(), [""; 0]);
+    assert_eq!(env.ports.chain.faults(), [""; 0]);
 }
 
 /// Under HALT nothing is signed or sent, and what was sent before is proven and recorded.
@@ -270,11 +271,11 @@ fn a_halt_is_quiet_and_what_was_sent_is_recorded() {
 #[test]
 fn a_slow_attempt_is_one_case() {
     let env = ChainEnv::open(None);
-    env.service.chain.swallow(true);
+    env.ports.chain.swallow(true);
     let ids = env.pays(&["alice", "bob", "carol", "dave", "erin"]);
     env.service.sim.run_for(60_000);
     let journal = env.process.opened.journal.clone();
-    let chain = env.service.chain_id();
+    let chain = env.ports.chain_id();
     let open = env.service.sim.block_on(async move { journal.open_attempts(chain).await });
     let Ok(Ok(open)) = open else { panic!("{open:?}") };
     let members: usize = open.iter().map(|attempt| attempt.members.len()).sum();
@@ -286,7 +287,7 @@ fn a_slow_attempt_is_one_case() {
     told.sort_unstable();
     assert_eq!(told, subjects, "{members} members: {cases:?}");
     assert!(cases.iter().all(|(kind, _)| kind == "ATTEMPT_SLOW"), "{cases:?}");
-    env.service.chain.swallow(false);
+    env.ports.chain.swallow(false);
     env.service.sim.run_for(120_000);
     assert_eq!(env.states(&ids), ["COMPLETED"; 5]);
     assert_eq!(env.open_cases(), []);
@@ -296,7 +297,7 @@ fn a_slow_attempt_is_one_case() {
 #[test]
 fn no_verdict_ends_an_attempt_and_a_retry_has_it_asked() {
     let env = ChainEnv::open(None);
-    env.service.chain.swallow(true);
+    env.ports.chain.swallow(true);
     let ids = env.pays(&["alice", "bob"]);
     env.service.sim.run_for(5_000);
     for (n, verdict) in [Verdict::Done, Verdict::Rejected, Verdict::Dead].into_iter().enumerate() {
@@ -306,17 +307,17 @@ fn no_verdict_ends_an_attempt_and_a_retry_has_it_asked() {
             assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
         }
     }
-    let before = env.service.link.log().len();
+    let before = env.ports.link.log().len();
     for id in &ids {
         let retried = env.executes(&format!("retry {id}"), AdminAction::Retry(*id));
         assert_eq!(retried.map(|done| done.outcome), Ok(ActionResult::Retried));
     }
     env.service.sim.run_for(50);
-    assert!(env.service.link.log().len() > before, "the chain was not asked");
-    env.service.chain.swallow(false);
+    assert!(env.ports.link.log().len() > before, "the chain was not asked");
+    env.ports.chain.swallow(false);
     env.service.sim.run_for(120_000);
     assert_eq!(env.states(&ids), ["COMPLETED"; 2]);
-    assert_eq!(env.service.chain.faults(), [""; 0]);
+    assert_eq!(env.ports.chain.faults(), [""; 0]);
 }
 
 /// A key that another program uses stops the pool; other transfers are taken in and wait.
@@ -327,11 +328,11 @@ fn a_lane_that_is_ahead_stops_the_chain() {
     env.service.sim.run_for(20_000);
     assert_eq!(env.states(&first), ["COMPLETED"]);
     for lane in ["key-1", "key-2"] {
-        env.service.chain.used_elsewhere(lane, 50);
+        env.ports.chain.used_elsewhere(lane, 50);
     }
     let second = env.pays(&["bob", "carol", "dave", "erin"]);
     env.service.sim.run_for(60_000);
-    let chain = env.service.chain_id();
+    let chain = env.ports.chain_id();
     let cases = env.open_cases();
     assert!(cases.contains(&("LANE_AHEAD".to_owned(), Subject::Chain(chain))), "{cases:?}");
     assert_eq!(env.pauses().len(), 1, "the chain is paused");
@@ -346,11 +347,11 @@ fn a_form_that_pays_something_else_is_never_stored() {
     let env = ChainEnv::open(Some("pays-more"));
     let ids = env.pays(&["alice", "bob"]);
     env.service.sim.run_for(30_000);
-    let chain = env.service.chain_id();
+    let chain = env.ports.chain_id();
     let cases = env.open_cases();
     assert_eq!(cases, [("CHAIN_CONTRADICTION".to_owned(), Subject::Chain(chain))]);
     assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
-    assert!(!env.service.link.log().contains(&Moment::Broadcast), "something was sent");
+    assert!(!env.ports.link.log().contains(&Moment::Broadcast), "something was sent");
     for number in env.pauses() {
         env.lifts(number);
     }
@@ -372,7 +373,7 @@ fn what_conservation_excludes_stops_the_chain_and_closes_nothing() {
         })));
         let first = env.pays(&["alice", "bob"]);
         env.service.sim.run_for(20_000);
-        let case = (kind.to_owned(), Subject::Chain(env.service.chain_id()));
+        let case = (kind.to_owned(), Subject::Chain(env.ports.chain_id()));
         assert!(env.open_cases().contains(&case), "{:?}", env.open_cases());
         let numbers = env.pauses();
         assert_eq!(numbers.len(), 1, "the chain is paused");
@@ -385,7 +386,7 @@ fn what_conservation_excludes_stops_the_chain_and_closes_nothing() {
         }
         env.service.sim.run_for(120_000);
         assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
-        assert_eq!(env.service.chain.faults(), [""; 0]);
+        assert_eq!(env.ports.chain.faults(), [""; 0]);
     }
 }
 
@@ -397,5 +398,5 @@ fn a_concern_of_a_chain_is_a_case() {
         Arc::new(Wrapper(Finds { inner, found: Arc::default(), concerns: vec![low.clone()] }))
     })));
     env.service.sim.run_for(60_000);
-    assert_eq!(env.open_cases(), [("NEAR_LOW".to_owned(), Subject::Chain(env.service.chain_id()))]);
+    assert_eq!(env.open_cases(), [("NEAR_LOW".to_owned(), Subject::Chain(env.ports.chain_id()))]);
 }

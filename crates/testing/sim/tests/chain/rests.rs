@@ -6,7 +6,8 @@ use kernel::ids::{AssetId, Id, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, SignRequest, Signed, Unsigned};
 use kernel::record::Record;
-use sim::chain::{ChainWrap, relay_terms};
+use sim::chain::relay_terms;
+use sim::service::Wrap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::wrapper::{ChainWrapper, Wrapper};
@@ -58,7 +59,7 @@ fn pays(env: &ChainEnv, asset: AssetId, receivers: &[&str]) -> Vec<Id> {
 fn an_asset_that_rests_holds_no_other_back() {
     let resting = Arc::new(AtomicBool::new(true));
     let shared = resting.clone();
-    let around: ChainWrap =
+    let around: Wrap<dyn Chain> =
         Arc::new(move |inner| Arc::new(Wrapper(Rests { inner, resting: shared.clone() })));
     let env = ChainEnv::around(Some(around));
     let waits = pays(&env, RESTS, &["alice", "bob", "carol"]);
@@ -73,5 +74,5 @@ fn an_asset_that_rests_holds_no_other_back() {
     resting.store(false, Ordering::SeqCst);
     env.service.sim.run_for(30_000);
     assert_eq!(env.states(&waits), ["COMPLETED"; 3]);
-    assert_eq!(env.service.chain.faults(), [""; 0]);
+    assert_eq!(env.ports.chain.faults(), [""; 0]);
 }

@@ -1,6 +1,7 @@
 //! Drawn cases of the flows that send: some that are always the same, and wrong builds that their seeds find.
 
-use sim::generic::chain::{ChainRun, ChainWraps};
+use sim::generic::chain::ChainRun;
+use sim::service::PortWraps;
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,14 +11,14 @@ const NEXT: u64 = 60;
 #[test]
 fn some_seeds_find_nothing() {
     for seed in 5_000..5_040 {
-        ChainRun::of(seed).play(&ChainWraps::default());
+        ChainRun::of(seed).play(&PortWraps::default());
     }
 }
 
 #[test]
 fn a_seed_is_one_run() {
     for seed in 0..6 {
-        let play = || ChainRun::of(seed).play(&ChainWraps::default());
+        let play = || ChainRun::of(seed).play(&PortWraps::default());
         let (first, again) = (play(), play());
         assert!(!first.log.is_empty(), "{seed}");
         assert_eq!(first, again, "{seed}");

@@ -7,12 +7,13 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, ChainIdentity, LaneMark, LaneSpent};
 use kernel::ports::clock::Clock;
 use sim::chain::{
-    ChainCall, ChainRules, ChainService, ChainTrouble, Locking, Moment, SimChain, relay_terms,
+    ChainCall, ChainFlow, ChainPorts, ChainRules, ChainTrouble, Locking, Moment, SimChain,
+    relay_terms,
 };
 use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, ChainWorker, Harm, joined};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
-use sim::service::simulated;
+use sim::service::{SimService, simulated};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::wrapper::{ChainWrapper, Wrapper};
@@ -21,7 +22,8 @@ pub(super) const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Lock
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
 
 pub(super) struct Cluster {
-    pub(super) service: ChainService,
+    pub(super) service: SimService,
+    pub(super) ports: ChainPorts,
     place: Place,
 }
 
@@ -31,9 +33,9 @@ impl Cluster {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let site = simulated(&sim, &place);
-        let mut service = case.service(rules, CaseEnv { sim, flows, site, seed });
+        let (mut service, ports) = case.service(rules, CaseEnv { sim, flows, site, seed });
         service.settings.lease_ms = 3_000;
-        Self { service, place }
+        Self { service, ports, place }
     }
 
     pub(super) fn new(rules: ChainRules, seed: u64) -> Self {
@@ -46,13 +48,14 @@ impl Cluster {
         chain.spoil("bad-1");
         // never opened: each worker joins
         let site = simulated(&sim, &place);
-        let mut service = ChainService::new(sim, flows, site, chain);
+        let ports = ChainPorts::new(&sim, &flows, ChainFlow::relay(chain));
+        let mut service = ports.service(sim, flows, site);
         service.settings.lease_ms = 3_000;
-        Self { service, place }
+        Self { service, ports, place }
     }
 
     pub(super) fn join(&self, number: u64) -> ChainWorker {
-        joined(&self.service, &self.place, number)
+        joined(&self.service, &self.ports, &self.place, number)
     }
 
     /// Opens a transfer to each receiver at this worker.
@@ -68,7 +71,7 @@ impl Cluster {
     ) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
-        let chain = self.service.chain_id();
+        let chain = self.ports.chain_id();
         let key = key.to_owned();
         let opened = worker.sim.block_on(async move {
             let mut ids = Vec::new();
@@ -95,7 +98,7 @@ impl Cluster {
 
     /// The chain that the journal is bound to, as a worker shows it.
     pub(super) fn bound(&self, worker: &ChainWorker) -> Option<ChainIdentity> {
-        let (engine, chain) = (worker.process.engine.clone(), self.service.chain_id());
+        let (engine, chain) = (worker.process.engine.clone(), self.ports.chain_id());
         let report =
             worker.sim.block_on(async move { engine.chains.chain_report(chain, &[]).await });
         let Ok(Ok(report)) = report else { panic!("{report:?}") };
@@ -104,13 +107,13 @@ impl Cluster {
 
     #[track_caller]
     pub(super) fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
-        self.service.chain.calm();
+        self.ports.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
         let read = worker.sim.block_on(async move { journal.get(asked).await });
         let Ok(Ok(records)) = read else { panic!("{line}: {read:?}") };
-        let paid = self.service.chain.paid();
-        let mut faults = self.service.chain.faults();
+        let paid = self.ports.chain.paid();
+        let mut faults = self.ports.chain.faults();
         for (id, receiver) in ids.iter().zip(receivers) {
             let record = records.iter().find(|record| record.id == *id);
             let table = record.map(|r| self.service.flows.table(r.flow).state(r.head.state).name);
@@ -150,12 +153,12 @@ fn what_waited_for_an_attempt_goes_on_in_company() {
         let cluster = Cluster::new(ChainRules::calm(locking), 7);
         let (first, second) = (cluster.join(1), cluster.join(2));
         // the first attempts take every lane, and stay open
-        cluster.service.chain.swallow(true);
+        cluster.ports.chain.swallow(true);
         let ids = cluster.pays(&first, &MANY);
         cluster.service.sim.run_for(5_000);
         first.sim.kill("killed by the test");
         drop(first);
-        cluster.service.chain.swallow(false);
+        cluster.ports.chain.swallow(false);
         cluster.ends(&format!("{locking:?}"), &second, &ids, &MANY);
         let attempts = attempts(&second, &ids);
         assert!(attempts.len() < MANY.len() / 2, "{locking:?}: {} attempts", attempts.len());
@@ -172,11 +175,11 @@ fn one_that_was_tried_by_a_dead_worker_goes_alone() {
         for (link, n) in second.links.iter().zip(dies) {
             link.plan(n, ChainTrouble::CrashBefore);
         }
-        cluster.service.chain.swallow(true);
+        cluster.ports.chain.swallow(true);
         let ids = cluster.pays(&first, &MANY);
         cluster.service.sim.run_for(5_000);
         first.sim.kill("killed by the test");
-        cluster.service.chain.swallow(false);
+        cluster.ports.chain.swallow(false);
         cluster.service.sim.run_for(20_000);
         (cluster, second, ids)
     };
@@ -257,7 +260,7 @@ fn two_workers_end_each_swap_once() {
         for seed in 0..3 {
             let cluster = Cluster::of_swaps(&case, ChainRules::calm(Locking::Reference), seed);
             let (first, second) = (cluster.join(1), cluster.join(2));
-            let watches = case.insists(ChainClient::at(&cluster.service, &first.process));
+            let watches = case.insists(ChainClient::at(&cluster.service.sim, &first.process));
             first.sim.start(async move { drop(watches.await) });
             cluster.service.sim.run_for(200 + seed * 2_617);
             if seed == 1 {
@@ -266,7 +269,7 @@ fn two_workers_end_each_swap_once() {
                 first.sim.kill("killed by the test");
             }
             let line = format!("{}, {}, seed={seed}", case.flow, case.name);
-            let at = ChainClient::at(&cluster.service, &second.process);
+            let at = ChainClient::at(&cluster.service.sim, &second.process);
             let (watches, clock) = (case.insists(at), second.sim.clone());
             let ended = second.sim.block_on(async move {
                 let ended = watches.await;
@@ -278,7 +281,7 @@ fn two_workers_end_each_swap_once() {
                 first.sim.resume();
                 cluster.service.sim.run_for(60_000);
             }
-            let linked = cluster.service.linked().into_iter();
+            let linked = cluster.ports.linked().into_iter();
             let chains: Vec<SimChain> = linked.map(|linked| linked.chain).collect();
             let mut faults = case.faults(&chains, &ended, Harm::Death);
             faults.extend(chains.iter().flat_map(SimChain::faults));
@@ -314,7 +317,7 @@ impl ChainWrapper for SlowLook {
 fn another_worker_is_no_foreigner() {
     let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 5);
     let clock = cluster.service.sim.clone();
-    cluster.service.around_chain =
+    cluster.service.wraps.chain =
         Arc::new(move |inner| Arc::new(Wrapper(SlowLook { inner, clock: clock.clone() })));
     let (one, other) = (cluster.join(1), cluster.join(2));
     let mut ids = Vec::new();

@@ -7,17 +7,12 @@ use sim::generic::relay::{CASES, RelayTrial};
 use sim::generic::swaps::SwapTrial;
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// Plays the trial with a wrong build; why it failed.
 #[track_caller]
 fn fails<C: ChainCase>(name: &str, trial: ChainTrial<C>, play: fn(&ChainTrial<C>)) -> String {
-    let mut trial = ChainTrial { fuse: vec![true], ..trial };
-    match (wrong::chain(name), wrong::chain_journal(name)) {
-        (Some(around), _) => trial.around_chain = around,
-        (None, Some(around)) => trial.around_journal = around,
-        (None, None) => panic!("no wrong build {name}"),
-    }
+    let Some(wraps) = wrong::chains(name) else { panic!("no wrong build {name}") };
+    let trial = ChainTrial { fuse: vec![true], wraps, ..trial };
     let played = catch_unwind(AssertUnwindSafe(|| play(&trial)));
     let Err(why) = played else { panic!("{name} was not found") };
     why.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -98,7 +93,6 @@ fn attempt_stays_open() {
 fn the_right_build_passes() {
     let mut trial = RelayTrial { fuse: vec![true], ..RelayTrial::new(NONCE) };
     trial.cases = CASES.into_iter().take(1).collect();
-    trial.around_chain = Arc::new(|port| port);
     undisturbed(&trial);
 }
 

@@ -5,17 +5,18 @@ use crate::spot::on_disk;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Direction, External};
 use kernel::record::{Binding, System, Terms};
 use sim::generic::RemoteLedger;
 use sim::journal::Place;
 use sim::service::{
-    Ended, Expected, Process, SimService, Truth, ask_until_ended, settle_down, simulated,
+    Ended, Expected, LedgerPorts, SimProcess, SimService, Truth, ask_until_ended, settle_down,
+    simulated,
 };
 use sim::suite::journal::Site;
 use sim::world::{Sim, SplitMix, Stop};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use testkit::deposit;
 
 const COIN: AssetId = AssetId(3);
 const USERS: u64 = 6;
@@ -52,24 +53,16 @@ fn terms(n: u64, draws: &mut SplitMix) -> Terms {
 
 struct SimClients {
     service: SimService,
+    ports: LedgerPorts,
     ended: Arc<Mutex<BTreeMap<u64, Ended>>>,
     asked: Vec<Terms>,
     draws: SplitMix,
 }
 
 impl SimClients {
-    fn fund(&self, process: &Process) {
+    fn fund(&self, process: &SimProcess) {
         for user in 1..=USERS {
-            let movement = External {
-                direction: Direction::In,
-                reference: format!("start {user}").into(),
-                user: UserId(user),
-                number: None,
-                asset: COIN,
-                amount: Amount(START),
-                reason: "start".into(),
-                caller: "clients|1".into(),
-            };
+            let movement = deposit(&format!("start {user}"), user, COIN, START);
             let world = process.opened.world.clone();
             let insists = async move {
                 // it is unknown whether it was booked: the same reference again
@@ -80,7 +73,7 @@ impl SimClients {
     }
 
     /// Every client that has not seen its transfer end asks, each after a while of its own.
-    fn ask(&mut self, process: &Process) {
+    fn ask(&mut self, process: &SimProcess) {
         let flow = self.service.flows.named("internal").unwrap();
         for (n, terms) in (0..).zip(self.asked.clone()) {
             if self.ended.lock().unwrap().contains_key(&n) {
@@ -98,8 +91,8 @@ impl SimClients {
     }
 
     /// Over as many processes as it takes, all of them end.
-    fn run(&mut self, line: &str, mut cuts: u64) -> Process {
-        let mut process = self.service.start().unwrap();
+    fn run(&mut self, line: &str, mut cuts: u64) -> SimProcess {
+        let mut process = self.next_life(line);
         self.fund(&process);
         for _ in 0..100 {
             self.ask(&process);
@@ -135,15 +128,8 @@ impl SimClients {
         Err(Stop::Time)
     }
 
-    fn next_life(&mut self, line: &str) -> Process {
-        for _ in 0..20 {
-            match self.service.start() {
-                Ok(process) => return process,
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{line}: a start: {stop:?}"),
-            }
-        }
-        panic!("{line}: it does not start")
+    fn next_life(&mut self, line: &str) -> SimProcess {
+        self.service.start_alive(line, |base| self.ports.parts(base))
     }
 
     /// What each user has at the end, by what became of their transfers.
@@ -189,25 +175,26 @@ pub(crate) fn run(
     let line = format!("clients seed={seed} fuse={fuse} {rates:?}");
     let flows = Arc::new(flows::registry());
     let RemoteLedger { restart, .. } = on_disk(sim);
-    let mut service = SimService::new(sim.clone(), flows, site, restart);
+    let ports = LedgerPorts::new(sim);
+    let mut service = SimService::new(sim.clone(), flows, ports.site(site, restart), "internal");
     service.settings.fuse = fuse;
     let mut draws = SplitMix(seed);
     let asked = (0..TRANSFERS).map(|n| terms(n, &mut draws)).collect();
-    let mut clients = SimClients { service, ended: Arc::default(), asked, draws };
-    // the links are there once a process began
-    drop(clients.service.start().unwrap());
+    let mut clients = SimClients { service, ports, ended: Arc::default(), asked, draws };
+    // nothing goes wrong at the first start
+    drop(clients.next_life(&line));
     for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
-        clients.service.link(ledger).unwrap().rate(rates.calls, seed);
+        clients.ports.link(ledger).rate(rates.calls, seed);
     }
     drop(clients.run(&line, rates.cuts));
     for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
-        clients.service.link(ledger).unwrap().rate(0, 0);
+        clients.ports.link(ledger).rate(0, 0);
     }
     heal();
     // whatever stands open now is carried to its end by a process of its own
     let process = clients.next_life(&line);
     sim.block_on(settle_down(sim.clone())).unwrap();
-    let truth = sim.block_on(Truth::read(process)).unwrap();
+    let truth = sim.block_on(Truth::read(process, clients.ports.ledgers())).unwrap();
     let truth = truth.unwrap_or_else(|why| panic!("{line}: {why}"));
     let mut faults = truth.faults(&clients.service.flows.0[0], &clients.expected(&line));
     if truth.transfers().len() != clients.asked.len() {

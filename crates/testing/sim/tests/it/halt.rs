@@ -1,7 +1,7 @@
 //! HALT with several workers: it waits for each that lives, and one that could not hear of it makes no
 //! call.
 
-use crate::processes::{Cluster, LEASE, Member, plain};
+use crate::processes::{Cluster, LEASE};
 use engine::operators::{ActionResult, Actor, AdminAction};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::LedgerId;
@@ -10,6 +10,7 @@ use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Ledger, Reply};
 use sim::ledger::Plain;
+use sim::service::SimWorker;
 use sim::suite::ledger::Profile;
 use sim::world::Sim;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ impl LedgerWrapper for GatedLedger {
 }
 
 /// Two workers with one Spot outside of both.
-fn two(seed: u64) -> (Cluster, [Member; 2], CallControl) {
+fn two(seed: u64) -> (Cluster, [SimWorker; 2], CallControl) {
     let cluster = Cluster::new(seed);
     let spot: Arc<dyn Ledger> = Arc::new(Plain::new(LedgerId::SPOT, Profile::SPOT, 7));
     let calls = CallControl::default();
@@ -60,16 +61,16 @@ fn two(seed: u64) -> (Cluster, [Member; 2], CallControl) {
         Arc::new(Wrapper(GatedLedger { inner: spot.clone(), calls, sim }))
     };
     let first = link(CallControl::default(), cluster.sim.process(1));
-    let first = cluster.join(1, (first, Vec::new()), plain).expect("it starts");
+    let first = cluster.join(1, (first, Vec::new())).expect("it starts");
     let second = link(calls.clone(), cluster.sim.process(2));
-    let second = cluster.join(2, (second, Vec::new()), plain).expect("it starts");
+    let second = cluster.join(2, (second, Vec::new())).expect("it starts");
     cluster.fund(&first);
     (cluster, [first, second], calls)
 }
 
 /// Halts at the first worker; whether everything had ended when that was answered.
-fn halts(cluster: &Cluster, member: &Member) -> bool {
-    let engine = member.engine.clone();
+fn halts(cluster: &Cluster, member: &SimWorker) -> bool {
+    let engine = member.process.engine.clone();
     let (caller, key, reason) = ("ops|ann".into(), "halt".into(), "a test".into());
     let act = async move {
         engine.operators.execute(Actor { caller, key, reason }, AdminAction::Halt).await
@@ -117,7 +118,7 @@ fn a_halt_waits_no_longer_than_a_lease_and_a_worker_that_missed_it_makes_no_call
         second.sim.resume();
         cluster.passes(40_000);
         assert_eq!(calls.came.load(Ordering::SeqCst), 0, "seed {seed}: a call under HALT");
-        assert!(second.engine.halted().is_some());
+        assert!(second.process.engine.halted().is_some());
         assert_ne!(cluster.open(&first), []);
     }
     assert!(waited, "it never waited for the lease");

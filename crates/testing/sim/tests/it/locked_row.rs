@@ -1,6 +1,6 @@
 //! The lengths that no setting gives: a target that answers nothing for 90 s, on the virtual clock.
 
-use crate::processes::{Answers, COIN, Cluster, Member, plain, terms};
+use crate::processes::{Answers, COIN, Cluster, terms};
 use crate::spot::spot;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{Id, UserId};
@@ -10,6 +10,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply};
 use kernel::record::Account;
 use sim::disk::SimDisk;
+use sim::service::SimWorker;
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::wrapper::{LedgerWrapper, Wrapper};
@@ -61,8 +62,8 @@ fn id(cluster: &Cluster, asked: &Answers) -> Id {
     panic!("no answer comes")
 }
 
-fn alerts(cluster: &Cluster, member: &Member, of: Id) -> usize {
-    let engine = member.engine.clone();
+fn alerts(cluster: &Cluster, member: &SimWorker, of: Id) -> usize {
+    let engine = member.process.engine.clone();
     let cases = cluster.sim.block_on(async move { engine.journal().open_cases().await });
     let cases = cases.expect("it lives").expect("it answers");
     let mine = cases.iter().filter(|case| &*case.kind == "TARGET_PENDING");
@@ -82,7 +83,7 @@ fn a_row_that_is_held_for_ninety_seconds_by_the_defaults() {
         // key 0 is the first user's
         let (user, until) = (terms(0).owner.user().unwrap(), cluster.sim.time() + HELD);
         let locked = Arc::new(Wrapper(Locked { inner, sim: me, user, until }));
-        let member = cluster.join(1, (locked, Vec::new()), plain).expect("it starts");
+        let member = cluster.join(1, (locked, Vec::new())).expect("it starts");
         cluster.fund(&member);
         let begun = cluster.sim.time();
         let held = id(&cluster, &cluster.ask(&member, 0..1));

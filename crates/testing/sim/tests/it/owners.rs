@@ -1,7 +1,7 @@
 //! A core that runs inside a process has one owner: the owner before writes nothing of it any
 //! more, and a process with another core is refused.
 
-use crate::processes::{Cluster, JournalWrap, Member, plain};
+use crate::processes::Cluster;
 use crate::spot::spot;
 use kernel::answer::Answer;
 use kernel::ids::{LedgerId, WorkerId};
@@ -12,6 +12,7 @@ use kernel::ports::journal::{Journal, Owner};
 use kernel::ports::ledger::{Ledger, Reply};
 use kernel::unit::{Guard, Unit, Wrote};
 use sim::disk::SimDisk;
+use sim::service::{PortWraps, SimWorker};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
@@ -37,21 +38,16 @@ impl LedgerWrapper for Slow {
 }
 
 /// A process with the core of this disk inside it.
-fn join(
-    cluster: &Cluster,
-    number: u64,
-    disk: &SimDisk,
-    wrap: JournalWrap,
-) -> Result<Member, String> {
+fn join(cluster: &Cluster, number: u64, disk: &SimDisk) -> Result<SimWorker, String> {
     let me = cluster.sim.process(number);
     let opened = me.block_on(spot(me.clone(), disk.clone(), 0));
     let inner: Arc<dyn Ledger> = opened.map_err(|stop| format!("{stop:?}"))?;
     let slow = Arc::new(Wrapper(Slow { inner, sim: me }));
-    cluster.join(number, (slow, vec![LedgerId::SPOT]), wrap)
+    cluster.join(number, (slow, vec![LedgerId::SPOT]))
 }
 
-fn owners(cluster: &Cluster, member: &Member) -> Vec<Owner> {
-    let engine = member.engine.clone();
+fn owners(cluster: &Cluster, member: &SimWorker) -> Vec<Owner> {
+    let engine = member.process.engine.clone();
     let status = async move { engine.journal().service_status().await };
     cluster.sim.block_on(status).expect("it lives").expect("it answers").owners
 }
@@ -62,15 +58,17 @@ fn owners(cluster: &Cluster, member: &Member) -> Vec<Owner> {
     clippy::panic_in_result_fn,
     reason = "the error is what the rule said; what a test asserts is not"
 )]
-fn superseded(seed: u64, wrap: JournalWrap) -> Result<(), String> {
-    let cluster = Cluster::new(seed);
+fn superseded(seed: u64, wraps: &PortWraps) -> Result<(), String> {
+    let mut cluster = Cluster::new(seed);
     let disk = SimDisk::new(seed, cluster.sim.crash());
-    let first = join(&cluster, 1, &disk, wrap)?;
+    cluster.service.wraps = wraps.clone();
+    let first = join(&cluster, 1, &disk)?;
+    cluster.service.wraps = PortWraps::default();
     cluster.fund(&first);
     cluster.ask(&first, 0..20);
     cluster.passes(1 + seed % 25);
     first.sim.pause();
-    let second = join(&cluster, 2, &disk.copy(seed), plain)?;
+    let second = join(&cluster, 2, &disk.copy(seed))?;
     let epochs: Vec<_> = owners(&cluster, &second).iter().map(|o| (o.epoch, o.worker)).collect();
     assert_eq!(epochs, [(2, WorkerId(2))]);
     cluster.passes(30_000);
@@ -94,7 +92,7 @@ fn superseded(seed: u64, wrap: JournalWrap) -> Result<(), String> {
 #[test]
 fn a_former_owner_writes_nothing_and_ends() {
     for seed in 0..30 {
-        assert_eq!(superseded(seed, plain), Ok(()), "seed {seed}");
+        assert_eq!(superseded(seed, &PortWraps::default()), Ok(()), "seed {seed}");
     }
 }
 
@@ -117,9 +115,9 @@ impl JournalWrapper for NoEpoch {
 
 #[test]
 fn an_epoch_that_is_not_checked_is_noticed() {
-    let found = (0..30).find_map(|seed| {
-        superseded(seed, |inner| Arc::new(Wrapper(NoEpoch(inner)))).err().map(|why| (seed, why))
-    });
+    let journal = Arc::new(|inner| -> Arc<dyn Journal> { Arc::new(Wrapper(NoEpoch(inner))) });
+    let wraps = PortWraps { journal, ..PortWraps::default() };
+    let found = (0..30).find_map(|seed| superseded(seed, &wraps).err().map(|why| (seed, why)));
     let (seed, why) = found.expect("within 30 seeds");
     assert!(why.contains("conservation"), "seed {seed}: {why}");
 }
@@ -129,20 +127,20 @@ fn another_core_is_refused_while_the_owner_lives_and_halts_when_none_does() {
     for seed in 0..10 {
         let cluster = Cluster::new(seed);
         let disk = |n| SimDisk::new(n, cluster.sim.crash());
-        let first = join(&cluster, 1, &disk(1), plain).expect("it starts");
+        let first = join(&cluster, 1, &disk(1)).expect("it starts");
         cluster.fund(&first);
         cluster.ask(&first, 0..4);
         cluster.passes(5_000);
         let before = owners(&cluster, &first);
-        let refused = join(&cluster, 2, &disk(2), plain).err().expect("it is refused");
+        let refused = join(&cluster, 2, &disk(2)).err().expect("it is refused");
         assert!(refused.contains("OWNED"), "{refused}");
         assert_eq!(owners(&cluster, &first), before, "it touched something");
         assert_eq!(cluster.faults(&first), [""; 0]);
         first.sim.kill("crashed: killed");
         // its lease runs out
         cluster.passes(10_000);
-        let third = join(&cluster, 3, &disk(3), plain).expect("it starts, and halts");
-        let why = third.engine.halted().expect("it is halted");
+        let third = join(&cluster, 3, &disk(3)).expect("it starts, and halts");
+        let why = third.process.engine.halted().expect("it is halted");
         assert!(why.contains("SPOT is another ledger"), "{why}");
         let epochs: Vec<_> = owners(&cluster, &third).iter().map(|owner| owner.epoch).collect();
         assert_eq!(epochs, [1]);
@@ -159,19 +157,19 @@ fn a_core_of_its_own_is_refused_where_others_share_one() {
         let shared = cluster.sim.process(9);
         let inner = shared.block_on(spot(shared.clone(), disk(9), 0)).expect("it opens");
         let inner: Arc<dyn Ledger> = inner;
-        let member = cluster.join(1, (inner, Vec::new()), plain).expect("it starts");
+        let member = cluster.join(1, (inner, Vec::new())).expect("it starts");
         cluster.fund(&member);
         cluster.ask(&member, 0..4);
         cluster.passes(5_000);
-        let refused = join(&cluster, 2, &disk(2), plain).err().expect("it is refused");
+        let refused = join(&cluster, 2, &disk(2)).err().expect("it is refused");
         assert!(refused.contains("OWNED"), "{refused}");
         assert_eq!(owners(&cluster, &member), [], "it touched something");
         assert_eq!(cluster.faults(&member), [""; 0]);
         member.sim.kill("crashed: killed");
         // nobody's lease stands any more: there is nobody to ask, and it halts
         cluster.passes(10_000);
-        let other = join(&cluster, 3, &disk(3), plain).expect("it starts, and halts");
-        assert!(other.engine.halted().is_some());
+        let other = join(&cluster, 3, &disk(3)).expect("it starts, and halts");
+        assert!(other.process.engine.halted().is_some());
     }
 }
 
@@ -180,15 +178,15 @@ fn the_same_core_is_taken_over_at_once() {
     for seed in 0..10 {
         let cluster = Cluster::new(seed);
         let disk = SimDisk::new(seed, cluster.sim.crash());
-        let first = join(&cluster, 1, &disk, plain).expect("it starts");
+        let first = join(&cluster, 1, &disk).expect("it starts");
         cluster.fund(&first);
         cluster.ask(&first, 0..20);
         cluster.passes(1 + seed);
         first.sim.kill("crashed: killed");
         cluster.passes(1);
         disk.power_cut();
-        let second = join(&cluster, 2, &disk, plain).expect("it starts at once");
-        assert_eq!(second.engine.halted(), None);
+        let second = join(&cluster, 2, &disk).expect("it starts at once");
+        assert_eq!(second.process.engine.halted(), None);
         assert_eq!(owners(&cluster, &second).iter().map(|o| o.epoch).collect::<Vec<_>>(), [2]);
         cluster.ask(&second, 0..20);
         cluster.passes(30_000);

@@ -8,7 +8,7 @@ use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op};
 use kernel::ports::Fut;
-use kernel::ports::ledger::{Direction, External, Ledger, Moved, World};
+use kernel::ports::ledger::Ledger;
 use kernel::record::Account;
 use sim::disk::SimDisk;
 use sim::journal::Place;
@@ -16,6 +16,7 @@ use sim::ledger::Plain;
 use sim::suite::ledger::{Profile, run};
 use sim::world::Sim;
 use std::sync::Arc;
+use testkit::{book, deposit};
 
 /// A ledger whose accounts are made by deposits, funded by them.
 pub(crate) fn outside(funds: Vec<(AssetId, Amount)>) -> Fut<'static, Arc<dyn Ledger>> {
@@ -34,18 +35,7 @@ async fn enlisted(sim: Sim, funds: Vec<(AssetId, Amount)>) -> Arc<dyn Ledger> {
     let place = Place::new(Arc::new(flows::registry()));
     let funding = place.open(Arc::new(sim), Arc::new(|why| panic!("{why}"))).funding();
     for (asset, amount) in funds {
-        let movement = External {
-            direction: Direction::In,
-            reference: format!("start {asset}").into(),
-            user: UserId(1),
-            number: None,
-            asset,
-            amount,
-            reason: "start".into(),
-            caller: "test".into(),
-        };
-        let moved = funding.external(movement).await;
-        assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+        book(&*funding, deposit(&format!("start {asset}"), 1, asset, amount.0)).await;
     }
     funding
 }

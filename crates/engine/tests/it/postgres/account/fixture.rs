@@ -12,9 +12,10 @@ use kernel::record::Record;
 use sim::bus::{FaultyBus, SimBus};
 use sim::event_log::EventLog;
 use sim::generic::account::{
-    AccountCase, AccountDoor, AccountProcess, AccountWraps, CaseAccount, CaseTransfer, DeathPoint,
-    DyingWrites, NextAccountDeath, TransferEnd,
+    AccountCase, AccountDoor, CaseAccount, CaseTransfer, DeathPoint, DyingWrites, NextAccountDeath,
+    TransferEnd,
 };
+use sim::service::{PortWraps, SimProcess};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use testbed::Database;
@@ -30,7 +31,7 @@ struct Worker {
 /// Two workers, one of which dies in each play.
 pub(super) struct Pipeline {
     site: SharedSite,
-    wraps: AccountWraps,
+    wraps: PortWraps,
     timeout: Millis,
     bus: SimBus,
     next: NextAccountDeath,
@@ -73,7 +74,7 @@ impl Pipeline {
     pub(super) async fn open(
         database: Database,
         settings: Settings,
-        wraps: AccountWraps,
+        wraps: PortWraps,
         timeout: Millis,
     ) -> Self {
         let site = SharedSite::new(database, settings);
@@ -111,7 +112,7 @@ impl Pipeline {
         let store = &life.store;
         let opened = OpenedStore::of(store.clone(), store.funding(), store.accounts());
         let door = AccountDoor {
-            process: AccountProcess { engine, opened },
+            process: SimProcess { engine, opened },
             clock: Arc::new(self.site.clock.clone()),
             bus: self.bus.clone(),
             timeout: self.timeout,

@@ -13,7 +13,8 @@ use fixture::Pipeline;
 use futures_util::future::join_all;
 use kernel::ids::Millis;
 use kernel::retry::Backoff;
-use sim::generic::account::{AccountWraps, DeathPoint};
+use sim::generic::account::DeathPoint;
+use sim::service::PortWraps;
 use sim::wrong;
 use testbed::Database;
 
@@ -43,7 +44,7 @@ fn rows(fuse: bool) -> Vec<DeathPoint> {
 
 /// Two workers die at some of the rows, one after the other; then everything is judged.
 async fn dies_at(database: Database, rows: &[DeathPoint], fuse: bool) {
-    let wraps = AccountWraps::default();
+    let wraps = PortWraps::default();
     let mut pipeline = Pipeline::open(database, settings(fuse), wraps, TIMEOUT).await;
     for row in rows {
         let mut plays = 0;

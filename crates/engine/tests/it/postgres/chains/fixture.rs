@@ -6,16 +6,15 @@ use futures_util::FutureExt as _;
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
 use kernel::ports::Fut;
+use kernel::ports::chain::Chain;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
-use sim::chain::{
-    ChainFlow, ChainRules, ChainWrap, FactLog, FaultyChain, JournalWrap, LinkedFacts, SimChain,
-    SimPort,
-};
+use sim::chain::{ChainFlow, ChainRules, FactLog, FaultyChain, LinkedFacts, SimChain, SimPort};
 use sim::generic::chain::{
     ChainCase, ChainClient, ChainDeathPoint, ChainDeaths, Harm, NextChainDeath, chain_faults,
 };
+use sim::service::Wrap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,8 +24,8 @@ use testkit::wrapper::Wrapper;
 /// What stands around the ports of each worker: a wrong build, or nothing.
 #[derive(Clone)]
 pub(super) struct ChainWraps {
-    pub(super) chain: ChainWrap,
-    pub(super) journal: JournalWrap,
+    pub(super) chain: Wrap<dyn Chain>,
+    pub(super) journal: Wrap<dyn Journal>,
 }
 
 impl Default for ChainWraps {

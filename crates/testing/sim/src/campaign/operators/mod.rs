@@ -14,12 +14,12 @@ use super::{Build, Knob, Options};
 use crate::world::{Sim, SplitMix};
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
 use kernel::ids::{FlowId, Id, LedgerId, Millis, UserId};
-use kernel::money::Amount;
 use kernel::operators::Scope;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Direction, External};
 use proposals::{Proposals, Proposed};
 use std::sync::Arc;
+use testkit::deposit;
 
 /// Who they are; the last one is the first under another issuer.
 const PERSONS: [&str; 5] = ["ops|cid", "ops|dee", "ops|eve", "ops|fay", "sso|cid"];
@@ -236,16 +236,10 @@ impl Operator {
         let inward = self.draws.once_in(1, 2);
         let Actor { caller, key, reason } = self.actor();
         let Some(asset) = one_of(&mut self.draws, &ASSETS) else { return };
-        let movement = External {
-            direction: if inward { Direction::In } else { Direction::Out },
-            reference: key,
-            user: UserId(1 + self.below(self.options.some(Knob::Users))),
-            number: None,
-            asset,
-            amount: Amount(1 + u128::from(self.draws.next()) % MOVED),
-            reason,
-            caller,
-        };
+        let direction = if inward { Direction::In } else { Direction::Out };
+        let user = 1 + self.below(self.options.some(Knob::Users));
+        let amount = 1 + u128::from(self.draws.next()) % MOVED;
+        let movement = External { direction, reason, caller, ..deposit(&key, user, asset, amount) };
         let again = self.draws.once_in(1, 4).then(|| (next_process(), movement.clone()));
         for (at, movement) in [Some((process.clone(), movement)), again].into_iter().flatten() {
             let (engine, world) = (at.engine.clone(), at.world.clone());

@@ -3,9 +3,9 @@
 use super::cases::AccountCase;
 use super::client::{AccountClient, Tries, prepare, terms};
 use super::oracle::AccountTruth;
-use super::service::AccountProcess;
 use crate::bus::SimBus;
 use crate::generic::chain::join;
+use crate::service::SimProcess;
 use kernel::flow::table::Table;
 use kernel::ids::{FlowId, Millis};
 use kernel::ports::clock::Clock;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct AccountDoor {
     /// The process that is asked.
-    pub process: AccountProcess,
+    pub process: SimProcess,
     /// What its clients wait by.
     pub clock: Arc<dyn Clock>,
     /// The broker that it shares with the others.

@@ -2,8 +2,8 @@
 //! and no task has work left.
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer};
-use super::service::AccountProcess;
 use crate::bus::SimBus;
+use crate::service::SimProcess;
 use engine::{Accepted, Refused};
 use kernel::accounts::{AccountsOf, NumberedStatus};
 use kernel::answer::Cause;
@@ -14,12 +14,13 @@ use kernel::owner::TransferOwner;
 use kernel::ports::clock::Clock;
 use kernel::ports::inbox::ParkedKey;
 use kernel::ports::journal::Journal;
-use kernel::ports::ledger::{Direction, External, Moved};
+use kernel::ports::ledger::{External, Moved};
 use kernel::ports::outbox::PublishedRange;
 use kernel::record::{Account, Binding, Party, Record, System, Terms};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::deposit;
 
 /// What all accounts hold.
 pub(super) const COIN: AssetId = AssetId(3);
@@ -45,20 +46,13 @@ impl Default for Tries {
 }
 
 /// Opens the accounts of a case, each with what it has.
-pub(super) async fn prepare(process: AccountProcess, case: AccountCase) -> Result<(), String> {
+pub(super) async fn prepare(process: SimProcess, case: AccountCase) -> Result<(), String> {
     for account in &*case.accounts {
         put(&*process.opened.journal, account, (0, NumberedStatus::Active)).await?;
         if account.has > 0 {
-            let movement = External {
-                direction: Direction::In,
-                reference: account.number.into(),
-                user: OWNER,
-                number: Some(account.number.into()),
-                asset: COIN,
-                amount: Amount(account.has),
-                reason: "the case".into(),
-                caller: "sim|1".into(),
-            };
+            let number = Some(account.number.into());
+            let money = deposit(account.number, OWNER.0, COIN, account.has);
+            let movement = External { number, ..money };
             let moved = process.opened.world.external(movement).await;
             if !matches!(moved, Ok(Moved::Done { .. })) {
                 return Err(format!("money for {}: {moved:?}", account.number));
@@ -109,7 +103,7 @@ pub(super) fn terms(transfer: &CaseTransfer, key: String) -> Terms {
 /// A client of one process.
 #[derive(Clone)]
 pub(super) struct AccountClient {
-    pub(super) process: AccountProcess,
+    pub(super) process: SimProcess,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) flow: FlowId,
     pub(super) tries: Tries,

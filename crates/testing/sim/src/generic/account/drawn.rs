@@ -3,7 +3,6 @@
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer, TransferEnd};
 use super::play::play;
-use super::service::AccountWraps;
 use super::workers::{WorkerRun, two_workers};
 use super::{AccountTrial, Spot, spots};
 use crate::bus::BusTrouble;
@@ -11,6 +10,7 @@ use crate::event_log::LoggedEvent;
 use crate::generic::draws::{one_of, swarm, within};
 use crate::generic::{Played, WorkerEnd};
 use crate::journal::Fault;
+use crate::service::PortWraps;
 use crate::world::SplitMix;
 use kernel::accounts::NumberedStatus;
 use std::fmt;
@@ -95,7 +95,7 @@ impl AccountRun {
     ///
     /// # Panics
     /// Where something is wrong, with what the oracles say.
-    pub fn play(&self, wraps: &AccountWraps) -> Played {
+    pub fn play(&self, wraps: &PortWraps) -> Played {
         match &self.play {
             AccountPlay::Workers(run) => {
                 let log =

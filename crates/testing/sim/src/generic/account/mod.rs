@@ -15,7 +15,7 @@ mod drawn;
 mod matrix;
 mod oracle;
 mod play;
-mod service;
+mod ports;
 mod workers;
 
 pub use anywhere::AccountDoor;
@@ -23,14 +23,13 @@ pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferE
 pub use deaths::{DeathPoint, DyingWrites, NextAccountDeath};
 pub use drawn::{AccountPlay, AccountRun};
 pub use matrix::AccountMatrix;
-pub use service::{AccountProcess, AccountService, AccountWraps, Around};
 pub use workers::{WorkerRun, two_workers};
 
 use super::FreshSite;
 use crate::bus::BusTrouble;
 use crate::event_log::LoggedEvent;
 use crate::journal::Fault;
-use crate::service::simulated;
+use crate::service::{PortWraps, simulated};
 use play::play;
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +46,7 @@ pub struct AccountTrial {
     /// What makes the journal of each run.
     pub site: FreshSite,
     /// Around the ports of each process: where a wrong build stands.
-    pub wraps: AccountWraps,
+    pub wraps: PortWraps,
 }
 
 impl fmt::Debug for AccountTrial {
@@ -64,7 +63,7 @@ impl Default for AccountTrial {
             seeds: 0..1,
             fuse: vec![true],
             site: Arc::new(simulated),
-            wraps: AccountWraps::default(),
+            wraps: PortWraps::default(),
         }
     }
 }

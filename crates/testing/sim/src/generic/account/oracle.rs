@@ -1,8 +1,8 @@
 //! What must be true when everything came to rest, whatever happened on the way.
 
 use super::cases::{AccountCase, TransferEnd};
-use super::service::AccountProcess;
 use crate::bus::SimBus;
+use crate::service::SimProcess;
 use kernel::accounts::AccountsOf;
 use kernel::answer::Cause;
 use kernel::audit::hex;
@@ -59,7 +59,7 @@ impl AccountTruth {
     /// # Errors
     /// The cause for which the journal does not answer.
     pub(super) async fn read(
-        process: AccountProcess,
+        process: SimProcess,
         bus: SimBus,
         (table, records): (Table, Vec<Record>),
     ) -> Result<Self, Cause> {

@@ -4,16 +4,16 @@
 use super::cases::AccountCase;
 use super::client::{AccountClient, Tries, prepare, terms};
 use super::oracle::AccountTruth;
-use super::service::{AccountProcess, AccountService, AccountWraps};
+use super::ports::{AccountPorts, settings};
 use crate::bus::{BusTrouble, FaultyBus};
 use crate::event_log::LoggedEvent;
 use crate::generic::WorkerEnd;
 use crate::generic::chain::join;
 use crate::journal::Place;
-use crate::service::simulated;
+use crate::service::{PortWraps, SimService, SimWorker, simulated};
 use crate::world::Sim;
-use engine::Engine;
-use kernel::ids::{FlowId, Millis, WorkerId};
+use engine::Settings;
+use kernel::ids::Millis;
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ pub struct WorkerRun {
     /// call of both.
     pub troubles: Vec<(u64, BusTrouble)>,
     /// Around the ports of both: where a wrong build stands.
-    pub wraps: AccountWraps,
+    pub wraps: PortWraps,
 }
 
 impl WorkerRun {
     /// Nothing goes wrong beside the end of the first one.
     pub fn of(end: WorkerEnd, after: Millis, seed: u64) -> Self {
-        Self { end, after, seed, troubles: Vec::new(), wraps: AccountWraps::default() }
+        Self { end, after, seed, troubles: Vec::new(), wraps: PortWraps::default() }
     }
 }
 
@@ -61,11 +61,12 @@ pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
     // never opened: each worker joins
     let site = simulated(&sim, &place);
     let log = place.event_log.clone();
-    let mut service = AccountService::new(sim, flows, site, case, log.clone());
+    let ports = AccountPorts::new(&sim, case, log.clone());
+    let mut service = SimService::new(sim, flows, site, "account");
     service.wraps = run.wraps.clone();
-    service.fuse(true);
-    service.settings.lease_ms = 3_000;
-    let (first, second) = (joined(&service, &place, 1, flow), joined(&service, &place, 2, flow));
+    service.settings = Settings { lease_ms: 3_000, ..settings(true) };
+    let joined = |number| joined(&service, &ports, &place, number);
+    let (first, second) = (joined(1), joined(2));
     let prepared = first.sim.block_on(prepare(first.client.process.clone(), case.clone()));
     assert_eq!(prepared, Ok(Ok(())), "{line}");
     log.begin();
@@ -86,7 +87,7 @@ pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
     });
     service.sim.run_for(*after);
     end.befalls(&first.sim);
-    let (client, bus) = (second.client.clone(), service.bus.clone());
+    let (client, bus) = (second.client.clone(), ports.bus.clone());
     let ended = second.sim.block_on(async move {
         let asks = all.into_iter().map(|terms| Box::pin(client.clone().insists(terms)));
         let ended: Vec<Result<Record, String>> = join(asks.collect()).await;
@@ -96,7 +97,7 @@ pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
     });
     let Ok(Ok(ended)) = ended else { panic!("{line}: {ended:?}") };
     let about = (service.flows.table(flow).clone(), ended);
-    let reads = AccountTruth::read(second.client.process.clone(), service.bus.clone(), about);
+    let reads = AccountTruth::read(second.client.process.clone(), ports.bus.clone(), about);
     let truth = second.sim.block_on(reads);
     let Ok(Ok(truth)) = truth else { panic!("{line}: {truth:?}") };
     let faults = truth.faults(case, true);
@@ -104,15 +105,11 @@ pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
     log.read()
 }
 
-fn joined(service: &AccountService, place: &Place, number: u64, flow: FlowId) -> Worker {
-    let sim = service.sim.process(number);
-    let journal = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number));
-    let opened = journal.opened();
-    let link = FaultyBus::new(service.bus.clone(), sim.crash(), place.event_log.clone());
-    let parts = service.parts(&sim, &opened, Arc::new(link.clone()), number);
-    let started = sim.block_on(Engine::start(parts));
-    let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
-    let process = AccountProcess { engine, opened };
+fn joined(service: &SimService, ports: &AccountPorts, place: &Place, number: u64) -> Worker {
+    let Some(flow) = service.flows.named(service.flow) else { panic!("no {}", service.flow) };
+    let own = ports.of_worker(&service.sim.process(number), place.event_log.clone());
+    let joined = service.join(place, number, |base| own.parts(base));
+    let SimWorker { sim, process } = joined.unwrap_or_else(|stop| panic!("{stop:?}"));
     let (clock, tries) = (Arc::new(sim.clone()), Tries::default());
-    Worker { client: AccountClient { process, clock, flow, tries }, link, sim }
+    Worker { client: AccountClient { process, clock, flow, tries }, link: own.link, sim }
 }

@@ -3,15 +3,15 @@
 
 use super::workers::{ChainWorkers, two_workers};
 use super::{ChainCase, ChainTrial, Spot, play, spots, twice};
-use crate::chain::{ChainRules, ChainTrouble, ChainWrap, JournalWrap, Locking};
+use crate::chain::{ChainRules, ChainTrouble, Locking};
 use crate::generic::draws::{one_of, swarm, within};
 use crate::generic::relay::RelayCase;
 use crate::generic::swaps::SwapCase;
 use crate::generic::{Played, WorkerEnd};
 use crate::journal::Fault;
+use crate::service::PortWraps;
 use crate::world::SplitMix;
 use std::fmt;
-use std::sync::Arc;
 
 /// At most so many things go wrong in a run, beside what its chains do.
 const DISTURBANCES: u64 = 6;
@@ -51,27 +51,6 @@ pub enum ChainPlay {
     },
     /// By two workers, of which the first one ends.
     Workers(ChainWorkers),
-}
-
-/// What stands around the ports of a run: a wrong build, or nothing.
-#[derive(Clone)]
-pub struct ChainWraps {
-    /// Around each chain port.
-    pub chain: ChainWrap,
-    /// Around the journal of each process.
-    pub journal: JournalWrap,
-}
-
-impl fmt::Debug for ChainWraps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChainWraps").finish_non_exhaustive()
-    }
-}
-
-impl Default for ChainWraps {
-    fn default() -> Self {
-        Self { chain: Arc::new(|port| port), journal: Arc::new(|journal| journal) }
-    }
 }
 
 /// A run that a seed stands for: the same one with the same code.
@@ -123,16 +102,15 @@ impl ChainRun {
     ///
     /// # Panics
     /// Where something is wrong, with what the oracles say.
-    pub fn play(&self, wraps: &ChainWraps) -> Played {
+    pub fn play(&self, wraps: &PortWraps) -> Played {
         match &self.case {
             DrawnCase::Relay(case) => self.play_case(case, wraps),
             DrawnCase::Swaps(case) => self.play_case(case, wraps),
         }
     }
 
-    fn play_case<C: ChainCase>(&self, case: &C, wraps: &ChainWraps) -> Played {
-        let (around_chain, around_journal) = (wraps.chain.clone(), wraps.journal.clone());
-        let trial = ChainTrial { around_chain, around_journal, ..ChainTrial::new(self.rules) };
+    fn play_case<C: ChainCase>(&self, case: &C, wraps: &PortWraps) -> Played {
+        let trial = ChainTrial { wraps: wraps.clone(), ..ChainTrial::new(self.rules) };
         self.play.of_case(&trial, case, self.seed)
     }
 }

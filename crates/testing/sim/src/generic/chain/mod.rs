@@ -15,7 +15,7 @@ mod workers;
 
 pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
 pub(crate) use drawn::DrawnCase;
-pub use drawn::{ChainPlay, ChainRun, ChainWraps};
+pub use drawn::{ChainPlay, ChainRun};
 pub use matrix::ChainMatrix;
 pub use oracle::chain_faults;
 pub use rows::{UNREACHED, Unreached, cases_of_rows, crash_at_every_row, unplayed_rows};
@@ -23,28 +23,26 @@ pub use workers::{ChainWorker, ChainWorkers, joined};
 
 use super::FreshSite;
 use crate::chain::{
-    ChainCall, ChainFlow, ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap,
-    JournalWrap, LinkedChain, Locking, Moment, PlayedChain,
+    ChainCall, ChainFlow, ChainPorts, ChainRules, ChainTrouble, LinkedChain, Locking, Moment,
+    PlayedChain,
 };
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
-use crate::service::simulated;
+use crate::service::{PortWraps, SimProcess, SimService, simulated};
 use crate::suite::journal::Site;
-use crate::world::{Sim, Stop};
+use crate::world::Sim;
 use engine::Engine;
 use kernel::flow::table::{Flows, S};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
+use kernel::retry::Backoff;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-
-/// More processes than any disturbance needs.
-const LIVES: usize = 30;
 
 /// Where one run is played: what a service is made of, and what its chains draw from.
 #[expect(missing_debug_implementations, reason = "a site is a closure")]
@@ -87,11 +85,19 @@ pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
     /// What is wrong with how its transfers ended on these chains, beside what those say of themselves.
     fn faults(&self, chains: &[Self::Chain], ended: &[Record], harm: Harm) -> Vec<String>;
 
-    /// The service without a process.
-    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService<Self::Chain> {
+    /// How long a process waits between its looks at a chain.
+    fn backoff(&self) -> Backoff {
+        Backoff { base: 100, cap: 5_000 }
+    }
+
+    /// The service without a process, and its chains.
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> (SimService, ChainPorts<Self::Chain>) {
         let CaseEnv { sim, flows, site, seed } = env;
         let played = self.over(rules, Arc::new(sim.clone()), seed);
-        ChainService::of(sim, flows, site, played)
+        let ports = ChainPorts::new(&sim, &flows, played);
+        let mut service = ports.service(sim, flows, site);
+        service.settings.backoff = self.backoff();
+        (service, ports)
     }
 }
 
@@ -115,10 +121,10 @@ impl fmt::Debug for ChainClient {
 }
 
 impl ChainClient {
-    /// At this process of a service.
-    pub fn at<C>(service: &ChainService<C>, process: &ChainProcess) -> Self {
+    /// At this process, on this time.
+    pub fn at(sim: &Sim, process: &SimProcess) -> Self {
         let (engine, journal) = (process.engine.clone(), process.opened.journal.clone());
-        Self { engine, journal, clock: Arc::new(service.sim.clone()), series: 0 }
+        Self { engine, journal, clock: Arc::new(sim.clone()), series: 0 }
     }
 }
 
@@ -135,10 +141,8 @@ pub struct ChainTrial<C> {
     pub fuse: Vec<bool>,
     /// What makes the journal of each run.
     pub site: FreshSite,
-    /// Around each port, on the engine's side: where a wrong build stands.
-    pub around_chain: ChainWrap,
-    /// Around the journal of each process, likewise.
-    pub around_journal: JournalWrap,
+    /// What stands around the ports of each process: a wrong build.
+    pub wraps: PortWraps,
 }
 
 impl<C> fmt::Debug for ChainTrial<C> {
@@ -156,8 +160,7 @@ impl<C: ChainCase> ChainTrial<C> {
             seeds: 0..1,
             fuse: vec![true, false],
             site: Arc::new(simulated),
-            around_chain: Arc::new(|port| port),
-            around_journal: Arc::new(|journal| journal),
+            wraps: PortWraps::default(),
         }
     }
 }
@@ -297,7 +300,8 @@ fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<
 
 /// A case being played; its words begin every complaint, and repeat the run.
 struct Run<'a, C: ChainCase> {
-    service: ChainService<C::Chain>,
+    service: SimService,
+    ports: ChainPorts<C::Chain>,
     place: Place,
     case: &'a C,
     line: String,
@@ -320,21 +324,21 @@ fn play<C: ChainCase>(
     sim.bound(20_000_000);
     let place = Place::new(flows.clone());
     let site = (trial.site)(&sim, &place);
-    let mut service = case.service(trial.rules, CaseEnv { sim, flows, site, seed });
+    let env = CaseEnv { sim, flows, site, seed };
+    let (mut service, ports) = case.service(trial.rules, env);
     service.settings.fuse = fuse;
-    service.around_chain = trial.around_chain.clone();
-    service.around_journal = trial.around_journal.clone();
+    service.wraps = trial.wraps.clone();
     let slow = trial.rules.is_rough();
     let harm = match spots {
         [] if !slow => Harm::Step,
         [spot] if !slow => spot.harm(),
         _ => Harm::More,
     };
-    let mut run = Run { service, place, case, line, slow, harm };
-    let process = run.start();
-    let linked = run.service.linked();
+    let mut run = Run { service, ports, place, case, line, slow, harm };
+    let process = run.service.start_alive(&run.line, |base| run.ports.next_process(base));
+    let linked = run.ports.linked();
     let (writes, calls) = (run.place.faults.writes(), begun(&linked));
-    let learns = run.service.learned.calls().len();
+    let learns = run.ports.learned.calls().len();
     run.place.event_log.begin();
     for spot in spots {
         match *spot {
@@ -345,7 +349,7 @@ fn play<C: ChainCase>(
             }
             Spot::Learn(n, trouble) => {
                 let before = u64::try_from(learns).unwrap_or(u64::MAX);
-                run.service.learned.plan(before + n, trouble);
+                run.ports.learned.plan(before + n, trouble);
             }
         }
     }
@@ -357,7 +361,7 @@ fn play<C: ChainCase>(
     let calm = Calm {
         writes: run.place.faults.writes() - writes,
         chains: linked.iter().zip(&calls).map(since).collect(),
-        learns: run.service.learned.calls().split_off(learns),
+        learns: run.ports.learned.calls().split_off(learns),
         log: counted(run.place.event_log.read(), writes),
     };
     run.judge(&process, &ended);
@@ -381,37 +385,23 @@ fn begun<C>(linked: &[LinkedChain<C>]) -> Vec<u64> {
 }
 
 impl<C: ChainCase> Run<'_, C> {
-    fn start(&mut self) -> ChainProcess {
-        for _ in 0..LIVES {
-            match self.service.start() {
-                Ok(process) => return process,
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: a start: {stop:?}", self.line),
-            }
-        }
-        panic!("{}: it dies at every start", self.line)
-    }
-
     /// Clients insist until every transfer ended, over as many processes as it takes.
-    fn perform(&mut self, mut process: ChainProcess) -> (ChainProcess, Vec<Record>) {
-        for _ in 0..LIVES {
-            let insists = self.case.insists(ChainClient::at(&self.service, &process));
-            let ended = ended_and_final(insists, self.service.sim.clone());
-            match self.service.sim.block_on(ended) {
-                Ok(Ok(ended)) => return (process, ended),
-                Ok(Err(why)) => panic!("{}: {why}; {:?}", self.line, self.place.cases()),
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: {stop:?}", self.line),
-            }
-            drop(process);
-            process = self.start();
+    fn perform(&mut self, process: SimProcess) -> (SimProcess, Vec<Record>) {
+        let Self { service, ports, case, line, .. } = self;
+        let sim = service.sim.clone();
+        let insist = |process: &SimProcess| {
+            ended_and_final(case.insists(ChainClient::at(&sim, process)), sim.clone())
+        };
+        match service.outlive(line, process, |base| ports.next_process(base), insist) {
+            Ok((process, Ok(ended))) => (process, ended),
+            Ok((_, Err(why))) => panic!("{}: {why}; {:?}", self.line, self.place.cases()),
+            Err(stop) => panic!("{}: {stop:?}", self.line),
         }
-        panic!("{}: it dies for ever", self.line)
     }
 
-    fn judge(&self, process: &ChainProcess, ended: &[Record]) {
+    fn judge(&self, process: &SimProcess, ended: &[Record]) {
         let chains: Vec<C::Chain> =
-            self.service.linked().into_iter().map(|linked| linked.chain).collect();
+            self.ports.linked().into_iter().map(|linked| linked.chain).collect();
         let mut faults = self.case.faults(&chains, ended, self.harm);
         faults.extend(self.left(process, chains, ended.to_vec()));
         let slow = |case: &&str| self.slow && *case == "ATTEMPT_SLOW";
@@ -421,15 +411,10 @@ impl<C: ChainCase> Run<'_, C> {
     }
 
     /// What is wrong with what was left of these transfers.
-    fn left(
-        &self,
-        process: &ChainProcess,
-        chains: Vec<C::Chain>,
-        ended: Vec<Record>,
-    ) -> Vec<String> {
+    fn left(&self, process: &SimProcess, chains: Vec<C::Chain>, ended: Vec<Record>) -> Vec<String> {
         let service = &self.service;
         let (journal, flows) = (process.opened.journal.clone(), service.flows.clone());
-        let learned = service.learned.clone();
+        let learned = self.ports.learned.clone();
         let read = service.sim.block_on(async move {
             chain_faults(&*journal, &flows, &chains, &learned, &ended).await
         });

@@ -2,17 +2,13 @@
 //! other one goes on with everything.
 
 use super::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm, Run, ended_and_final};
-use crate::chain::{
-    ChainProcess, ChainService, ChainTrouble, FaultyChain, LinkedChain, PlayedChain,
-};
+use crate::chain::{ChainPorts, ChainTrouble, FaultyChain, PlayedChain};
 use crate::event_log::LoggedEvent;
 use crate::generic::WorkerEnd;
 use crate::journal::Place;
-use crate::service::simulated;
+use crate::service::{SimProcess, SimService, SimWorker, simulated};
 use crate::world::Sim;
-use engine::Engine;
-use kernel::ids::{Millis, WorkerId};
-use kernel::ports::chain::Chain;
+use kernel::ids::Millis;
 use std::sync::Arc;
 
 /// A worker, in a process of its own.
@@ -21,7 +17,7 @@ pub struct ChainWorker {
     /// Its process, which the test kills or pauses.
     pub sim: Sim,
     /// Its engine and its journal.
-    pub process: ChainProcess,
+    pub process: SimProcess,
     /// Its link to each chain.
     pub links: Vec<Arc<FaultyChain>>,
 }
@@ -43,22 +39,19 @@ pub struct ChainWorkers {
 /// # Panics
 /// Where it does not start.
 pub fn joined<C: PlayedChain>(
-    service: &ChainService<C>,
+    service: &SimService,
+    ports: &ChainPorts<C>,
     place: &Place,
     number: u64,
 ) -> ChainWorker {
-    let sim = service.sim.process(number);
-    let journal = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number));
-    let opened = journal.opened();
-    let link = |linked: LinkedChain<C>| {
-        Arc::new(FaultyChain::new(linked.chain.adapter(&service.flows), sim.crash()))
-    };
-    let links: Vec<Arc<FaultyChain>> = service.linked().into_iter().map(link).collect();
-    let port = |link: &Arc<FaultyChain>| -> Arc<dyn Chain> { link.clone() };
-    let parts = service.parts(&sim, &opened, links.iter().map(port).collect(), number);
-    let started = sim.block_on(Engine::start(parts));
-    let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
-    ChainWorker { sim, process: ChainProcess { engine, opened }, links }
+    let mut links = Vec::new();
+    let joined = service.join(place, number, |base| {
+        let own = ports.of_worker(base.sim, &service.flows);
+        links.extend(own.linked().into_iter().map(|linked| linked.link));
+        own.parts(base)
+    });
+    let SimWorker { sim, process } = joined.unwrap_or_else(|stop| panic!("{stop:?}"));
+    ChainWorker { sim, process, links }
 }
 
 /// Plays a case at the first of two workers, ends that one after a while, and holds what the other one makes of it
@@ -75,20 +68,21 @@ pub(super) fn two_workers<C: ChainCase>(
     let place = Place::new(flows.clone());
     // never opened: each worker joins
     let site = simulated(&sim, &place);
-    let mut service = case.service(trial.rules, CaseEnv { sim, flows, site, seed });
+    let env = CaseEnv { sim, flows, site, seed };
+    let (mut service, ports) = case.service(trial.rules, env);
     service.settings.lease_ms = 3_000;
-    service.around_chain = trial.around_chain.clone();
-    service.around_journal = trial.around_journal.clone();
-    let (first, second) = (joined(&service, &place, 1), joined(&service, &place, 2));
+    service.wraps = trial.wraps.clone();
+    let joined = |number| joined(&service, &ports, &place, number);
+    let (first, second) = (joined(1), joined(2));
     place.event_log.begin();
     for link in first.links.iter().chain(&second.links) {
         workers.troubles.iter().for_each(|(n, trouble)| link.plan(*n, *trouble));
     }
-    let insists = case.insists(ChainClient::at(&service, &first.process));
+    let insists = case.insists(ChainClient::at(&service.sim, &first.process));
     first.sim.start(async move { drop(insists.await) });
     service.sim.run_for(workers.after);
     workers.end.befalls(&first.sim);
-    let insists = case.insists(ChainClient::at(&service, &second.process));
+    let insists = case.insists(ChainClient::at(&service.sim, &second.process));
     let ended = second.sim.block_on(ended_and_final(insists, second.sim.clone()));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
@@ -96,7 +90,7 @@ pub(super) fn two_workers<C: ChainCase>(
     };
     let log = place.event_log.clone();
     // what the first one had in its hands waits for its leases
-    let run = Run { service, place, case, line, slow: true, harm: Harm::More };
+    let run = Run { service, ports, place, case, line, slow: true, harm: Harm::More };
     run.judge(&second.process, &ended);
     log.read()
 }

@@ -17,6 +17,7 @@ use kernel::ports::ledger::{Direction, External, Moved, Reply, Stored};
 use kernel::record::Account;
 use kernel::unit::{Fork, Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
+use testkit::deposit;
 
 checks! {
     an_account_is_opened_once,
@@ -51,16 +52,8 @@ async fn holds(b: &JournalFixture, what: &str, number: &str, balance: u128) {
 }
 
 fn movement(direction: Direction, number: &str, reference: &str, amount: u128) -> External {
-    External {
-        direction,
-        reference: reference.into(),
-        user: ALICE,
-        number: Some(number.into()),
-        asset: COIN,
-        amount: Amount(amount),
-        reason: "a check".into(),
-        caller: "suite|1".into(),
-    }
+    let number = Some(number.into());
+    External { direction, number, ..deposit(reference, ALICE.0, COIN, amount) }
 }
 
 async fn external(b: &JournalFixture, movement: External) -> Moved {

@@ -3,11 +3,12 @@
 use super::checks;
 use super::fixture::{COIN, JournalFixture, NOON, START, id, plain, together};
 use kernel::code::Code;
-use kernel::ids::{AssetId, Id, Millis, UserId};
+use kernel::ids::{AssetId, Id, Millis};
 use kernel::money::Amount;
 use kernel::operators::{Action, ApprovalStatus, DEPOSIT, Proposal};
 use kernel::ports::ledger::{Approved, Authority, Direction, External, Moved};
 use kernel::unit::Put;
+use testkit::deposit;
 
 checks! {
     one_person_deposits_up_to_a_bound_of_the_day,
@@ -23,17 +24,8 @@ const MOST: Amount = Amount(100);
 const LASTS: Millis = 60_000;
 const DAY: Millis = 86_400_000;
 
-fn deposit(who: &str, reference: &str, amount: u128) -> External {
-    External {
-        direction: Direction::In,
-        reference: reference.into(),
-        user: UserId(1),
-        number: None,
-        asset: COIN,
-        amount: Amount(amount),
-        reason: "a check".into(),
-        caller: who.into(),
-    }
+fn deposit_by(who: &str, reference: &str, amount: u128) -> External {
+    External { caller: who.into(), ..deposit(reference, 1, COIN, amount) }
 }
 
 async fn alone(b: &JournalFixture, movement: External) -> Moved {
@@ -52,7 +44,7 @@ fn approval(reference: &str, key: &str, proposal: Id) -> (External, Authority) {
         result: r#"{"outcome":"DEPOSITED"}"#.into(),
     };
     let authority = Authority::Approved(Box::new(Approved { proposal, action }));
-    (deposit("ops|mallory", reference, 500), authority)
+    (deposit_by("ops|mallory", reference, 500), authority)
 }
 
 async fn approved(b: &JournalFixture, reference: &str, key: &str, proposal: Id) -> Moved {
@@ -90,36 +82,36 @@ fn is_done(b: &JournalFixture, what: &str, moved: &Moved) {
 
 async fn one_person_deposits_up_to_a_bound_of_the_day(b: &mut JournalFixture) {
     let person_required = Moved::Refused(Code::SecondPersonRequired);
-    is_done(b, "within it", &alone(b, deposit("ops|mallory", "1", 60)).await);
+    is_done(b, "within it", &alone(b, deposit_by("ops|mallory", "1", 60)).await);
     for _ in 0..3 {
         // a repeat is the one that was booked, and counts once
-        let again = alone(b, deposit("ops|mallory", "1", 60)).await;
+        let again = alone(b, deposit_by("ops|mallory", "1", 60)).await;
         b.holds(matches!(again, Moved::Done { replayed: true, .. }), "not a repeat", &again);
     }
     let image = b.image().await;
     // one person in every spelling, under every issuer
     for who in ["ops|mallory", "other|mallory", "ops|Mallory\u{200b}", "ops|\u{ff2d}ALLORY"] {
-        let over = alone(b, deposit(who, "2", 41)).await;
+        let over = alone(b, deposit_by(who, "2", 41)).await;
         b.same(&format!("above it as {who}"), &over, &person_required);
         b.same("what that wrote", &b.image().await, &image);
         b.reopen().await;
     }
-    is_done(b, "up to it", &alone(b, deposit("other|Mallory", "3", 40)).await);
-    b.same("one more", &alone(b, deposit("ops|mallory", "4", 1)).await, &person_required);
-    is_done(b, "another person", &alone(b, deposit("ops|bob", "5", 100)).await);
-    let other = External { asset: AssetId(1), ..deposit("ops|mallory", "6", 100) };
+    is_done(b, "up to it", &alone(b, deposit_by("other|Mallory", "3", 40)).await);
+    b.same("one more", &alone(b, deposit_by("ops|mallory", "4", 1)).await, &person_required);
+    is_done(b, "another person", &alone(b, deposit_by("ops|bob", "5", 100)).await);
+    let other = External { asset: AssetId(1), ..deposit_by("ops|mallory", "6", 100) };
     is_done(b, "another asset", &alone(b, other).await);
-    let out = External { direction: Direction::Out, ..deposit("ops|mallory", "7", 150) };
+    let out = External { direction: Direction::Out, ..deposit_by("ops|mallory", "7", 150) };
     is_done(b, "money that goes out", &alone(b, out).await);
-    b.same("after that", &alone(b, deposit("ops|mallory", "8", 1)).await, &person_required);
+    b.same("after that", &alone(b, deposit_by("ops|mallory", "8", 1)).await, &person_required);
     b.clock.set(NOON + DAY);
-    is_done(b, "the next day", &alone(b, deposit("ops|mallory", "2", 100)).await);
+    is_done(b, "the next day", &alone(b, deposit_by("ops|mallory", "2", 100)).await);
     b.same("the balance", &b.balance().await, &(START + 60 + 40 + 100 - 150 + 100, 0));
 }
 
 async fn of_two_at_once_the_bound_takes_one(b: &mut JournalFixture) {
     let book = |n: u64| {
-        let movement = deposit("ops|mallory", &format!("wire {n}"), 60);
+        let movement = deposit_by("ops|mallory", &format!("wire {n}"), 60);
         b.on().world.book(movement, Authority::UpTo(MOST))
     };
     let moved = together((0..8).map(book).collect()).await;
@@ -147,7 +139,7 @@ async fn an_approval_books_and_decides_at_once(b: &mut JournalFixture) {
         b.reopen().await;
     }
     // two persons' deposit is not counted for one of them
-    is_done(b, "the whole bound", &alone(b, deposit("ops|mallory", "alone", 100)).await);
+    is_done(b, "the whole bound", &alone(b, deposit_by("ops|mallory", "alone", 100)).await);
 }
 
 async fn a_proposal_that_is_decided_books_nothing(b: &mut JournalFixture) {
@@ -185,9 +177,9 @@ async fn a_proposal_that_is_decided_books_nothing(b: &mut JournalFixture) {
 
 async fn an_approval_whose_reference_is_booked_decides_nothing(b: &mut JournalFixture) {
     let (same, other) = (propose(b, 1).await, propose(b, 2).await);
-    let booked = External { amount: Amount(500), ..deposit("ops|eve", "same", 0) };
+    let booked = External { amount: Amount(500), ..deposit_by("ops|eve", "same", 0) };
     b.ok("by another way", b.on().world.external(booked).await);
-    b.ok("another", b.on().world.external(deposit("ops|eve", "other", 3)).await);
+    b.ok("another", b.on().world.external(deposit_by("ops|eve", "other", 3)).await);
     let moved = approved(b, "same", "k1", same).await;
     b.holds(matches!(moved, Moved::Done { replayed: true, .. }), "not a repeat", &moved);
     let moved = approved(b, "other", "k2", other).await;

@@ -7,6 +7,7 @@ use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, Reply, Whose};
 use kernel::unit::Put;
+use testkit::deposit;
 
 checks! {
     money_comes_in_once,
@@ -19,16 +20,7 @@ checks! {
 }
 
 fn movement(direction: Direction, reference: &str, user: u64, amount: u128) -> External {
-    External {
-        direction,
-        reference: reference.into(),
-        user: UserId(user),
-        number: None,
-        asset: COIN,
-        amount: Amount(amount),
-        reason: "a check".into(),
-        caller: "suite|1".into(),
-    }
+    External { direction, ..deposit(reference, user, COIN, amount) }
 }
 
 async fn ask(b: &JournalFixture, movement: External) -> Moved {

@@ -12,16 +12,14 @@ use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, Stored
 use kernel::operators::Scope;
 use kernel::ports::Fut;
 use kernel::ports::journal::{Due, DueQuery, Line, Linked, ServiceStatus};
-use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Moved, Reply, StatusChange, Stored, Whose,
-};
+use kernel::ports::ledger::{AccountStatus, Moved, Reply, StatusChange, Stored, Whose};
 use kernel::record::{Account, Binding, Head, Record, Terms};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit, Written, Wrote};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::task::Poll;
-use testkit::{ManualClock, OpenedStore};
+use testkit::{ManualClock, OpenedStore, deposit};
 
 /// Where the clock stands when a journal is first opened.
 pub(super) const NOON: Millis = 1_700_000_000_000;
@@ -424,16 +422,7 @@ impl JournalFixture {
 
     /// External money for a user.
     pub(super) async fn give(&self, reference: &str, user: UserId, amount: u128) -> Moved {
-        let movement = External {
-            direction: Direction::In,
-            reference: reference.into(),
-            user,
-            number: None,
-            asset: COIN,
-            amount: Amount(amount),
-            reason: "a check".into(),
-            caller: "suite|1".into(),
-        };
+        let movement = deposit(reference, user.0, COIN, amount);
         self.ok("external money", self.on().world.external(movement).await)
     }
 

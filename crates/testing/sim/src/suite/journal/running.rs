@@ -2,13 +2,14 @@
 //! rows add up to.
 
 use super::checks;
-use super::fixture::{JournalFixture, RICH, START, id, known, op, plain, receipt};
+use super::fixture::{COIN, JournalFixture, RICH, START, id, known, op, plain, receipt};
 use kernel::answer::Evidence;
 use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
 use kernel::ids::LedgerId;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::ledger::{Direction, External, Reply};
 use kernel::unit::{Fork, Guard, Put, Then, Unit};
+use testkit::deposit;
 
 checks! {
     every_kind_of_operation_is_counted,
@@ -30,16 +31,8 @@ async fn fence(b: &JournalFixture, n: u64, leg: kernel::flow::life::Leg) {
 }
 
 async fn external(b: &JournalFixture, direction: Direction, amount: u128) {
-    let movement = External {
-        direction,
-        reference: format!("{direction:?} {amount}").into(),
-        user: RICH,
-        number: None,
-        asset: super::fixture::COIN,
-        amount: kernel::money::Amount(amount),
-        reason: "a check".into(),
-        caller: "suite|1".into(),
-    };
+    let money = deposit(&format!("{direction:?} {amount}"), RICH.0, COIN, amount);
+    let movement = External { direction, ..money };
     b.ok("external money", b.on().world.external(movement).await);
     b.counts().await;
 }

@@ -10,6 +10,7 @@ use kernel::ports::journal::{AccountSums, Snapshot, Sums};
 use kernel::ports::ledger::{Direction, External, Reply, Totals};
 use kernel::record::Account;
 use kernel::unit::Put;
+use testkit::deposit;
 
 checks! {
     lines_are_paged_by_number,
@@ -171,16 +172,7 @@ async fn accounts_stand_beside_their_operations(b: &mut JournalFixture) {
     execute(b, vec![op(5, Withdraw, START * 2)]).await;
     let theirs = Op { account: Account::User(other), ..op(6, Withdraw, 30) };
     execute(b, vec![theirs]).await;
-    let movement = External {
-        direction: Direction::Out,
-        reference: "out".into(),
-        user: other,
-        number: None,
-        asset: COIN,
-        amount: Amount(15),
-        reason: "a check".into(),
-        caller: "suite|1".into(),
-    };
+    let movement = External { direction: Direction::Out, ..deposit("out", other.0, COIN, 15) };
     b.ok("external money", b.on().world.external(movement).await);
     let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
     let (withdraw, deposit, settle, refund) = (157, 20, 7, 50);

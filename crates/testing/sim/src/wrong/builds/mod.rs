@@ -24,19 +24,19 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use testkit::wrapper::LedgerWrapper;
 
-/// What stands around a part; the wall clock and the timers are the process's own.
-type Around<T> = Box<dyn Fn(&Sim, Arc<T>) -> Arc<T> + Send + Sync>;
+/// What stands around a port of a process; the wall clock and the timers are its own.
+type ProcessWrap<T> = Box<dyn Fn(&Sim, Arc<T>) -> Arc<T> + Send + Sync>;
 
 /// What a wrong build does to the parts of one run. What it has to remember it keeps over all of
 /// the run's processes.
 #[derive(Default)]
 pub struct Lie {
     /// Around a ledger, on the engine's side of the network.
-    pub near: Option<Around<dyn Ledger>>,
+    pub near: Option<ProcessWrap<dyn Ledger>>,
     /// Around a ledger itself.
-    pub far: Option<Around<dyn Ledger>>,
+    pub far: Option<ProcessWrap<dyn Ledger>>,
     /// Around the journal of each process.
-    pub journal: Option<Around<dyn Journal>>,
+    pub journal: Option<ProcessWrap<dyn Journal>>,
     /// The disk says that it synced, and did not.
     pub syncs_lie: bool,
     /// What the journal knows of Spot is kept from it when it opens.
