@@ -2,6 +2,7 @@
 
 use crate::fixture::{deposit, run};
 use crate::memory::Memory;
+use conformance::ledger::{Profile, run as suite};
 use kernel::ids::AssetId;
 use kernel::money::{Amount, Asset};
 use kernel::operation::Op;
@@ -9,7 +10,6 @@ use kernel::ports::disk::Disk;
 use kernel::ports::ledger::Ledger;
 use ledgers::disk::Folder;
 use ledgers::spot::Spot;
-use sim::suite::ledger::{Profile, run as suite};
 use std::sync::Arc;
 use testkit::UniqueRng;
 

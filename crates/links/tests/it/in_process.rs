@@ -1,8 +1,8 @@
 //! The bus in the process passes the suite that every bus passes.
 
+use conformance::bus::{BusSite, BusSuite};
 use kernel::ports::bus::{Bus as _, BusMessage};
 use links::in_process::InProcess;
-use sim::suite::bus::{BusSite, BusSuite};
 use std::sync::Arc;
 use testkit::ManualClock;
 
@@ -24,7 +24,7 @@ async fn the_bus_in_the_process_is_a_bus() {
     };
     // its clock stands still: a poll that waited would wait for ever
     let suite = BusSuite { fresh: Box::new(fresh), wait: 0, names: String::new() };
-    Box::pin(sim::suite::bus::run(&suite)).await;
+    Box::pin(conformance::bus::run(&suite)).await;
 }
 
 /// Turns red where messages that were forgotten count as messages that wait: a group that was away

@@ -1,8 +1,8 @@
 //! Apache Kafka passes the suite that every bus passes, and what only a broker can do.
 
+use conformance::bus::{BusSite, BusSuite};
 use kernel::ports::bus::{Bus, BusMessage};
 use links::kafka::{Kafka, KafkaSettings, NewTopics, Security};
-use sim::suite::bus::{BusSite, BusSuite};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -48,7 +48,7 @@ async fn kafka_is_a_bus() {
         })
     };
     let suite = BusSuite { fresh: Box::new(fresh), wait: 200, names: unique() };
-    Box::pin(sim::suite::bus::run(&suite)).await;
+    Box::pin(conformance::bus::run(&suite)).await;
 }
 
 /// Turns red where a bus that is away fails to open, where a message is called published that is not,

@@ -1,19 +1,19 @@
 //! The contract suites over the embedded store.
 
 use crate::folder_store::{fund, open};
+use conformance::ledger::Profile;
 use kernel::flow::table::Flows;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::Ledger;
-use sim::suite::ledger::Profile;
 use std::sync::Arc;
 use testkit::{ManualClock, OpenedStore};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_journal_is_a_journal() {
-    Box::pin(sim::suite::journal::run(|clock: ManualClock, flows: Arc<Flows>| {
+    Box::pin(conformance::journal::run(|clock: ManualClock, flows: Arc<Flows>| {
         let dir = Arc::new(tempfile::tempdir().expect("a folder"));
         let clock: Arc<dyn Clock> = Arc::new(clock);
-        let site: sim::suite::journal::Site = Box::new(move || {
+        let site: conformance::journal::Site = Box::new(move || {
             let (dir, clock, flows) = (dir.clone(), clock.clone(), flows.clone());
             Box::pin(async move {
                 let store = open(dir.path(), clock, flows);
@@ -27,7 +27,7 @@ async fn the_embedded_journal_is_a_journal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn embedded_funding_is_a_ledger() {
-    sim::suite::ledger::run(Profile::FUNDING, |holdings| {
+    conformance::ledger::run(Profile::FUNDING, |holdings| {
         Box::pin(async move {
             let dir = tempfile::tempdir().expect("a folder").keep();
             let store = open(

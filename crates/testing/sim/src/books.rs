@@ -1,7 +1,7 @@
 //! A ledger's law in memory: balances, stored answers, numbers. Pure; who may see it and when is
 //! its owner's business.
 
-use crate::suite::ledger::Profile;
+use conformance::ledger::Profile;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Leg;

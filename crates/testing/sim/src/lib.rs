@@ -1,4 +1,4 @@
-//! The simulated world and the contract suites: what every part is held to, and where it is tried.
+//! The simulated world: where every part is tried, and what is known of it afterwards.
 //!
 //! A dev crate: nothing of the product imports it outside its tests.
 
@@ -15,6 +15,5 @@ pub mod ledger;
 pub mod matrix;
 pub mod numbered_books;
 pub mod service;
-pub mod suite;
 pub mod world;
 pub mod wrong;

@@ -1,7 +1,7 @@
 //! Deposits above what one operator may book on a day, through the engine: proposed, and booked by the
 //! approval of another person.
 //!
-//! The rules themselves are held by the journals' suite (`sim::suite::journal::deposits`). Each of these
+//! The rules themselves are held by the journals' suite (`conformance::journal::deposits`). Each of these
 //! wrong builds was run and turns a test here and that suite over the embedded store red: the counter stays
 //! where it was; each deposit is compared with the bound by itself. The suite alone finds that the counter
 //! is of a principal, not of a person; the tests here alone, that the engine knows no bound.

@@ -1,13 +1,13 @@
 //! The adapter is held to the suite of chain ports.
 
 use super::world::{VALIDITY, World};
+use conformance::chain::{ChainSite, run};
 use devnet::near::Options;
 use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::near_primitives::types::Balance;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::record::Record;
-use sim::suite::chain::{ChainSite, run};
 use std::sync::{Arc, OnceLock};
 
 /// The chain, and another one of its name with the same accounts, keys and heights.

@@ -3,6 +3,7 @@
 
 use super::script::{Elsewhere, Program, TOKEN};
 use crate::fixture::runtime;
+use conformance::ledger::{Profile, run};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
@@ -11,7 +12,6 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply};
 use kernel::record::Account;
 use ledgers::remote::{Remote, Settings, Token};
-use sim::suite::ledger::{Profile, run};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, thread};
 use tempfile::TempDir;

@@ -5,6 +5,7 @@
 //! operation of a split batch; take a 409 for silence.
 
 use super::served::{Served, client, reached};
+use conformance::ledger::{Profile, run};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
@@ -12,7 +13,6 @@ use kernel::operation::{Key, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use kernel::record::Account;
-use sim::suite::ledger::{Profile, run};
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -2,17 +2,17 @@
 
 use super::fixture::{database, open};
 use crate::folder_store::fund;
+use conformance::ledger::Profile;
 use kernel::flow::table::Flows;
 use kernel::ports::ledger::Ledger;
-use sim::suite::ledger::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
 use testkit::{ManualClock, OpenedStore};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_on_postgresql_is_a_journal() {
-    Box::pin(sim::suite::journal::run(|clock: ManualClock, flows: Arc<Flows>| {
+    Box::pin(conformance::journal::run(|clock: ManualClock, flows: Arc<Flows>| {
         let database = Arc::new(database());
-        let site: sim::suite::journal::Site = Box::new(move || {
+        let site: conformance::journal::Site = Box::new(move || {
             let (database, clock, flows) = (database.clone(), clock.clone(), flows.clone());
             Box::pin(async move {
                 let store = open(database.url(), clock, flows).await;
@@ -28,7 +28,7 @@ async fn the_journal_on_postgresql_is_a_journal() {
 async fn funding_on_postgresql_is_a_ledger() {
     // the databases go away with the test
     let kept = Mutex::new(Vec::new());
-    sim::suite::ledger::run(Profile::FUNDING, |holdings| {
+    conformance::ledger::run(Profile::FUNDING, |holdings| {
         let database = database();
         let url = database.url().to_owned();
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(database);

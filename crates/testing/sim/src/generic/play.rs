@@ -8,9 +8,9 @@ use crate::service::{
     Ended, Expected, LedgerPorts, Restart, SimProcess, SimService, Truth, ask_until_ended,
     settle_down, simulated,
 };
-use crate::suite::journal::Site;
 use crate::world::Sim;
 use crate::wrong;
+use conformance::journal::Site;
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
 use kernel::limits::DailyUsage;
 use kernel::money::Amount;

@@ -4,7 +4,7 @@
 //! books, [`Plain::copy`] a second copy of the folder.
 
 use crate::books::Books;
-use crate::suite::ledger::Profile;
+use conformance::ledger::Profile;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};

@@ -2,8 +2,8 @@
 
 use super::ProcessBase;
 use crate::ledger::Faulty;
-use crate::suite::journal::Site;
 use crate::world::Sim;
+use conformance::journal::Site;
 use engine::Parts;
 use kernel::ids::LedgerId;
 use kernel::ports::Fut;

@@ -16,8 +16,8 @@ pub use oracle::{Expected, Truth};
 pub use wraps::{PortWraps, Wrap};
 
 use crate::journal::Place;
-use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
+use conformance::journal::Site;
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;

@@ -1,10 +1,10 @@
 //! The simulated bus is held to the suite of buses, and so is the link on which nothing goes wrong.
 
+use conformance::bus::{BusSite, BusSuite, run};
 use kernel::ports::bus::Bus;
 use kernel::ports::clock::Clock as _;
 use sim::bus::{FaultyBus, SimBus};
 use sim::event_log::EventLog;
-use sim::suite::bus::{BusSite, BusSuite, run};
 use sim::world::Sim;
 use std::sync::Arc;
 

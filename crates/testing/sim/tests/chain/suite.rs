@@ -1,12 +1,12 @@
 //! The simulated chain is held to the suite of chain ports, with each kind of lock.
 
+use conformance::chain::{ChainSite, run};
 use kernel::ids::{FlowId, Id};
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::record::{Head, Record};
 use sim::chain::{ChainRules, Locking, SimChain, SimPort, relay_terms};
-use sim::suite::chain::{ChainSite, run};
 use sim::world::Sim;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

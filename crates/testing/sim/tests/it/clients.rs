@@ -2,6 +2,7 @@
 //! many clients at once, losses at a rate, power cuts in between.
 
 use crate::spot::on_disk;
+use conformance::journal::Site;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::clock::Clock;
@@ -12,7 +13,6 @@ use sim::service::{
     Ended, Expected, LedgerPorts, SimProcess, SimService, Truth, ask_until_ended, settle_down,
     simulated,
 };
-use sim::suite::journal::Site;
 use sim::world::{Sim, SplitMix, Stop};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -2,6 +2,7 @@
 //! call.
 
 use crate::processes::{Cluster, LEASE};
+use conformance::ledger::Profile;
 use engine::operators::{ActionResult, Actor, AdminAction};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::LedgerId;
@@ -11,7 +12,6 @@ use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Ledger, Reply};
 use sim::ledger::Plain;
 use sim::service::SimWorker;
-use sim::suite::ledger::Profile;
 use sim::world::Sim;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

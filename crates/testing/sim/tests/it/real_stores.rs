@@ -1,6 +1,7 @@
 //! The embedded store inside the simulation: its own thread does the work while the one thread of
 //! the simulation waits, so virtual time stands still meanwhile.
 
+use conformance::journal::Site;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::{Answer, Cause};
 use kernel::attempt::Attempt;
@@ -24,7 +25,6 @@ use kernel::ports::meter::NoMeter;
 use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
-use sim::suite::journal::Site;
 use sim::world::{Sim, breath};
 use std::path::PathBuf;
 use std::pin::pin;

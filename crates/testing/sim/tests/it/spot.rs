@@ -1,5 +1,6 @@
 //! Remote ledgers for a simulated service: one in memory, and the Spot core on a simulated disk.
 
+use conformance::ledger::Profile;
 use kernel::ids::LedgerId;
 use kernel::money::Asset;
 use kernel::ports::Fut;
@@ -9,7 +10,6 @@ use sim::disk::SimDisk;
 use sim::generic::RemoteLedger;
 use sim::ledger::Plain;
 use sim::service::Restart;
-use sim::suite::ledger::Profile;
 use sim::world::Sim;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -2,9 +2,9 @@
 //!
 //! What turns its checks red: `wrong_journals`.
 
+use conformance::journal::{Site, run};
 use kernel::flow::table::Flows;
 use sim::journal::Place;
-use sim::suite::journal::{Site, run};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::ManualClock;

@@ -3,6 +3,7 @@
 //! What turns its checks red: `wrong_ledgers`.
 
 use crate::spot::spot;
+use conformance::ledger::{Profile, run};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
@@ -13,7 +14,6 @@ use kernel::record::Account;
 use sim::disk::SimDisk;
 use sim::journal::Place;
 use sim::ledger::Plain;
-use sim::suite::ledger::{Profile, run};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::{book, deposit};

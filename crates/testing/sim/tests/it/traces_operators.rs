@@ -2,6 +2,7 @@
 //! pauses, actions, approvals, assets and limits both answer alike and show alike.
 
 use crate::real_stores::embedded;
+use conformance::journal::Site;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, ChainId, Day, Id, LedgerId, UserId};
 use kernel::limits::DailyCount;
@@ -15,7 +16,6 @@ use kernel::ports::journal::{Journal, ServiceStatus};
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use sim::journal::Place;
 use sim::service::simulated;
-use sim::suite::journal::Site;
 use sim::world::{Sim, SplitMix};
 use std::sync::Arc;
 

@@ -2,12 +2,12 @@
 
 use crate::suite_journal::simulated;
 use crate::wrong::complaint;
+use conformance::journal::{Site, run};
 use kernel::flow::table::Flows;
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::World;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
-use sim::suite::journal::{Site, run};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::wrapper::{JournalWrapper, Wrapper};

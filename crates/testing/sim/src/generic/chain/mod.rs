@@ -29,8 +29,8 @@ use crate::chain::{
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
 use crate::service::{PortWraps, SimProcess, SimService, simulated};
-use crate::suite::journal::Site;
 use crate::world::Sim;
+use conformance::journal::Site;
 use engine::Engine;
 use kernel::flow::table::{Flows, S};
 use kernel::ports::Fut;

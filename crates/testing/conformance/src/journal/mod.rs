@@ -66,9 +66,9 @@ pub async fn run(fresh: impl Fresh) {
 /// Runs the named checks of a file, each over a journal of its own.
 macro_rules! checks {
     ($($check:ident),* $(,)?) => {
-        pub(super) async fn run(fresh: &impl $crate::suite::journal::Fresh) {
+        pub(super) async fn run(fresh: &impl $crate::journal::Fresh) {
             $(
-                let fixture = $crate::suite::journal::fixture::JournalFixture::open(stringify!($check), fresh);
+                let fixture = $crate::journal::fixture::JournalFixture::open(stringify!($check), fresh);
                 let mut fixture = fixture.await;
                 Box::pin($check(&mut fixture)).await;
             )*

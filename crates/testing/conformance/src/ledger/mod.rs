@@ -60,11 +60,11 @@ pub async fn run(profile: Profile, fresh: impl Fresh) {
 macro_rules! checks {
     ($($check:ident),* $(,)?) => {
         pub(super) async fn run(
-            profile: $crate::suite::ledger::Profile,
-            fresh: &impl $crate::suite::ledger::Fresh,
+            profile: $crate::ledger::Profile,
+            fresh: &impl $crate::ledger::Fresh,
         ) {
             $(
-                let fixture = $crate::suite::ledger::fixture::LedgerFixture::open(
+                let fixture = $crate::ledger::fixture::LedgerFixture::open(
                     stringify!($check),
                     profile,
                     fresh,
