@@ -3,7 +3,7 @@
 //! Wrong builds that were run: marking before publishing (`a_crash_between_sending_and_marking`), every
 //! good answer of a batch counted (`nothing_overtakes_a_message_of_its_key`).
 
-use crate::fixture::test_service::{COIN, FUNDING, terms};
+use crate::fixture::defaults::{COIN, FUNDING, terms};
 use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;

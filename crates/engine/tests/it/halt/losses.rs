@@ -8,10 +8,10 @@
 //! is resumed with nothing accepted); a loss taken where the ledger was not started anew; what was proven
 //! left as it was; a process's own answers counted whichever incarnation gave them.
 
-use crate::fixture::faulty_ledger::{Lie, Mood};
-use crate::fixture::test_service::{
-    FUNDING, NEVER, SPOT, TestService, copied, retry_until, spot_at,
-};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::{CallFault, Lie};
+use crate::fixture::folders::{copied, open_unlocked, spot_at};
+use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
 use engine::reconciliation::PROVEN;
 use kernel::flow::life::Leg;
@@ -42,11 +42,11 @@ struct Shortened {
 
 /// Puts the older state in the place of Spot's folder.
 async fn set_back(service: &TestService, older: &TempDir) {
-    service.faulty_spot.lead(None);
+    service.faulty_spot.route_to(None);
     let folder = service.spot_folder();
-    retry_until(|| fs::remove_dir_all(&folder).ok());
+    open_unlocked(|| fs::remove_dir_all(&folder).ok());
     fs::rename(older.path(), &folder).expect("the older folder");
-    service.faulty_spot.lead(Some(spot_at(&folder).await));
+    service.faulty_spot.route_to(Some(spot_at(&folder).await));
 }
 
 impl Shortened {
@@ -58,23 +58,23 @@ impl Shortened {
         service.start().await;
         let ended = service.work(1).await;
         service.hinder("NEW.user_id = 9 AND NEW.account_type = 'FUNDING'");
-        let paid = service.opened(SPOT, 9, 4).await;
-        service.reaches(paid, "TARGET_PENDING").await;
-        service.faulty_spot.mood(Mood::LoseReplies);
+        let paid = service.open_transfer(SPOT, 9, 4).await;
+        service.wait_for_state(paid, "TARGET_PENDING").await;
+        service.faulty_spot.set_fault(CallFault::LoseReplies);
         let before = service.faulty_spot.spot().known().highest;
         let mut open = Vec::new();
         for user in 1..4 {
-            open.push(service.opened(FUNDING, user, 7).await);
-            open.push(service.opened(SPOT, user, 5).await);
+            open.push(service.open_transfer(FUNDING, user, 7).await);
+            open.push(service.open_transfer(SPOT, user, 5).await);
         }
-        service.executed(before + 6).await;
-        let was = service.known().await.expect("Spot was met").highest;
+        service.faulty_spot.wait_for_operation(before + 6).await;
+        let was = service.known_spot().await.expect("Spot was met").highest;
         service.stop().await;
         service.unhinder();
-        service.faulty_spot.mood(Mood::Fair);
+        service.faulty_spot.set_fault(CallFault::None);
         set_back(&service, &older).await;
         service.start().await;
-        let reason = service.halted().await;
+        let reason = service.wait_for_stored_halt().await;
         assert!(reason.contains("forgot"), "{reason}");
         Self { service, was, ended, open, paid }
     }
@@ -82,16 +82,16 @@ impl Shortened {
     /// What a round finds to be gone, as persons accept it.
     async fn lost(&self) -> Vec<Accepted> {
         // a round holds a ledger against what the round before read in the journal
-        let _round = self.service.engine().reconciler.check_now().await.expect("a round");
-        let report = self.service.engine().reconciler.check_now().await.expect("a round");
+        let _round = self.service.engine.reconciler.check_now().await.expect("a round");
+        let report = self.service.engine.reconciler.check_now().await.expect("a round");
         accepted(&report.breaks)
     }
 
     async fn resumes(&self, n: &str, accept: &[Accepted]) -> Result<PerformedAction, Objection> {
         let resume = AdminAction::Resume { accept: accept.to_vec() };
-        let proposed = self.service.does("ada", n, resume).await?;
+        let proposed = self.service.execute_as("ada", n, resume).await?;
         let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
-        self.service.does("bob", n, AdminAction::Approve(approval)).await
+        self.service.execute_as("bob", n, AdminAction::Approve(approval)).await
     }
 
     /// The transfers that persons have to look at.
@@ -139,7 +139,7 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     let before = shortened.service.states(&open).await;
     let resumed = shortened.resumes("all", &lost).await.expect("it is resumed");
     assert!(matches!(resumed.outcome, ActionResult::Resumed { .. }), "{resumed:?}");
-    assert_eq!(shortened.service.engine().halted(), None);
+    assert_eq!(shortened.service.engine.halted(), None);
     // nothing that was open there goes on, in this life or in the next
     let mut stopped = shortened.stopped().await;
     stopped.sort();
@@ -149,14 +149,14 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     for again in [false, true] {
         tokio::time::sleep(Duration::from_millis(120)).await;
         assert_eq!(shortened.service.states(&open).await, before, "again: {again}");
-        shortened.service.engine().reconciler.count_all().await;
-        let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+        shortened.service.engine.reconciler.count_all().await;
+        let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
         assert!(report.ok && report.recounted, "again: {again}: {:?}", report.breaks);
         assert_eq!(report.accepted.len(), lost.len() - 1, "they are listed");
         // others do, and Spot gives the lost numbers again
         shortened.service.work(2).await;
-        shortened.service.engine().reconciler.count_all().await;
-        let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+        shortened.service.engine.reconciler.count_all().await;
+        let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
         assert!(report.ok && report.recounted, "again: {again}: {:?}", report.breaks);
         if !again {
             shortened.service.restart().await;
@@ -167,12 +167,12 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     // persons let them go on: each is sent once more, and ends
     for (n, id) in open.iter().enumerate() {
         let goes_on = AdminAction::ResumeTransfer(*id);
-        shortened.service.does("ada", &format!("on-{n}"), goes_on).await.expect("it goes on");
+        shortened.service.execute_as("ada", &format!("on-{n}"), goes_on).await.expect("it goes on");
     }
-    shortened.service.ended(&open).await;
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    shortened.service.wait_for_end(&open).await;
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
-    assert_eq!(shortened.service.engine().halted(), None);
+    assert_eq!(shortened.service.engine.halted(), None);
 }
 
 /// What is lost was executed by no repeat.
@@ -199,18 +199,19 @@ async fn an_open_transfer_is_given_back_by_a_verdict() {
         verdict: kernel::operators::Verdict::Rejected,
         evidence: serde_json::json!({ "ticket": 4711 }),
     };
-    let proposed = shortened.service.does("ada", "verdict", verdict).await.expect("proposed");
+    let proposed = shortened.service.execute_as("ada", "verdict", verdict).await.expect("proposed");
     let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
-    let approved = shortened.service.does("bob", "verdict", AdminAction::Approve(approval)).await;
+    let approved =
+        shortened.service.execute_as("bob", "verdict", AdminAction::Approve(approval)).await;
     approved.expect("it takes effect");
     let goes_on = AdminAction::ResumeTransfer(id);
-    shortened.service.does("ada", "on", goes_on).await.expect("it goes on");
-    shortened.service.reaches(id, "ROLLED_BACK").await;
+    shortened.service.execute_as("ada", "on", goes_on).await.expect("it goes on");
+    shortened.service.wait_for_state(id, "ROLLED_BACK").await;
     let spot = shortened.service.faulty_spot.spot();
     let stored = spot.query(spot.known(), Key { id, leg: Leg::Deposit }).await;
     let Reply::Answered(_, Stored::Found(operation)) = stored else { panic!("{stored:?}") };
     assert_eq!(operation.outcome, StoredOutcome::Fenced);
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
 }
 
@@ -227,7 +228,7 @@ async fn proven(service: &TestService) -> u64 {
 async fn what_was_proven_above_the_lower_number_is_proven_no_more() {
     let shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    let known = shortened.service.known().await.expect("Spot was met");
+    let known = shortened.service.known_spot().await.expect("Spot was met");
     let identity = format!("{:032x}", known.identity.0);
     let ledger = serde_json::json!({
         "ledger": SPOT.0, "identity": identity, "operations": shortened.was,
@@ -254,18 +255,18 @@ async fn a_process_that_had_answers_of_what_is_lost_goes_on() {
     service.work(1).await;
     let older = copied(&service.spot_folder());
     let ended = service.work(1).await;
-    let was = service.known().await.expect("Spot was met").highest;
+    let was = service.known_spot().await.expect("Spot was met").highest;
     set_back(&service, &older).await;
-    let open = vec![service.opened(FUNDING, 1, 7).await];
-    assert!(service.halted().await.contains("forgot"));
+    let open = vec![service.open_transfer(FUNDING, 1, 7).await];
+    assert!(service.wait_for_stored_halt().await.contains("forgot"));
     let paid = open[0];
     let shortened = Shortened { service, was, ended, open, paid };
     let lost = shortened.lost().await;
     shortened.resumes("all", &lost).await.expect("it is resumed");
     assert_eq!(shortened.stopped().await, shortened.open);
     shortened.service.work(2).await;
-    assert_eq!(shortened.service.engine().halted(), None);
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    assert_eq!(shortened.service.engine.halted(), None);
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
     never_executed(&shortened).await;
 }
@@ -276,13 +277,13 @@ async fn a_process_that_had_answers_of_what_is_lost_goes_on() {
 async fn a_ledger_is_started_anew_before_its_loss_is_accepted() {
     let shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    let former = shortened.service.known().await.expect("Spot was met").incarnation;
-    shortened.service.faulty_spot.lie(Lie::NotStarted(former));
+    let former = shortened.service.known_spot().await.expect("Spot was met").incarnation;
+    shortened.service.faulty_spot.set_lie(Lie::NotStarted(former));
     let refused = shortened.resumes("same", &lost).await;
     let Err(Objection::NotPossible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("start it anew"), "{why}");
     assert!(shortened.service.service_status().await.halted.is_some(), "it stands");
-    shortened.service.faulty_spot.honest();
+    shortened.service.faulty_spot.stop_lying();
     shortened.resumes("anew", &lost).await.expect("it is resumed");
     shortened.service.work(1).await;
 }
@@ -301,14 +302,14 @@ async fn a_second_loss_is_another_one() {
     shortened.service.stop().await;
     set_back(&shortened.service, &older).await;
     shortened.service.start().await;
-    assert!(shortened.service.halted().await.contains("forgot"));
+    assert!(shortened.service.wait_for_stored_halt().await.contains("forgot"));
     let refused = shortened.resumes("again", &[]).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
     let second = shortened.lost().await;
     assert!(second.iter().filter(|a| a.key.ends_with("/lost")).all(|a| !lost.contains(a)));
     shortened.resumes("second", &second).await.expect("it is resumed");
     shortened.service.work(1).await;
-    shortened.service.engine().reconciler.count_all().await;
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    shortened.service.engine.reconciler.count_all().await;
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
 }

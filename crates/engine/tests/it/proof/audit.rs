@@ -1,6 +1,8 @@
 //! The audit of the real store: sealed under load, proven, and tampered with by any SQLite tool.
 
-use crate::fixture::test_service::{FUNDING, NEVER, TestService, copied, retry_until};
+use crate::fixture::defaults::{FUNDING, NEVER};
+use crate::fixture::folders::{copied, open_unlocked};
+use crate::fixture::test_service::TestService;
 use engine::audit::{SealText, Sealer, parse_seal, prove};
 use kernel::audit::proof::{Findings, RecordedSeal};
 use kernel::audit::seal::SealKey;
@@ -52,7 +54,7 @@ async fn proven(store: &Embedded, kept: Option<RecordedSeal>) -> Findings {
 
 /// Opens a folder that no process uses.
 fn opened(dir: &Path, service: &TestService) -> Arc<Embedded> {
-    retry_until(|| {
+    open_unlocked(|| {
         let opened = Embedded::open(Options {
             dir: dir.to_owned(),
             flows: Arc::new(flows::registry()),
@@ -93,7 +95,7 @@ async fn lived() -> TestService {
         assert_eq!(sealer(&service).seal().await, Ok(None), "nothing is new");
         service.restart().await;
     }
-    service.opened(FUNDING, 1, 7).await;
+    service.open_transfer(FUNDING, 1, 7).await;
     service
 }
 

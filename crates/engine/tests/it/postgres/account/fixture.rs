@@ -1,6 +1,6 @@
 //! Two workers of `account` on one database and one broker, and what is done to them.
 
-use crate::postgres::shared::{Life, SharedSite};
+use crate::postgres::shared::{SharedDatabase, WorkerProcess};
 use engine::messaging::BusParts;
 use engine::{Engine, Parts, Settings};
 use flows::account::AccountChecks;
@@ -24,12 +24,12 @@ use testkit::wrapper::Wrapper;
 /// One worker, from its start to its death.
 struct Worker {
     door: AccountDoor,
-    life: Life,
+    process: WorkerProcess,
 }
 
 /// Two workers, one of which dies in each play.
 pub(super) struct Pipeline {
-    site: SharedSite,
+    database: SharedDatabase,
     wraps: AccountWraps,
     timeout: Millis,
     bus: SimBus,
@@ -76,12 +76,12 @@ impl Pipeline {
         wraps: AccountWraps,
         timeout: Millis,
     ) -> Self {
-        let site = SharedSite::new(database, settings);
+        let database = SharedDatabase::new(database, settings);
         let mut pipeline = Self {
             wraps,
             timeout,
-            bus: SimBus::new(Arc::new(site.clock.clone())),
-            site,
+            bus: SimBus::new(Arc::new(database.clock.clone())),
+            database,
             next: NextAccountDeath::default(),
             workers: [None, None],
             case: AccountCase {
@@ -106,23 +106,23 @@ impl Pipeline {
     }
 
     async fn worker(&self) -> Worker {
-        let life = self.site.begins().await;
-        let engine = Engine::start(self.parts(&life)).await.expect("the engine starts");
-        let store = &life.store;
+        let process = self.database.start_process().await;
+        let engine = Engine::start(self.parts(&process)).await.expect("the engine starts");
+        let store = &process.store;
         let opened = OpenedStore::of(store.clone(), store.funding(), store.accounts());
         let door = AccountDoor {
             process: AccountProcess { engine, opened },
-            clock: Arc::new(self.site.clock.clone()),
+            clock: Arc::new(self.database.clock.clone()),
             bus: self.bus.clone(),
             timeout: self.timeout,
         };
-        Worker { door, life }
+        Worker { door, process }
     }
 
-    fn parts(&self, life: &Life) -> Parts {
-        let flows = &self.site.flows;
+    fn parts(&self, process: &WorkerProcess) -> Parts {
+        let flows = &self.database.flows;
         let table = flows.table(flows.named("account").expect("the flow")).clone();
-        let (store, crash) = (&life.store, life.crash.clone());
+        let (store, crash) = (&process.store, process.crash.clone());
         let next = self.next.clone();
         let link = FaultyBus::new(self.bus.clone(), crash.clone(), EventLog::default())
             .choosing(move |call| next.of_call(call));
@@ -139,7 +139,7 @@ impl Pipeline {
             }),
             journal,
             ledgers: vec![store.funding(), (self.wraps.accounts)(store.accounts())],
-            ..self.site.parts(life)
+            ..self.database.parts(process)
         }
     }
 
@@ -152,13 +152,13 @@ impl Pipeline {
         door.prepare(&case).await.expect("the accounts");
         self.next.set(point.clone());
         let ended = tokio::select! {
-            () = self.site.fell.notified() => None,
+            () = self.database.died.notified() => None,
             ended = door.insist(&case, &keys) => Some(ended),
         };
         let reached = match ended {
             None => true,
             Some(_) if self.next.struck() => {
-                self.site.fell.notified().await;
+                self.database.died.notified().await;
                 true
             }
             Some(_) => !self.next.take_back(),
@@ -186,8 +186,8 @@ impl Pipeline {
     /// Ends what is left of a worker that died.
     async fn bury(&mut self) {
         for place in &mut self.workers {
-            if let Some(worker) = place.take_if(|worker| worker.life.is_over()) {
-                worker.life.tasks.kill().await;
+            if let Some(worker) = place.take_if(|worker| worker.process.is_dead()) {
+                worker.process.tasks.kill().await;
             }
         }
     }
@@ -196,14 +196,14 @@ impl Pipeline {
     pub(super) async fn faults(&self) -> Vec<String> {
         let doors = self.doors();
         let [door, ..] = doors.as_slice() else { panic!("no worker") };
-        let found = door.faults(&self.case, self.ended.clone(), self.site.settings.fuse).await;
+        let found = door.faults(&self.case, self.ended.clone(), self.database.settings.fuse).await;
         let found = found.unwrap_or_else(|why| vec![why]);
         self.stopped.iter().cloned().chain(found).collect()
     }
 
     pub(super) async fn end(self) {
         for worker in self.workers.into_iter().flatten() {
-            worker.life.tasks.kill().await;
+            worker.process.tasks.kill().await;
         }
     }
 }

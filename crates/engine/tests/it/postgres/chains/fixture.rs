@@ -1,6 +1,6 @@
 //! Two workers of a flow that sends, on one database and over its simulated chains, one of which dies.
 
-use crate::postgres::shared::{Life, SharedSite};
+use crate::postgres::shared::{SharedDatabase, WorkerProcess};
 use engine::{Engine, Parts, Settings};
 use futures_util::FutureExt as _;
 use kernel::answer::Answer;
@@ -59,7 +59,7 @@ impl FactSource for CaseFacts {
 /// One worker, from its start to its death.
 struct Worker {
     engine: Arc<Engine>,
-    life: Life,
+    process: WorkerProcess,
     journal: Arc<dyn Journal>,
     /// Its links to the chains of the case that is played.
     links: Vec<Arc<FaultyChain>>,
@@ -85,7 +85,7 @@ fn chains(played: &ChainFlow) -> Vec<SimChain> {
 /// Two workers on one database, on which one case is played after the other, each over chains of its own. A worker
 /// that died is replaced before the next case.
 pub(super) struct ChainWorkers {
-    site: SharedSite,
+    database: SharedDatabase,
     rules: ChainRules,
     learned: FactLog,
     wraps: ChainWraps,
@@ -109,7 +109,7 @@ impl ChainWorkers {
     pub(super) fn new(settings: Settings, rules: ChainRules) -> Self {
         let database = Database::given().expect("a database");
         Self {
-            site: SharedSite::new(database, settings),
+            database: SharedDatabase::new(database, settings),
             rules,
             learned: FactLog::default(),
             wraps: ChainWraps::default(),
@@ -126,17 +126,17 @@ impl ChainWorkers {
     }
 
     async fn begins(&self, played: &ChainFlow) -> Worker {
-        let life = self.site.begins().await;
-        let flows = &self.site.flows;
+        let process = self.database.start_process().await;
+        let flows = &self.database.flows;
         let table = flows.table(flows.named(played.flow).expect("the flow")).clone();
-        let deaths = ChainDeaths { next: self.next.clone(), crash: life.crash.clone(), table };
-        let dies = deaths.at_journal(life.store.clone());
+        let deaths = ChainDeaths { next: self.next.clone(), crash: process.crash.clone(), table };
+        let dies = deaths.at_journal(process.store.clone());
         let journal: Arc<dyn Journal> = (self.wraps.journal)(Arc::new(Wrapper(dies)));
         let facts = Arc::new(CaseFacts(Mutex::new((played.facts)(journal.clone()))));
-        let learns = LinkedFacts::new(facts.clone(), self.learned.clone(), life.crash.clone());
+        let learns = LinkedFacts::new(facts.clone(), self.learned.clone(), process.crash.clone());
         let link = |chain: SimChain| {
             let port = Arc::new(SimPort::new(chain, flows.clone()));
-            Arc::new(deaths.at_chain(FaultyChain::new(port, life.crash.clone())))
+            Arc::new(deaths.at_chain(FaultyChain::new(port, process.crash.clone())))
         };
         let links: Vec<Arc<FaultyChain>> = chains(played).into_iter().map(link).collect();
         let port = |link: &Arc<FaultyChain>| (self.wraps.chain)(link.clone());
@@ -146,10 +146,10 @@ impl ChainWorkers {
             facts: BTreeMap::from([(played.flow, learns)]),
             chains: links.iter().map(port).collect(),
             journal: journal.clone(),
-            ..self.site.parts(&life)
+            ..self.database.parts(&process)
         };
         let engine = Engine::start(parts).await.expect("the engine starts");
-        Worker { engine, life, journal, links, facts }
+        Worker { engine, process, journal, links, facts }
     }
 
     /// What the clients at a worker see, until every transfer of the case ended.
@@ -158,8 +158,8 @@ impl ChainWorkers {
         case: &C,
         worker: &Worker,
     ) -> Result<Vec<Record>, String> {
-        let (engine, journal) = (worker.engine.clone(), worker.life.store.clone());
-        let (clock, series) = (Arc::new(self.site.clock.clone()), self.series);
+        let (engine, journal) = (worker.engine.clone(), worker.process.store.clone());
+        let (clock, series) = (Arc::new(self.database.clock.clone()), self.series);
         let insists = case.insists(ChainClient { engine, journal, clock, series });
         let late = |_| Err("it takes too long".to_owned());
         tokio::time::timeout(self.timeout, insists).await.unwrap_or_else(late)
@@ -172,15 +172,15 @@ impl ChainWorkers {
         point: &ChainDeathPoint,
     ) -> ChainPlayed {
         let seed = u64::try_from(self.series).unwrap_or_default();
-        let played = case.over(self.rules, Arc::new(self.site.clock.clone()), seed);
-        self.workers.iter().for_each(|worker| worker.plays(&played, &self.site.flows));
+        let played = case.over(self.rules, Arc::new(self.database.clock.clone()), seed);
+        self.workers.iter().for_each(|worker| worker.plays(&played, &self.database.flows));
         while self.workers.len() < 2 {
             let worker = self.begins(&played).await;
             self.workers.push(worker);
         }
         let reached = self.dies_at(case, point).await;
-        for worker in self.workers.extract_if(.., |worker| worker.life.is_over()) {
-            worker.life.tasks.kill().await;
+        for worker in self.workers.extract_if(.., |worker| worker.process.is_dead()) {
+            worker.process.tasks.kill().await;
         }
         let heir = self.workers.first().expect("a worker is left");
         let faults = match self.insists(case, heir).await {
@@ -198,20 +198,20 @@ impl ChainWorkers {
         case: &C,
         point: &ChainDeathPoint,
     ) -> bool {
-        let (fell, next) = (&self.site.fell, &self.next);
+        let (died, next) = (&self.database.died, &self.next);
         let [one, other] = self.workers.as_slice() else { panic!("two workers") };
         // the death of the case before may have been seen without its ring
-        let _rung = fell.notified().now_or_never();
+        let _rung = died.notified().now_or_never();
         next.set(point.clone());
         // clients race for what they open; those of a worker that dies may wait for ever
         let reached = tokio::select! {
-            () = fell.notified() => true,
+            () = died.notified() => true,
             _ = self.insists(case, one) => false,
             _ = self.insists(case, other) => false,
         };
         let reached = reached || !next.take_back();
-        if reached && !one.life.is_over() && !other.life.is_over() {
-            fell.notified().await;
+        if reached && !one.process.is_dead() && !other.process.is_dead() {
+            died.notified().await;
         }
         reached
     }
@@ -228,7 +228,7 @@ impl ChainWorkers {
         tokio::time::sleep(Duration::from_millis(self.rules.block_ms * 10)).await;
         // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
         let mut faults = case.faults(chains, ended, Harm::More);
-        let (journal, flows) = (&*heir.life.store, &self.site.flows);
+        let (journal, flows) = (&*heir.process.store, &self.database.flows);
         faults.extend(chain_faults(journal, flows, chains, &self.learned, ended).await);
         faults.extend(self.cases());
         faults
@@ -242,20 +242,20 @@ impl ChainWorkers {
              FROM attempts a WHERE closed_at IS NULL; \
              SELECT 'lane', name, value FROM service_state WHERE name LIKE 'lane%'; \
              SELECT 'worker', w.*, portage_now() FROM workers w";
-        let rows = self.site.database.sql(tables).unwrap_or_else(|why| why);
+        let rows = self.database.database.sql(tables).unwrap_or_else(|why| why);
         rows.lines().map(str::to_owned).collect()
     }
 
     fn cases(&self) -> Vec<String> {
         let cases = "SELECT kind, severity, status FROM cases ORDER BY case_id";
-        let cases = self.site.database.sql(cases).expect("SQL");
+        let cases = self.database.database.sql(cases).expect("SQL");
         cases.lines().map(|case| format!("a case: {case}")).collect()
     }
 
     /// Ends the workers that are left.
     pub(super) async fn end(self) {
         for worker in self.workers {
-            worker.life.tasks.kill().await;
+            worker.process.tasks.kill().await;
         }
     }
 }
