@@ -122,7 +122,7 @@ async fn no_worker_claims_a_key_that_is_retired() {
     fixture.wait_for_sql(OPEN, "0").await;
     assert_eq!(fixture.sql(ATTEMPTS), before, "a retired key was claimed");
     let row = row_of(&third).await;
-    assert!(row.contains(r#""by":"test|ada""#), "who retired it is forgotten: {row}");
+    assert!(row.contains(r#""by":"portage|ada""#), "who retired it is forgotten: {row}");
     all_paid(&chain, &ids);
     assert_eq!(fixture.cases(), "");
     // the chain has it still, and one node that lies does not change that
@@ -169,7 +169,7 @@ async fn a_gone_key_that_is_back_is_watched_by_every_worker() {
     fixture.wait_for_sql(CASES, "KEY_RETURNED").await;
     let row = row_of(&other).await;
     assert!(row.contains(r#""gone_at":null,"returned_at":"#), "{row}");
-    assert!(row.contains(r#""by":"test|ada""#), "{row}");
+    assert!(row.contains(r#""by":"portage|ada""#), "{row}");
     ids.extend(load(&other, "g").await);
     ids.extend(load(&fourth, "h").await);
     fixture.wait_for_sql(OPEN, "0").await;
