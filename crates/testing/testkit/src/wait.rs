@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The longest that most tests wait.
-pub const MINUTE: Duration = Duration::from_mins(1);
+pub const MINUTE: Duration = Duration::from_secs(60);
 
 /// The pause after the first question.
 const FIRST: Duration = Duration::from_millis(2);

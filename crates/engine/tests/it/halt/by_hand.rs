@@ -28,21 +28,13 @@ fn resume(accept: &[(&str, i128)]) -> AdminAction {
     AdminAction::Resume { accept: accept.iter().map(one).collect() }
 }
 
-fn approval(done: Result<engine::operators::PerformedAction, Objection>) -> Id {
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
-}
-
 /// Proposed by ada, approved by bob.
 async fn resumed(
     service: &TestService,
     key: &str,
     action: AdminAction,
 ) -> Result<ActionResult, Objection> {
-    let id = approval(service.execute_as("ada", key, action).await);
-    service.execute_as("bob", key, AdminAction::Approve(id)).await.map(|done| done.outcome)
+    service.execute_with_approval(key, action).await.map(|done| done.outcome)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,7 +107,7 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     service.wait_for_state(out, "SOURCE_DONE").await;
 
-    let id = approval(service.execute_as("ada", "2", resume(&[])).await);
+    let id = service.propose_as("ada", "2", resume(&[])).await;
     assert_eq!(
         service.execute_as("ada", "3", AdminAction::Approve(id)).await,
         Err(Objection::SamePerson)
@@ -174,7 +166,7 @@ async fn a_call_is_not_repeated_until_two_persons_resume() {
 async fn a_refused_resume_leaves_the_halt() {
     let service = TestService::open(true, NEVER).await;
     service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
-    let id = approval(service.execute_as("ada", "2", resume(&[])).await);
+    let id = service.propose_as("ada", "2", resume(&[])).await;
     assert_eq!(
         service.execute_as("ada", "3", AdminAction::Reject(id)).await.unwrap().outcome,
         ActionResult::Refused

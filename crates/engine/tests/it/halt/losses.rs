@@ -10,9 +10,9 @@
 
 use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
 use crate::fixture::faulty_ledger::{CallFault, Lie};
-use crate::fixture::folders::{copied, open_unlocked, spot_at};
+use crate::fixture::folders::{copied, spot_at};
 use crate::fixture::test_service::TestService;
-use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
+use engine::operators::{ActionResult, AdminAction, Objection};
 use engine::reconciliation::PROVEN;
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
@@ -25,7 +25,7 @@ use kernel::unit::{Put, Unit, Wrote};
 use std::fs;
 use std::time::Duration;
 use tempfile::TempDir;
-use testkit::seal_key;
+use testkit::{MINUTE, seal_key};
 
 /// A service whose Spot was set back to an older state, halted for that.
 struct Shortened {
@@ -44,7 +44,7 @@ struct Shortened {
 async fn set_back(service: &TestService, older: &TempDir) {
     service.faulty_spot.route_to(None);
     let folder = service.spot_folder();
-    open_unlocked(|| fs::remove_dir_all(&folder).ok());
+    testbed::until(MINUTE, || fs::remove_dir_all(&folder).ok()).expect("it is removed");
     fs::rename(older.path(), &folder).expect("the older folder");
     service.faulty_spot.route_to(Some(spot_at(&folder).await));
 }
@@ -87,13 +87,6 @@ impl Shortened {
         accepted(&report.breaks)
     }
 
-    async fn resumes(&self, n: &str, accept: &[Accepted]) -> Result<PerformedAction, Objection> {
-        let resume = AdminAction::Resume { accept: accept.to_vec() };
-        let proposed = self.service.execute_as("ada", n, resume).await?;
-        let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
-        self.service.execute_as("bob", n, AdminAction::Approve(approval)).await
-    }
-
     /// The transfers that persons have to look at.
     async fn stopped(&self) -> Vec<Id> {
         let paused = self.service.service_status().await.paused;
@@ -131,13 +124,14 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     // nothing less than all of it is enough, and each refusal says what is missing
     for (n, missing) in lost.iter().enumerate().take(3) {
         let less: Vec<_> = lost.iter().filter(|a| *a != missing).cloned().collect();
-        let refused = shortened.resumes(&format!("less-{n}"), &less).await;
+        let refused = shortened.service.resume_with_approval(&format!("less-{n}"), &less).await;
         let Err(Objection::Breaks(found)) = refused else { panic!("{missing:?}: {refused:?}") };
         assert_eq!(accepted(&found), std::slice::from_ref(missing));
     }
     let open = [shortened.open.as_slice(), &[shortened.paid]].concat();
     let before = shortened.service.states(&open).await;
-    let resumed = shortened.resumes("all", &lost).await.expect("it is resumed");
+    let resumed =
+        shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     assert!(matches!(resumed.outcome, ActionResult::Resumed { .. }), "{resumed:?}");
     assert_eq!(shortened.service.engine.halted(), None);
     // nothing that was open there goes on, in this life or in the next
@@ -192,7 +186,7 @@ async fn never_executed(shortened: &Shortened) {
 async fn an_open_transfer_is_given_back_by_a_verdict() {
     let shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     let id = *shortened.open.first().expect("one from Funding to Spot");
     let verdict = AdminAction::Resolve {
         id,
@@ -243,7 +237,7 @@ async fn what_was_proven_above_the_lower_number_is_proven_no_more() {
     let wrote = shortened.service.store().write(vec![Unit::puts(vec![put])]).await;
     assert!(matches!(wrote.as_slice(), [Wrote::Written(_)]), "{wrote:?}");
     assert_eq!(proven(&shortened.service).await, shortened.was);
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     let is = shortened.service.faulty_spot.spot().known().highest;
     assert!(proven(&shortened.service).await <= is, "{is}");
 }
@@ -262,7 +256,7 @@ async fn a_process_that_had_answers_of_what_is_lost_goes_on() {
     let paid = open[0];
     let shortened = Shortened { service, was, ended, open, paid };
     let lost = shortened.lost().await;
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     assert_eq!(shortened.stopped().await, shortened.open);
     shortened.service.work(2).await;
     assert_eq!(shortened.service.engine.halted(), None);
@@ -279,12 +273,12 @@ async fn a_ledger_is_started_anew_before_its_loss_is_accepted() {
     let lost = shortened.lost().await;
     let former = shortened.service.known_spot().await.expect("Spot was met").incarnation;
     shortened.service.faulty_spot.set_lie(Lie::NotStarted(former));
-    let refused = shortened.resumes("same", &lost).await;
+    let refused = shortened.service.resume_with_approval("same", &lost).await;
     let Err(Objection::NotPossible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("start it anew"), "{why}");
     assert!(shortened.service.service_status().await.halted.is_some(), "it stands");
     shortened.service.faulty_spot.stop_lying();
-    shortened.resumes("anew", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("anew", &lost).await.expect("it is resumed");
     shortened.service.work(1).await;
 }
 
@@ -294,7 +288,7 @@ async fn a_ledger_is_started_anew_before_its_loss_is_accepted() {
 async fn a_second_loss_is_another_one() {
     let mut shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     shortened.service.stop().await;
     let older = copied(&shortened.service.spot_folder());
     shortened.service.start().await;
@@ -303,11 +297,11 @@ async fn a_second_loss_is_another_one() {
     set_back(&shortened.service, &older).await;
     shortened.service.start().await;
     assert!(shortened.service.wait_for_stored_halt().await.contains("forgot"));
-    let refused = shortened.resumes("again", &[]).await;
+    let refused = shortened.service.resume_with_approval("again", &[]).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
     let second = shortened.lost().await;
     assert!(second.iter().filter(|a| a.key.ends_with("/lost")).all(|a| !lost.contains(a)));
-    shortened.resumes("second", &second).await.expect("it is resumed");
+    shortened.service.resume_with_approval("second", &second).await.expect("it is resumed");
     shortened.service.work(1).await;
     shortened.service.engine.reconciler.count_all().await;
     let report = shortened.service.engine.reconciler.check_now().await.expect("a round");

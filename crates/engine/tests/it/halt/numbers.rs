@@ -8,7 +8,7 @@
 
 use crate::fixture::defaults::{FUNDING, NEVER};
 use crate::fixture::faulty_ledger::{CallFault, ReplyLatch};
-use crate::fixture::running::{create, execute_as};
+use crate::fixture::running::{create, execute_as, proposed};
 use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction, Verdict};
 use kernel::ids::Id;
@@ -19,13 +19,6 @@ use std::sync::Arc;
 use testkit::{MINUTE, wait_until};
 
 const RESUME: AdminAction = AdminAction::Resume { accept: Vec::new() };
-
-fn proposed(done: Result<PerformedAction, Objection>) -> Id {
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
-}
 
 fn refused(done: &Result<PerformedAction, Objection>) -> bool {
     matches!(done, Err(Objection::Decided(_) | Objection::NotPossible(_)))
@@ -42,8 +35,8 @@ async fn stands(service: &TestService, proposal: Id) -> ApprovalStatus {
 async fn an_old_proposal_lifts_no_later_halt() {
     let service = TestService::open(true, NEVER).await;
     service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
-    let first = proposed(service.execute_as("ada", "2", RESUME).await);
-    let second = proposed(service.execute_as("ada", "3", RESUME).await);
+    let first = service.propose_as("ada", "2", RESUME).await;
+    let second = service.propose_as("ada", "3", RESUME).await;
     service.execute_as("bob", "1", AdminAction::Approve(first)).await.unwrap();
     service.work(1).await;
     service.execute_as("eve", "1", AdminAction::Halt).await.unwrap();
@@ -59,14 +52,14 @@ async fn an_old_proposal_lifts_no_later_halt() {
 async fn a_halt_that_is_raised_after_a_proposal_does_not_fall_with_it() {
     let service = TestService::open(true, NEVER).await;
     service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
-    let proposal = proposed(service.execute_as("ada", "2", RESUME).await);
+    let proposal = service.propose_as("ada", "2", RESUME).await;
     service.execute_as("eve", "1", AdminAction::Halt).await.unwrap();
     assert_eq!(service.service_status().await.halts, 2, "each has a number");
     assert_eq!(stands(&service, proposal).await, ApprovalStatus::Superseded);
     let late = service.execute_as("bob", "1", AdminAction::Approve(proposal)).await;
     assert!(refused(&late), "{late:?}");
     assert!(service.service_status().await.halted.is_some(), "it stands");
-    let fresh = proposed(service.execute_as("ada", "3", RESUME).await);
+    let fresh = service.propose_as("ada", "3", RESUME).await;
     service.execute_as("bob", "2", AdminAction::Approve(fresh)).await.unwrap();
     service.work(1).await;
 }
@@ -119,7 +112,7 @@ async fn a_repeated_halt_is_not_quiet_once_money_moves_again() {
     let service = TestService::open(true, NEVER).await;
     let halted = service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
     assert!(matches!(halted.outcome, ActionResult::Halted { quiet: true, .. }), "{halted:?}");
-    let proposal = proposed(service.execute_as("ada", "2", RESUME).await);
+    let proposal = service.propose_as("ada", "2", RESUME).await;
     service.execute_as("bob", "1", AdminAction::Approve(proposal)).await.unwrap();
     let again = service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
     assert!(matches!(again.outcome, ActionResult::Halted { quiet: false, .. }), "{again:?}");
@@ -151,12 +144,12 @@ async fn a_proposal_lapses() {
     let service = TestService::open(true, NEVER).await;
     service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
     let hour = 3_600_000;
-    let proposal = proposed(service.execute_as("ada", "2", RESUME).await);
+    let proposal = service.propose_as("ada", "2", RESUME).await;
     service.clock.forward(24 * hour + 1);
     let late = service.execute_as("bob", "1", AdminAction::Approve(proposal)).await;
     assert!(refused(&late), "{late:?}");
     assert!(service.service_status().await.halted.is_some(), "it stands");
-    let fresh = proposed(service.execute_as("ada", "3", RESUME).await);
+    let fresh = service.propose_as("ada", "3", RESUME).await;
     service.clock.forward(23 * hour);
     service.execute_as("bob", "2", AdminAction::Approve(fresh)).await.unwrap();
 }
@@ -170,7 +163,7 @@ async fn a_verdict_is_of_one_stay_in_a_state() {
     service.wait_for_state(id, "TARGET_PENDING").await;
     let evidence = serde_json::json!({});
     let resolve = AdminAction::Resolve { id, verdict: Verdict::Rejected, evidence };
-    let proposal = proposed(service.execute_as("ada", "1", resolve).await);
+    let proposal = service.propose_as("ada", "1", resolve).await;
     // as a flow whose table leads back would have it
     for state in ["SOURCE_DONE", "TARGET_PENDING"] {
         put_in_state(&service, id, state).await;

@@ -5,7 +5,7 @@ use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
 use crate::fixture::folders::{copied, spot_at};
 use crate::fixture::tamper::Tamper;
 use crate::fixture::test_service::TestService;
-use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
+use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::money::Amount;
@@ -14,18 +14,6 @@ use kernel::operators::Accepted;
 use kernel::ports::ledger::{Ledger, Reply};
 use kernel::reconcile;
 use kernel::record::Account;
-
-/// Two persons resume, with these breaks accepted; `n` tells their keys from those of other times.
-async fn resumes(
-    service: &TestService,
-    n: &str,
-    accept: &[Accepted],
-) -> Result<PerformedAction, Objection> {
-    let resume = AdminAction::Resume { accept: accept.to_vec() };
-    let proposed = service.execute_as("ada", n, resume).await?;
-    let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
-    service.execute_as("bob", n, AdminAction::Approve(approval)).await
-}
 
 /// Money moves, and nothing halts it again: in this life, and in the next.
 async fn moves(service: &mut TestService) {
@@ -75,10 +63,10 @@ async fn an_operation_that_no_transfer_claimed_is_accepted() {
     assert!(reason.contains("what no transfer asked for"), "{reason}");
     assert!(reason.contains(&format!("{}={}", one.key, one.amount)), "the key is named: {reason}");
     // one of them alone, or another amount, is not enough: it stays halted, and says so
-    let refused = resumes(&service, "1", std::slice::from_ref(&one)).await;
+    let refused = service.resume_with_approval("1", std::slice::from_ref(&one)).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
     assert_eq!(service.engine.halted(), Some(reason));
-    let resumed = resumes(&service, "2", &[one, other]).await.expect("it is resumed");
+    let resumed = service.resume_with_approval("2", &[one, other]).await.expect("it is resumed");
     assert!(matches!(resumed.outcome, ActionResult::Resumed { .. }), "{resumed:?}");
     moves(&mut service).await;
 }
@@ -95,11 +83,12 @@ async fn a_wrong_ledger_is_brought_back_before_money_moves() {
     service.start().await;
     let reason = service.wait_for_stored_halt().await;
     assert!(reason.contains("forgot"), "{reason}");
-    let refused = resumes(&service, "1", &[]).await.expect_err("it is still the wrong one");
+    let refused =
+        service.resume_with_approval("1", &[]).await.expect_err("it is still the wrong one");
     assert!(!matches!(refused, Objection::Unknown(_)), "{refused:?}");
     assert_eq!(service.engine.halted(), Some(reason));
     service.faulty_spot.route_to(Some(right));
-    resumes(&service, "2", &[]).await.expect("the right one is back");
+    service.resume_with_approval("2", &[]).await.expect("the right one is back");
     moves(&mut service).await;
 }
 
@@ -114,15 +103,15 @@ async fn a_break_of_conservation_is_mended_or_accepted() {
     let accept = |b: &reconcile::Break| Accepted { key: b.key.as_str().into(), amount: b.amount };
     let breaks: Vec<_> = report.breaks.iter().map(accept).collect();
     assert_eq!(breaks.len(), 2, "{breaks:?}");
-    let refused = resumes(&service, "1", &[]).await;
+    let refused = service.resume_with_approval("1", &[]).await;
     assert!(matches!(refused, Err(Objection::Breaks(found)) if found.len() == 2), "not refused");
     Tamper::Back.with(&service).await;
-    resumes(&service, "2", &[]).await.expect("it is mended");
+    service.resume_with_approval("2", &[]).await.expect("it is mended");
     moves(&mut service).await;
     Tamper::Users.with(&service).await;
     service.engine.reconciler.count_all().await;
     assert!(!service.engine.reconciler.check_now().await.expect("a round").ok);
-    resumes(&service, "3", &breaks).await.expect("it is accepted");
+    service.resume_with_approval("3", &breaks).await.expect("it is accepted");
     moves(&mut service).await;
 }
 
@@ -133,6 +122,6 @@ async fn a_halt_by_hand_ends() {
     service.work(1).await;
     service.execute_as("ada", "halt", AdminAction::Halt).await.expect("it is halted");
     assert!(service.create(FUNDING, 7, 1).await.is_err());
-    resumes(&service, "1", &[]).await.expect("it ends");
+    service.resume_with_approval("1", &[]).await.expect("it ends");
     moves(&mut service).await;
 }

@@ -18,21 +18,13 @@ use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::{Amount, AssetStatus};
 use kernel::operators::NoteText;
-use kernel::ports::ledger::{AccountStatus, Moved, Reply, StatusChange, Whose, World as _};
+use kernel::ports::ledger::{AccountStatus, Moved, Reply, Whose};
 use kernel::retry::Backoff;
 use testkit::deposit;
 
 /// Nothing is tried again by itself while a test lasts.
 fn patient(settings: &mut Settings) {
     settings.backoff = Backoff { base: 600_000, cap: 600_000 };
-}
-
-async fn stuck(service: &TestService, mood: CallFault) -> Id {
-    service.faulty_spot.set_fault(mood);
-    let id = service.open_transfer(FUNDING, 1, 500).await;
-    service.wait_for_retries(id, 1).await;
-    service.faulty_spot.set_fault(CallFault::None);
-    id
 }
 
 fn count(service: &TestService, sql: &str) -> i64 {
@@ -43,7 +35,7 @@ fn count(service: &TestService, sql: &str) -> i64 {
 async fn a_retry_is_due_now_in_the_heap_and_in_the_journal() {
     let mut service = TestService::open_with(true, NEVER, patient).await;
     for key in ["heap", "journal"] {
-        let id = stuck(&service, CallFault::LoseRequests).await;
+        let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
         if key == "journal" {
             service.restart().await;
         }
@@ -72,7 +64,7 @@ async fn a_retry_is_due_now_in_the_heap_and_in_the_journal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_note_is_written_in_any_state_and_under_halt() {
     let mut service = TestService::open_with(true, NEVER, patient).await;
-    let open = stuck(&service, CallFault::LoseRequests).await;
+    let open = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let ended = service.open_transfer(FUNDING, 2, 5).await;
     service.wait_for_end(&[ended]).await;
     service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
@@ -97,7 +89,7 @@ async fn a_note_is_written_in_any_state_and_under_halt() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_key_does_one_thing() {
     let mut service = TestService::open_with(true, NEVER, patient).await;
-    let id = stuck(&service, CallFault::LoseRequests).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let action =
         || AdminAction::Status { ledger: FUNDING, user: UserId(2), status: AccountStatus::Frozen };
     let (one, two) = tokio::join!(
@@ -163,7 +155,7 @@ async fn a_bar_in_a_subject_makes_no_two_persons_share_a_key() {
 async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
     let service = TestService::open_with(true, NEVER, patient).await;
     let asked = |said| ActionResult::Asked { ledger: SPOT, leg: Leg::Deposit, said };
-    let id = stuck(&service, CallFault::LoseRequests).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let nothing = service.execute_as("ada", "1", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(nothing.outcome, asked(StoredAnswer::Nothing));
     let before = service.records(&[id]).await;
@@ -178,22 +170,15 @@ async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
     service.execute_as("ada", "3", AdminAction::Retry(id)).await.unwrap();
     service.wait_for_end(&[id]).await;
 
-    let id = stuck(&service, CallFault::LoseReplies).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
     let done = service.execute_as("ada", "4", AdminAction::Ask(id)).await.unwrap();
     assert!(
         matches!(done.outcome, ActionResult::Asked { said: StoredAnswer::Done { .. }, .. }),
         "{done:?}"
     );
     service.wait_for_end(&[id]).await;
-    let change = StatusChange {
-        user: UserId(1),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disabled".into(),
-    };
-    assert_eq!(service.engine.ledgers.set_status(SPOT, change).await, Ok(true));
-    let id = stuck(&service, CallFault::LoseReplies).await;
+    service.disable_at_spot(1).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
     service.execute_as("ada", "halt", AdminAction::Halt).await.unwrap();
     let refused = service.execute_as("ada", "5", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(refused.outcome, asked(StoredAnswer::Rejected(Evidence::code("ACCOUNT_DISABLED"))));

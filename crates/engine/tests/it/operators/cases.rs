@@ -16,7 +16,7 @@ use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op};
 use kernel::operators::Scope;
-use kernel::ports::ledger::{AccountStatus, Ledger as _, StatusChange};
+use kernel::ports::ledger::Ledger as _;
 use kernel::record::Account;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,7 @@ async fn a_case_that_was_seen_in_an_earlier_state_is_not_opened() {
     service.clock.forward(61_000);
     rounds().await;
     service.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
-    disabled(&service, 1).await;
+    service.disable_at_spot(1).await;
     service.faulty_spot.set_fault(CallFault::None);
     service.wait_for_state(id, "COMPENSATING").await;
     service.tool().execute_batch("DROP TRIGGER no_cases").unwrap();
@@ -141,7 +141,7 @@ async fn three_failed_compensations_are_critical() {
         let id = service.open_transfer(FUNDING, 1, 500).await;
         service.wait_for_retries(id, 25).await;
         service.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
-        disabled(&service, 1).await;
+        service.disable_at_spot(1).await;
         service.faulty_spot.set_fault(CallFault::None);
         service.wait_for_state(id, "COMPENSATING").await;
         rounds().await;
@@ -155,18 +155,6 @@ async fn three_failed_compensations_are_critical() {
         service.wait_for_episodes(&[("COMPENSATION", of(id), false)]).await;
         assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
     }
-}
-
-/// The user's account at Spot is disabled.
-async fn disabled(service: &TestService, user: u64) {
-    let change = StatusChange {
-        user: UserId(user),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disabled".into(),
-    };
-    assert_eq!(service.engine.ledgers.set_status(SPOT, change).await, Ok(true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -65,22 +65,6 @@ async fn service() -> TestService {
     .await
 }
 
-async fn stuck(service: &TestService, mood: CallFault) -> Id {
-    service.faulty_spot.set_fault(mood);
-    let id = service.open_transfer(FUNDING, 1, 500).await;
-    service.wait_for_retries(id, 1).await;
-    service.faulty_spot.set_fault(CallFault::None);
-    id
-}
-
-async fn proposed(service: &TestService, action: AdminAction) -> Id {
-    let done = service.execute_as("ada", "proposal", action).await;
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
-}
-
 async fn paused(service: &TestService, action: AdminAction) -> u64 {
     let done = service.execute_as("ada", "pause", action).await.expect("an answer");
     let ActionResult::Paused { number: Some(number) } = done.outcome else { panic!("{done:?}") };
@@ -116,9 +100,8 @@ fn opens() -> AdminAction {
 /// A service in which the action can be done.
 async fn prepared(service: &TestService, kind: Kind) -> Prepared {
     let answered = matches!(kind, Kind::Ask | Kind::ApproveDone);
-    let id =
-        stuck(service, if answered { CallFault::LoseReplies } else { CallFault::LoseRequests })
-            .await;
+    let fault = if answered { CallFault::LoseReplies } else { CallFault::LoseRequests };
+    let id = service.open_retried(FUNDING, fault).await;
     let mut approval = None;
     let action = match kind {
         Kind::Retry => AdminAction::Retry(id),
@@ -154,7 +137,7 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
         Kind::ChangeAsset => AdminAction::ChangeAsset(usdt()),
         Kind::ApproveFence | Kind::ApproveDone | Kind::Reject => {
             let verdict = if kind == Kind::ApproveDone { Verdict::Done } else { Verdict::Rejected };
-            let made = proposed(service, says(id, verdict)).await;
+            let made = service.propose_as("ada", "proposal", says(id, verdict)).await;
             approval = Some(made);
             if kind == Kind::Reject {
                 AdminAction::Reject(made)
@@ -164,7 +147,9 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
         }
         Kind::ApproveResume => {
             service.execute_as("ada", "halt", AdminAction::Halt).await.expect("an answer");
-            let made = proposed(service, AdminAction::Resume { accept: Vec::new() }).await;
+            let made = service
+                .propose_as("ada", "proposal", AdminAction::Resume { accept: Vec::new() })
+                .await;
             approval = Some(made);
             AdminAction::Approve(made)
         }

@@ -95,16 +95,9 @@ async fn what_is_rolled_back_is_given_back_to_its_own_day() {
         service.wait_for_state(id, "TARGET_PENDING").await;
         assert_eq!(spent(&service, day).await, (2, 510));
         service.clock.forward(86_400_000);
-        let change = StatusChange {
-            user: UserId(1),
-            status: AccountStatus::Disabled,
-            reason: "a test".into(),
-            caller: "a test".into(),
-            key: "disabled".into(),
-        };
         service.faulty_spot.set_fault(CallFault::None);
         service.faulty_spot.set_fault(CallFault::LoseRequests);
-        assert_eq!(service.engine.ledgers.set_status(SPOT, change).await, Ok(true));
+        service.disable_at_spot(1).await;
         service.faulty_spot.set_fault(CallFault::None);
         service.wait_for_end(&[id]).await;
         assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
@@ -138,14 +131,7 @@ async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
     })
     .await;
     assert_eq!((rows(), spent(&service, day).await), (0, (0, 0)));
-    let change = StatusChange {
-        user: UserId(1),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disabled".into(),
-    };
-    assert_eq!(service.engine.ledgers.set_status(SPOT, change).await, Ok(true));
+    service.disable_at_spot(1).await;
     service.faulty_spot.set_fault(CallFault::None);
     service.wait_for_end(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));

@@ -29,23 +29,6 @@ async fn service() -> TestService {
         .await
 }
 
-/// A deposit at Spot without a reply.
-async fn stuck(service: &TestService, mood: CallFault) -> Id {
-    service.faulty_spot.set_fault(mood);
-    let id = service.open_transfer(FUNDING, 1, 500).await;
-    service.wait_for_retries(id, 1).await;
-    service.faulty_spot.set_fault(CallFault::None);
-    id
-}
-
-async fn proposed(service: &TestService, key: &str, action: AdminAction) -> Id {
-    let done = service.execute_as("ada", key, action).await;
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
-}
-
 fn says(id: Id, verdict: Verdict) -> AdminAction {
     AdminAction::Resolve { id, verdict, evidence: json!({}) }
 }
@@ -80,7 +63,7 @@ async fn stored(service: &TestService, id: Id) -> Stored {
 }
 
 async fn resumed(service: &TestService, key: &str) -> Result<ActionResult, Objection> {
-    let approval = proposed(service, key, AdminAction::Resume { accept: Vec::new() }).await;
+    let approval = service.propose_as("ada", key, AdminAction::Resume { accept: Vec::new() }).await;
     let done = service.execute_as("eve", key, AdminAction::Approve(approval)).await;
     done.map(|done| done.outcome)
 }
@@ -91,8 +74,8 @@ async fn resumed(service: &TestService, key: &str) -> Result<ActionResult, Objec
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_after_the_question_keeps_the_fence() {
     let service = service().await;
-    let id = stuck(&service, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     let halted = service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
     assert!(
@@ -125,8 +108,8 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
         s.open_timeout_ms = 300;
     })
     .await;
-    let id = stuck(&service, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     latch.release(1);
     // the question was let go; now the fence
@@ -160,8 +143,8 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_after_the_question_takes_what_it_found() {
     let service = service().await;
-    let id = stuck(&service, CallFault::LoseReplies).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Done)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Done)).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
     latch.release(1);
@@ -179,7 +162,7 @@ async fn a_halt_after_the_question_takes_what_it_found() {
 async fn a_halt_after_the_proof_of_a_resume_keeps_its_halt() {
     let mut service = service().await;
     service.execute_as("ada", "halt", AdminAction::Halt).await.unwrap();
-    let approval = proposed(&service, "1", AdminAction::Resume { accept: Vec::new() }).await;
+    let approval = service.propose_as("ada", "1", AdminAction::Resume { accept: Vec::new() }).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     service.execute_as("eve", "again", AdminAction::Halt).await.unwrap();
     latch.release(9);
@@ -209,7 +192,7 @@ async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() 
     assert!(wait_until(MINUTE, executed).await, "Spot did not execute it");
     service.hinder("NEW.available > OLD.available");
     service.faulty_spot.set_lie(Lie::Fences);
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let done = approves(&service, approval).await.unwrap().unwrap();
     assert!(
         matches!(done.outcome, ActionResult::Resolved { said: StoredAnswer::Fenced, .. }),

@@ -25,24 +25,8 @@ async fn service() -> TestService {
         .await
 }
 
-async fn stuck(service: &TestService, from: LedgerId, mood: CallFault) -> Id {
-    service.faulty_spot.set_fault(mood);
-    let id = service.open_transfer(from, 1, 500).await;
-    service.wait_for_retries(id, 1).await;
-    service.faulty_spot.set_fault(CallFault::None);
-    id
-}
-
 fn says(id: Id, verdict: Verdict) -> AdminAction {
     AdminAction::Resolve { id, verdict, evidence: json!({ "ticket": 7 }) }
-}
-
-async fn proposed(service: &TestService, key: &str, action: AdminAction) -> Id {
-    let done = service.execute_as("ada", key, action).await;
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
 }
 
 async fn stored(service: &TestService, key: Key) -> Stored {
@@ -66,9 +50,9 @@ fn resolved(verdict: Verdict, said: StoredAnswer, state: &str) -> ActionResult {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_fenced_when_another_person_approves_and_the_money_goes_back() {
     let mut service = service().await;
-    let id = stuck(&service, FUNDING, CallFault::LoseRequests).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let key = Key { id, leg: Leg::Deposit };
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     assert_eq!(stored(&service, key).await, Stored::Nothing, "nothing is fenced before");
     let again = service.execute_as("ada", "1", says(id, Verdict::Rejected)).await.unwrap();
     assert_eq!((again.replayed, again.outcome), (true, ActionResult::Proposed { approval }));
@@ -106,8 +90,8 @@ async fn a_withdraw_at_the_source_that_is_fenced_fails() {
     let service = service().await;
     let first = service.open_transfer(FUNDING, 1, 900).await;
     service.wait_for_end(&[first]).await;
-    let id = stuck(&service, SPOT, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(SPOT, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let done = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!(done.outcome, resolved(Verdict::Rejected, StoredAnswer::Fenced, "FAILED"));
     assert_eq!(has(&service, SPOT).await, Amount(900));
@@ -118,8 +102,8 @@ async fn a_withdraw_at_the_source_that_is_fenced_fails() {
 async fn a_ledger_that_says_done_turns_a_refusal_into_done() {
     let service = service().await;
     for verdict in [Verdict::Rejected, Verdict::Done] {
-        let id = stuck(&service, FUNDING, CallFault::LoseReplies).await;
-        let approval = proposed(&service, &id.to_string(), says(id, verdict)).await;
+        let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+        let approval = service.propose_as("ada", &id.to_string(), says(id, verdict)).await;
         let done = service
             .execute_as("bob", &id.to_string(), AdminAction::Approve(approval))
             .await
@@ -141,8 +125,8 @@ async fn a_ledger_that_says_done_turns_a_refusal_into_done() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn done_needs_the_ledgers_own_word() {
     let service = service().await;
-    let id = stuck(&service, FUNDING, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Done)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Done)).await;
     let refused = service.execute_as("bob", "1", AdminAction::Approve(approval)).await;
     assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
     service.faulty_spot.set_fault(CallFault::Silent);
@@ -156,8 +140,8 @@ async fn done_needs_the_ledgers_own_word() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fence_of_unknown_outcome_leaves_the_approval_pending() {
     let service = service().await;
-    let id = stuck(&service, FUNDING, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     service.faulty_spot.set_fault(CallFault::LoseFences);
     let unknown = service.execute_as("bob", "1", AdminAction::Approve(approval)).await;
     assert!(matches!(unknown, Err(Objection::Unknown(_))), "{unknown:?}");
@@ -174,10 +158,10 @@ async fn a_fence_of_unknown_outcome_leaves_the_approval_pending() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_halt_nothing_is_fenced_and_what_is_stored_is_taken() {
     let service = service().await;
-    let lost = stuck(&service, FUNDING, CallFault::LoseRequests).await;
-    let done = stuck(&service, FUNDING, CallFault::LoseReplies).await;
-    let fence = proposed(&service, "1", says(lost, Verdict::Rejected)).await;
-    let take = proposed(&service, "2", says(done, Verdict::Done)).await;
+    let lost = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let done = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+    let fence = service.propose_as("ada", "1", says(lost, Verdict::Rejected)).await;
+    let take = service.propose_as("ada", "2", says(done, Verdict::Done)).await;
     service.execute_as("ada", "3", AdminAction::Halt).await.unwrap();
     let refused = service.execute_as("bob", "1", AdminAction::Approve(fence)).await;
     assert_eq!(refused, Err(Objection::Code(Code::Halted)));
@@ -190,8 +174,8 @@ async fn under_halt_nothing_is_fenced_and_what_is_stored_is_taken() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_verdict_that_comes_too_late_changes_nothing() {
     let service = service().await;
-    let id = stuck(&service, FUNDING, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     service.execute_as("ada", "2", AdminAction::Retry(id)).await.unwrap();
     service.wait_for_end(&[id]).await;
     let done = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
@@ -209,9 +193,9 @@ async fn a_verdict_answers_the_call_that_it_was_given_for() {
     let service = service().await;
     let first = service.open_transfer(FUNDING, 1, 900).await;
     service.wait_for_end(&[first]).await;
-    let id = stuck(&service, SPOT, CallFault::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    let refused = proposed(&service, "2", says(id, Verdict::Done)).await;
+    let id = service.open_retried(SPOT, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
+    let refused = service.propose_as("ada", "2", says(id, Verdict::Done)).await;
     service.hinder("NEW.available > OLD.available");
     service.execute_as("ada", "3", AdminAction::Retry(id)).await.unwrap();
     service.wait_for_state(id, "TARGET_PENDING").await;
@@ -230,7 +214,7 @@ async fn a_verdict_answers_the_call_that_it_was_given_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_no_ledger_can_bear_out_is_refused_at_once() {
     let mut service = service().await;
-    let id = stuck(&service, FUNDING, CallFault::LoseRequests).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let dead = service.execute_as("ada", "1", says(id, Verdict::Dead)).await;
     assert!(matches!(dead, Err(Objection::Invalid(_))), "{dead:?}");
     service.stop().await;
@@ -244,7 +228,7 @@ async fn what_no_ledger_can_bear_out_is_refused_at_once() {
 
     // a ledger of the simple form can only be asked
     service.faulty_spot.set_form(Form::Simple);
-    let approval = proposed(&service, "3", says(id, Verdict::Rejected)).await;
+    let approval = service.propose_as("ada", "3", says(id, Verdict::Rejected)).await;
     let wait = service.execute_as("bob", "3", AdminAction::Approve(approval)).await;
     assert!(matches!(wait, Err(Objection::NotPossible(_))), "{wait:?}");
     assert_eq!(stored(&service, Key { id, leg: Leg::Deposit }).await, Stored::Nothing);

@@ -12,7 +12,7 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::time::Duration;
 
 /// Two copies of Spot, each called by processes of its own: who calls the one that the journal no longer
-/// means halts, also where nothing is under way. Turns red where no process compares (`StatusSync::compare`).
+/// means halts, also where nothing is under own_spot. Turns red where no process compares (`StatusSync::compare`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_another_process_adopted_stops_the_money() {
     let fixture = Fixture::open(quick(true)).await;
@@ -71,10 +71,10 @@ async fn what_a_worker_cannot_serve_another_one_does() {
     let other = fixture.worker().await;
     other.complete_transfer(FUNDING, 1, "first", 1_000).await;
     for met in [true, false] {
-        let way = FaultyLedger::over(fixture.faulty_spot.spot());
-        way.set_fault(if met { CallFault::None } else { CallFault::Silent });
-        let unreached = fixture.worker_over(way.clone(), quick(true)).await;
-        way.set_fault(CallFault::Silent);
+        let own_spot = FaultyLedger::over(fixture.faulty_spot.spot());
+        own_spot.set_fault(if met { CallFault::None } else { CallFault::Silent });
+        let unreached = fixture.worker_over(own_spot.clone(), quick(true)).await;
+        own_spot.set_fault(CallFault::Silent);
         let mut ids = Vec::new();
         for n in 0..10 {
             for from in SOURCES {

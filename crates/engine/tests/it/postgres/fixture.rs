@@ -6,10 +6,9 @@ use crate::fixture::folders::spot_at;
 use crate::fixture::running::{RunningService, fund_users};
 use engine::{Alerts, Parts, Settings};
 use kernel::flow::table::Flows;
-use kernel::ids::{Id, Millis, UserId};
+use kernel::ids::{Id, Millis};
 use kernel::ports::chain::Chain;
 use kernel::ports::facts::FactSource;
-use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;
 use sim::chain::{FactsOf, SimChain, SimPort};
@@ -150,11 +149,11 @@ pub(super) fn opened(store: &Arc<Postgres>) -> OpenedStore {
 impl Fixture {
     /// A database with users 1 to 9, who each have [`GIVEN`](defaults::GIVEN) at Funding.
     pub(crate) async fn open(settings: Settings) -> Self {
-        Self::on(&testbed::Options::default(), settings).await
+        Self::open_on(&testbed::Options::default(), settings).await
     }
 
     /// The same on a PostgreSQL with these options.
-    pub(crate) async fn on(options: &testbed::Options, settings: Settings) -> Self {
+    pub(crate) async fn open_on(options: &testbed::Options, settings: Settings) -> Self {
         let server = Server::with(options).expect("a PostgreSQL");
         let database = server.database().expect("a database");
         let proxy = Proxy::start(&server.address().expect("an address")).expect("a proxy");
@@ -256,18 +255,6 @@ impl Fixture {
     pub(crate) async fn reopen_spot(&self) {
         self.faulty_spot.route_to(None);
         self.faulty_spot.route_to(Some(spot_at(&self.spot_folder()).await));
-    }
-
-    /// Spot refuses what comes to a user from now on.
-    pub(crate) async fn disable_spot(&self, worker: &Worker, user: u64) {
-        let change = StatusChange {
-            user: UserId(user),
-            status: AccountStatus::Disabled,
-            reason: "a test".into(),
-            caller: "a test".into(),
-            key: "disable".into(),
-        };
-        assert_eq!(worker.engine.ledgers.set_status(SPOT, change).await, Ok(true));
     }
 
     /// Transfers of user 1, so many each way: Spot executes, and its replies come when the test lets them.

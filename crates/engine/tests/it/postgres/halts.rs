@@ -8,7 +8,6 @@ use crate::fixture::faulty_ledger::{CallFault, FaultyLedger, ReplyLatch};
 use engine::Settings;
 use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::code::Code;
-use kernel::ids::Id;
 use kernel::ports::journal::ServiceQueries as _;
 use kernel::ports::ledger::Moved;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,15 +17,6 @@ use testkit::deposit;
 const RESUME: AdminAction = AdminAction::Resume { accept: Vec::new() };
 
 impl Worker {
-    async fn proposes(&self, who: &str, key: &str) -> Id {
-        let Ok(ActionResult::Proposed { approval }) =
-            self.execute_as(who, key, RESUME).await.map(|done| done.outcome)
-        else {
-            panic!("nothing is proposed")
-        };
-        approval
-    }
-
     /// The halt that stands, and whether everything before it has ended.
     async fn halts(&self, who: &str, key: &str) -> (Option<u64>, bool) {
         match self.execute_as(who, key, AdminAction::Halt).await.map(|done| done.outcome) {
@@ -42,17 +32,17 @@ async fn a_halt_of_one_worker_is_not_ended_by_a_proof_of_another() {
     let settings = Settings { open_timeout_ms: 30_000, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
     let near = fixture.worker().await;
-    let way = FaultyLedger::over(fixture.faulty_spot.spot());
-    let far = fixture.worker_over(way.clone(), settings).await;
+    let far_spot = FaultyLedger::over(fixture.faulty_spot.spot());
+    let far = fixture.worker_over(far_spot.clone(), settings).await;
     assert_eq!(near.halts("ada", "1").await, (Some(1), true));
-    let proposal = far.proposes("ada", "2").await;
+    let proposal = far.propose_as("ada", "2", RESUME).await;
     let latch = ReplyLatch::closed();
-    way.set_fault(CallFault::DelayProofs(latch.clone()));
+    far_spot.set_fault(CallFault::DelayProofs(latch.clone()));
     let approving = far.execute_as("bob", "1", AdminAction::Approve(proposal));
     let halting = async {
         latch.wait_for_reply().await;
         assert_eq!(near.halts("eve", "1").await, (Some(2), true));
-        way.set_fault(CallFault::None);
+        far_spot.set_fault(CallFault::None);
         latch.release(100);
     };
     let (late, ()) = tokio::join!(approving, halting);
@@ -61,7 +51,7 @@ async fn a_halt_of_one_worker_is_not_ended_by_a_proof_of_another() {
     assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1: a test"), 2));
     let halts = "SELECT halt, reason, lifted_at IS NULL FROM halts ORDER BY halt";
     assert_eq!(fixture.sql(halts), "1|ada 1|t\n2|eve 1|t");
-    let fresh = near.proposes("ada", "3").await;
+    let fresh = near.propose_as("ada", "3", RESUME).await;
     far.execute_as("bob", "2", AdminAction::Approve(fresh)).await.expect("it ends");
     near.complete_transfer(crate::fixture::defaults::FUNDING, 1, "after", 5).await;
     fixture.assert_in_order(&far).await;
@@ -76,16 +66,16 @@ async fn one_operator_ends_no_halt_that_was_raised_during_the_proof() {
     let settings = Settings { open_timeout_ms: 30_000, four_eyes: false, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
     let near = fixture.worker().await;
-    let way = FaultyLedger::over(fixture.faulty_spot.spot());
-    let far = fixture.worker_over(way.clone(), settings).await;
+    let far_spot = FaultyLedger::over(fixture.faulty_spot.spot());
+    let far = fixture.worker_over(far_spot.clone(), settings).await;
     assert_eq!(near.halts("ada", "1").await, (Some(1), true));
     let latch = ReplyLatch::closed();
-    way.set_fault(CallFault::DelayProofs(latch.clone()));
+    far_spot.set_fault(CallFault::DelayProofs(latch.clone()));
     let resuming = far.execute_as("bob", "1", RESUME);
     let halting = async {
         latch.wait_for_reply().await;
         assert_eq!(near.halts("eve", "1").await, (Some(2), true));
-        way.set_fault(CallFault::None);
+        far_spot.set_fault(CallFault::None);
         latch.release(100);
     };
     let (late, ()) = tokio::join!(resuming, halting);

@@ -51,7 +51,7 @@ impl Drop for Idlers {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn there_is_no_connection_left_for_a_while() {
     let options = Options { max_connections: ROOM, ..Options::default() };
-    let fixture = Fixture::on(&options, quick(true)).await;
+    let fixture = Fixture::open_on(&options, quick(true)).await;
     let worker = fixture.worker().await;
     worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     // its connections end, and others are there first

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 /// One database, and what its workers are made of.
 pub(super) struct SharedDatabase {
-    pub(super) database: Database,
+    database: Database,
     pub(super) flows: Arc<Flows>,
     pub(super) settings: Settings,
     pub(super) clock: ShiftedClock,
@@ -47,6 +47,18 @@ impl SharedDatabase {
     pub(super) fn new(database: Database, settings: Settings) -> Self {
         let (flows, clock) = (Arc::new(flows::registry()), ShiftedClock::new());
         Self { database, flows, settings, clock, died: Arc::default() }
+    }
+
+    /// Every case, for what a test says is wrong.
+    pub(super) fn cases(&self) -> Vec<String> {
+        let cases = self.rows("SELECT kind, severity, status FROM cases ORDER BY case_id");
+        cases.iter().map(|case| format!("a case: {case}")).collect()
+    }
+
+    /// What SQL answers, or what is wrong with it.
+    pub(super) fn rows(&self, sql: &str) -> Vec<String> {
+        let rows = self.database.sql(sql).unwrap_or_else(|why| why);
+        rows.lines().map(str::to_owned).collect()
     }
 
     /// A process begins, with a store of its own.

@@ -22,9 +22,9 @@ async fn a_takeover_that_overtakes_the_first_answer_has_one_effect() {
     let settings = Settings { lease_ms: 3_600_000, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
     let simple = || {
-        let way = FaultyLedger::over(fixture.faulty_spot.spot());
-        way.set_form(Form::Simple);
-        way
+        let ledger = FaultyLedger::over(fixture.faulty_spot.spot());
+        ledger.set_form(Form::Simple);
+        ledger
     };
     let (slow, quick) = (simple(), simple());
     let first = fixture.worker_over(slow.clone(), settings.clone()).await;

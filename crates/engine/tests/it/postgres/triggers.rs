@@ -91,7 +91,7 @@ async fn hindered(fuse: bool) {
     let worker = fixture.worker().await;
     // Spot refuses what comes to user 1 from now on
     worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
-    fixture.disable_spot(&worker, 1).await;
+    worker.disable_at_spot(1).await;
     fixture.trigger(COMES, "check_violation");
     let id =
         worker.create_with_key(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;

@@ -7,8 +7,6 @@ use crate::fixture::test_service::TestService;
 use engine::Refused;
 use engine::operators::{ActionResult, AdminAction};
 use kernel::code::Code;
-use kernel::ids::UserId;
-use kernel::ports::ledger::{AccountStatus, StatusChange};
 use store::sqlite::FILE;
 use tempfile::TempDir;
 
@@ -16,14 +14,7 @@ use tempfile::TempDir;
 async fn lived_in() -> TempDir {
     let service = TestService::open(true, NEVER).await;
     let mut ids = service.work(1).await;
-    let change = StatusChange {
-        user: UserId(5),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disable".into(),
-    };
-    assert_eq!(service.engine.ledgers.set_status(SPOT, change).await, Ok(true));
+    service.disable_at_spot(5).await;
     ids.push(service.open_transfer(FUNDING, 5, 3).await);
     ids.push(service.open_transfer(FUNDING, 6, 5_000_000).await);
     ids.push(service.open_transfer(SPOT, 6, 5_000_000).await);

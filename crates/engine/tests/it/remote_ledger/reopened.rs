@@ -9,7 +9,7 @@ use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Incarnation, Key, Known, Op, StoredOutcome};
 use kernel::ports::clock::Rng as _;
-use kernel::ports::ledger::{AccountStatus, Ledger, Reply, StatusChange, Stored};
+use kernel::ports::ledger::{AccountStatus, Ledger, Reply, Stored};
 use kernel::record::Account;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,14 +85,8 @@ async fn what_was_answered_must_be_known_though_no_receipt_is_stored() {
     let copy = copied(&service.spot_folder());
     // an answer that leads to no receipt: an operator's, after a leg that nobody heard of
     unheard(&service).await;
-    let change = StatusChange {
-        user: UserId(9),
-        status: AccountStatus::Frozen,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "freeze".into(),
-    };
-    assert_eq!(service.engine.ledgers.set_status(SPOT, change).await, Ok(true));
+    let frozen = service.set_spot_status(9, AccountStatus::Frozen, "freeze").await;
+    assert_eq!(frozen, Ok(true));
     let known = service.engine.known(SPOT).expect("it is adopted").highest;
     let receipts = service.known_spot().await.expect("it is known").highest;
     assert!(known > receipts, "{known} {receipts}");
@@ -116,15 +110,8 @@ async fn an_incarnation_that_another_followed_halts() {
     let copy = copied(&service.spot_folder());
     service.faulty_spot.route_to(Some(spot_at(copy.path()).await));
     // a status is asked for: nothing is executed, so both stay level
-    let change = |key: &str| StatusChange {
-        user: UserId(9),
-        status: AccountStatus::Active,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: key.into(),
-    };
     let level = service.known_spot().await.expect("it is known");
-    let set = |key| service.engine.ledgers.set_status(SPOT, change(key));
+    let set = |key| service.set_spot_status(9, AccountStatus::Active, key);
     assert_eq!(set("a").await.map_err(|cause| cause.class), Err("WRONG_LEDGER"));
     wait_for_other_incarnation(&service, level.incarnation).await;
     assert_eq!(service.engine.halted(), None);

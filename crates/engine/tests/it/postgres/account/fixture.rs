@@ -18,7 +18,6 @@ use sim::generic::account::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use testbed::Database;
-use testkit::OpenedStore;
 use testkit::wrapper::Wrapper;
 
 /// One worker, from its start to its death.
@@ -93,25 +92,23 @@ impl Pipeline {
             ended: Vec::new(),
             stopped: Vec::new(),
         };
-        pipeline.replace().await;
+        pipeline.start_missing().await;
         pipeline
     }
 
     /// Where a worker is missing one begins.
-    async fn replace(&mut self) {
+    async fn start_missing(&mut self) {
         while let Some(n) = self.workers.iter().position(Option::is_none) {
-            let worker = self.worker().await;
+            let worker = self.start_worker().await;
             self.workers.get_mut(n).expect("a place").replace(worker);
         }
     }
 
-    async fn worker(&self) -> Worker {
+    async fn start_worker(&self) -> Worker {
         let process = self.database.start_process().await;
         let engine = Engine::start(self.parts(&process)).await.expect("the engine starts");
-        let store = &process.store;
-        let opened = OpenedStore::of(store.clone(), store.funding(), store.accounts());
         let door = AccountDoor {
-            process: AccountProcess { engine, opened },
+            process: AccountProcess { engine, opened: process.opened() },
             clock: Arc::new(self.database.clock.clone()),
             bus: self.bus.clone(),
             timeout: self.timeout,
@@ -163,7 +160,7 @@ impl Pipeline {
             }
             Some(_) => !self.next.take_back(),
         };
-        self.bury().await;
+        self.end_dead().await;
         let doors = self.doors();
         let [door, ..] = doors.as_slice() else { panic!("no worker is left") };
         match door.insist(&case, &keys).await {
@@ -175,7 +172,7 @@ impl Pipeline {
             }
             Err(why) => self.stopped.push(format!("{point:?}: {why}")),
         }
-        self.replace().await;
+        self.start_missing().await;
         reached
     }
 
@@ -184,7 +181,7 @@ impl Pipeline {
     }
 
     /// Ends what is left of a worker that died.
-    async fn bury(&mut self) {
+    async fn end_dead(&mut self) {
         for place in &mut self.workers {
             if let Some(worker) = place.take_if(|worker| worker.process.is_dead()) {
                 worker.process.tasks.kill().await;

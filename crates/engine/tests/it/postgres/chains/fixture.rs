@@ -68,7 +68,7 @@ struct Worker {
 
 impl Worker {
     /// From now on it is about these chains.
-    fn plays(&self, played: &ChainFlow, flows: &Arc<Flows>) {
+    fn play_over(&self, played: &ChainFlow, flows: &Arc<Flows>) {
         *self.facts.now() = (played.facts)(self.journal.clone());
         for (link, chain) in self.links.iter().zip(chains(played)) {
             // its engine was told once, when it began
@@ -125,7 +125,7 @@ impl ChainWorkers {
         Self { wraps, timeout, ..self }
     }
 
-    async fn begins(&self, played: &ChainFlow) -> Worker {
+    async fn start_worker(&self, played: &ChainFlow) -> Worker {
         let process = self.database.start_process().await;
         let flows = &self.database.flows;
         let table = flows.table(flows.named(played.flow).expect("the flow")).clone();
@@ -153,16 +153,16 @@ impl ChainWorkers {
     }
 
     /// What the clients at a worker see, until every transfer of the case ended.
-    async fn insists<C: ChainCase<Chain = SimChain>>(
+    async fn insist<C: ChainCase<Chain = SimChain>>(
         &self,
         case: &C,
         worker: &Worker,
     ) -> Result<Vec<Record>, String> {
         let (engine, journal) = (worker.engine.clone(), worker.process.store.clone());
         let (clock, series) = (Arc::new(self.database.clock.clone()), self.series);
-        let insists = case.insists(ChainClient { engine, journal, clock, series });
+        let insist = case.insists(ChainClient { engine, journal, clock, series });
         let late = |_| Err("it takes too long".to_owned());
-        tokio::time::timeout(self.timeout, insists).await.unwrap_or_else(late)
+        tokio::time::timeout(self.timeout, insist).await.unwrap_or_else(late)
     }
 
     /// Plays a case with two workers. The first worker to reach the point dies.
@@ -173,27 +173,27 @@ impl ChainWorkers {
     ) -> ChainPlayed {
         let seed = u64::try_from(self.series).unwrap_or_default();
         let played = case.over(self.rules, Arc::new(self.database.clock.clone()), seed);
-        self.workers.iter().for_each(|worker| worker.plays(&played, &self.database.flows));
+        self.workers.iter().for_each(|worker| worker.play_over(&played, &self.database.flows));
         while self.workers.len() < 2 {
-            let worker = self.begins(&played).await;
+            let worker = self.start_worker(&played).await;
             self.workers.push(worker);
         }
-        let reached = self.dies_at(case, point).await;
+        let reached = self.insist_until_death(case, point).await;
         for worker in self.workers.extract_if(.., |worker| worker.process.is_dead()) {
             worker.process.tasks.kill().await;
         }
         let heir = self.workers.first().expect("a worker is left");
-        let faults = match self.insists(case, heir).await {
+        let faults = match self.insist(case, heir).await {
             Ok(ended) => self.faults(case, &chains(&played), heir, &ended).await,
             // a wrong build's transfer may never end, and a case says why
-            Err(why) => [vec![why], self.cases(), self.waiting()].concat(),
+            Err(why) => [vec![why], self.database.cases(), self.unfinished_rows()].concat(),
         };
         self.series += 1;
         ChainPlayed { reached, faults }
     }
 
     /// Clients insist at both workers until one of these dies or every transfer ended. True where one died.
-    async fn dies_at<C: ChainCase<Chain = SimChain>>(
+    async fn insist_until_death<C: ChainCase<Chain = SimChain>>(
         &self,
         case: &C,
         point: &ChainDeathPoint,
@@ -201,13 +201,13 @@ impl ChainWorkers {
         let (died, next) = (&self.database.died, &self.next);
         let [one, other] = self.workers.as_slice() else { panic!("two workers") };
         // the death of the case before may have been seen without its ring
-        let _rung = died.notified().now_or_never();
+        let _rang = died.notified().now_or_never();
         next.set(point.clone());
         // clients race for what they open; those of a worker that dies may wait for ever
         let reached = tokio::select! {
             () = died.notified() => true,
-            _ = self.insists(case, one) => false,
-            _ = self.insists(case, other) => false,
+            _ = self.insist(case, one) => false,
+            _ = self.insist(case, other) => false,
         };
         let reached = reached || !next.take_back();
         if reached && !one.process.is_dead() && !other.process.is_dead() {
@@ -230,26 +230,19 @@ impl ChainWorkers {
         let mut faults = case.faults(chains, ended, Harm::More);
         let (journal, flows) = (&*heir.process.store, &self.database.flows);
         faults.extend(chain_faults(journal, flows, chains, &self.learned, ended).await);
-        faults.extend(self.cases());
+        faults.extend(self.database.cases());
         faults
     }
 
     /// What the database has of what did not end, for the reader of a failed test.
-    fn waiting(&self) -> Vec<String> {
+    fn unfinished_rows(&self) -> Vec<String> {
         let tables = "SELECT 'transfer', t.transfer_id, t.target_account, t.state, t.version, t.retry_count, t.alone, \
              t.error_class, d.due_at - portage_now() FROM transfers t JOIN due d USING (transfer_id); \
              SELECT 'attempt', a.serial, a.state, a.lane, a.lock, a.sent, a.due_at - portage_now(), a.leased_by \
              FROM attempts a WHERE closed_at IS NULL; \
              SELECT 'lane', name, value FROM service_state WHERE name LIKE 'lane%'; \
              SELECT 'worker', w.*, portage_now() FROM workers w";
-        let rows = self.database.database.sql(tables).unwrap_or_else(|why| why);
-        rows.lines().map(str::to_owned).collect()
-    }
-
-    fn cases(&self) -> Vec<String> {
-        let cases = "SELECT kind, severity, status FROM cases ORDER BY case_id";
-        let cases = self.database.database.sql(cases).expect("SQL");
-        cases.lines().map(|case| format!("a case: {case}")).collect()
+        self.database.rows(tables)
     }
 
     /// Ends the workers that are left.
