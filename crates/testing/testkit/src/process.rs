@@ -17,9 +17,9 @@ use std::sync::Arc;
 pub struct Process {
     /// Its number among the workers of its store.
     pub worker: WorkerId,
-    /// Its time.
+    /// The time that its engine goes by.
     pub clock: Arc<dyn Clock>,
-    /// Its chance.
+    /// Where its random numbers come from.
     pub rng: Arc<dyn Rng>,
     /// What runs its tasks, and ends them with it.
     pub spawn: Arc<dyn Spawn>,

@@ -50,7 +50,7 @@ async fn a_halt_of_one_worker_is_not_ended_by_a_proof_of_another() {
     let status = near.store.service_status().await.expect("the journal answers");
     assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1: a test"), 2));
     let halts = "SELECT halt, reason, lifted_at IS NULL FROM halts ORDER BY halt";
-    assert_eq!(fixture.sql(halts), "1|ada 1|t\n2|eve 1|t");
+    assert_eq!(fixture.sql(halts), "1|ada 1: a test|t\n2|eve 1: a test|t");
     let fresh = near.propose_as("ada", "3", RESUME).await;
     far.execute_as("bob", "2", AdminAction::Approve(fresh)).await.expect("it ends");
     near.complete_transfer(crate::fixture::defaults::FUNDING, 1, "after", 5).await;
