@@ -1,7 +1,9 @@
 //! A folder has one owner: a second one, in this process or in another, is told so and touches
 //! nothing. Turns red where `Folder::open` or the store's `lock` ignores what `try_lock` says.
 
-use crate::fixture::test_service::{NEVER, TestService, books};
+use crate::fixture::defaults::NEVER;
+use crate::fixture::folders::books;
+use crate::fixture::test_service::TestService;
 use kernel::ports::meter::NoMeter;
 use ledgers::disk::Folder;
 use std::path::Path;
@@ -52,8 +54,8 @@ async fn a_folder_has_one_owner() {
     // whoever was refused left everything as it was
     assert_eq!(books(&service.faulty_spot.spot()).await, before);
     service.work(1).await;
-    service.adds_up().await;
+    service.assert_in_order().await;
     // and once the owner is gone, the next one has it
     service.restart().await;
-    service.adds_up().await;
+    service.assert_in_order().await;
 }

@@ -6,7 +6,8 @@
 //! guarded by *not halted*; a known place on the chain that keeps the others from being opened.
 
 use crate::fixture::crash_points::Side;
-use crate::fixture::test_service::{NEVER, TestService};
+use crate::fixture::defaults::NEVER;
+use crate::fixture::test_service::TestService;
 use engine::operators::AdminAction;
 use engine::{Cursor, Observation, ObservationResult};
 use kernel::answer::{Answer, Cause};
@@ -52,7 +53,7 @@ async fn service() -> TestService {
 }
 
 fn flow(service: &TestService) -> FlowId {
-    service.engine().flows().named("swap_in").expect("the flow")
+    service.engine.flows().named("swap_in").expect("the flow")
 }
 
 fn deposit(key: &str, amount: u128) -> Terms {
@@ -81,7 +82,7 @@ fn observation(service: &TestService, version: u32, deposits: Vec<Terms>) -> Obs
 
 async fn stored(service: &TestService, version: u32, deposits: Vec<Terms>) -> Vec<Id> {
     let observation = observation(service, version, deposits);
-    let result = service.engine().observed_deposits.store_observation(observation).await;
+    let result = service.engine.observed_deposits.store_observation(observation).await;
     let Ok(ObservationResult::Stored(ids)) = result else { panic!("{result:?}") };
     ids
 }
@@ -99,11 +100,11 @@ async fn deposits_become_transfers_once_and_go_on() {
     let first = stored(&service, 0, vec![deposit("a", 10_000_000), deposit("b", 20_000_000)]).await;
     assert_eq!(first.len(), 2);
     for id in &first {
-        service.reaches(*id, "accepting").await;
+        service.wait_for_state(*id, "accepting").await;
     }
     // another watcher read on from where this one began
     let late = observation(&service, 0, vec![deposit("c", 5)]);
-    let result = service.engine().observed_deposits.store_observation(late).await;
+    let result = service.engine.observed_deposits.store_observation(late).await;
     assert_eq!(result, Ok(ObservationResult::Superseded));
     assert_eq!(at(&service, "c").await.map(|record| record.id), None);
     // what it sees again is opened no second time, and keeps no other from being opened
@@ -124,7 +125,7 @@ async fn another_deposit_at_a_known_place_is_a_contradiction() {
     let second = stored(&service, 1, vec![deposit("a", 99_000_000), deposit("b", 1_000_000)]).await;
     assert_eq!(second.len(), 1, "what is new is stored all the same");
     let id = ids.first().copied().expect("one");
-    service.shows(&[("CONTRADICTION", format!("transfer/{id}"), true)]).await;
+    service.wait_for_episodes(&[("CONTRADICTION", format!("transfer/{id}"), true)]).await;
     let amount = at(&service, "a").await.map(|record| record.terms.source.amount);
     assert_eq!(amount, Some(Amount(10_000_000)));
 }
@@ -133,10 +134,10 @@ async fn another_deposit_at_a_known_place_is_a_contradiction() {
 async fn a_pause_and_a_halt_lose_no_deposit() {
     let mut service = service().await;
     let scope = Scope::Flow(flow(&service));
-    let paused = service.does("ada", "p", AdminAction::Pause(scope)).await;
+    let paused = service.execute_as("ada", "p", AdminAction::Pause(scope)).await;
     assert!(paused.is_ok(), "{paused:?}");
     let first = stored(&service, 0, vec![deposit("a", 10_000_000)]).await;
-    let halted = service.does("ada", "h", AdminAction::Halt).await;
+    let halted = service.execute_as("ada", "h", AdminAction::Halt).await;
     assert!(halted.is_ok(), "{halted:?}");
     let second = stored(&service, 1, vec![deposit("b", 20_000_000)]).await;
     service.restart().await;
@@ -153,7 +154,7 @@ async fn the_cursor_and_its_transfers_are_one_write() {
         let mut service = service().await;
         let deposits = || vec![deposit("a", 10_000_000), deposit("b", 20_000_000)];
         service.crash_point.set_event(side, "CREATED");
-        let engine = service.engine().clone();
+        let engine = service.engine.clone();
         let observation_0 = observation(&service, 0, deposits());
         #[expect(clippy::disallowed_methods, reason = "a watcher, not a task of the engine")]
         let stores =
@@ -168,7 +169,7 @@ async fn the_cursor_and_its_transfers_are_one_write() {
         assert_eq!(written, if side == Side::Before { 0 } else { 2 });
         // the watcher reads on from the cursor that is stored
         let again = service
-            .engine()
+            .engine
             .observed_deposits
             .store_observation(observation(&service, 0, deposits()))
             .await;
@@ -194,7 +195,7 @@ async fn what_is_no_observation_of_this_chain_writes_nothing() {
     let others = [elsewhere, nowhere, deposit("b", 0), deposit("a", 20_000_000)];
     for other in others {
         let bad = observation(&service, 0, vec![deposit("a", 10_000_000), other]);
-        let result = service.engine().observed_deposits.store_observation(bad).await;
+        let result = service.engine.observed_deposits.store_observation(bad).await;
         let class = result.as_ref().err().map(|cause| cause.class);
         assert_eq!(class, Some("BAD_OBSERVATION"), "{result:?}");
     }

@@ -4,8 +4,9 @@
 //! worker takes due transfers of each flow that it knows; the monitor takes its own setting for every
 //! state that calls the target.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{COIN, FUNDING, NEVER, TestService, terms};
+use crate::fixture::defaults::{COIN, FUNDING, NEVER, terms};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::Refused;
 use kernel::code::Code;
 use kernel::flow::life::Normal;
@@ -28,20 +29,20 @@ async fn a_flow_without_an_adapter_is_refused_at_intake() {
     for table in flows.0.iter().skip(1) {
         let flow = flows.named(table.flow).unwrap();
         // parties that the internal flow takes
-        let refused = service.engine().intake.create(flow, terms(FUNDING, 1, 10, COIN)).await;
+        let refused = service.engine.intake.create(flow, terms(FUNDING, 1, 10, COIN)).await;
         let code = match refused {
             Err(Refused::Code(code)) => Some(code),
             Ok(_) | Err(Refused::Mismatch(_) | Refused::Unknown(_)) => None,
         };
         assert_eq!(code, Some(Code::UnsupportedAccountType), "{}", table.flow);
     }
-    let id = service.opened(FUNDING, 1, 10).await;
-    service.ended(&[id]).await;
+    let id = service.open_transfer(FUNDING, 1, 10).await;
+    service.wait_for_end(&[id]).await;
 }
 
 /// A transfer at its start, open and due, as another binary may have left it.
 async fn left_by_another(service: &TestService, flow: FlowId, id: Id) {
-    let start = service.engine().flows().table(flow).start;
+    let start = service.engine.flows().table(flow).start;
     let head = Head { due_at: Some(1), ..Head::start(start) };
     let record = Record::new(id, flow, head, Arc::new(terms(FUNDING, 1, 10, COIN)));
     let what = "CREATED";
@@ -60,7 +61,7 @@ async fn a_transfer_of_a_flow_that_is_not_offered_waits_untouched() {
     let flows = flows::registry();
     let mut others = Vec::new();
     for (n, table) in flows.0.iter().enumerate().skip(1) {
-        let id = Id::new(service.engine().journal().now(), u128::try_from(n).unwrap());
+        let id = Id::new(service.engine.journal().now(), u128::try_from(n).unwrap());
         left_by_another(&service, flows.named(table.flow).unwrap(), id).await;
         others.push(id);
     }
@@ -70,8 +71,8 @@ async fn a_transfer_of_a_flow_that_is_not_offered_waits_untouched() {
         }
         rounds().await;
         let ids = service.work(2).await;
-        service.ended(&ids).await;
-        let now = service.stand(&others).await;
+        service.wait_for_end(&ids).await;
+        let now = service.records(&others).await;
         assert_eq!(now.len(), others.len());
         for record in now {
             let start = flows.table(record.flow).start;
@@ -79,7 +80,7 @@ async fn a_transfer_of_a_flow_that_is_not_offered_waits_untouched() {
             assert_eq!((record.error, record.head.version), (None, 0), "it was written");
         }
     }
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// The internal flow with another time in a state.
@@ -88,7 +89,7 @@ async fn with_normal(state: &str, normal: Normal) -> TestService {
     let rows = service.flows.0.iter_mut().flat_map(|table| &mut table.states);
     rows.filter(|row| row.name == state).for_each(|row| row.normal = normal);
     service.restart().await;
-    service.faulty_spot.mood(Mood::LoseRequests);
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
     service
 }
 
@@ -100,21 +101,21 @@ fn of(id: Id) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_of_the_target_is_overdue_by_its_own_time() {
     let service = with_normal("TARGET_PENDING", Normal::Seconds(600)).await;
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.reaches(id, "TARGET_PENDING").await;
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_state(id, "TARGET_PENDING").await;
     service.clock.forward(500_000);
     rounds().await;
     assert_eq!(service.episodes(), [], "not after the 60 s that are set, nor after 300 s");
     service.clock.forward(101_000);
-    service.shows(&[("TARGET_PENDING", of(id), true)]).await;
+    service.wait_for_episodes(&[("TARGET_PENDING", of(id), true)]).await;
 }
 
 /// Where no target is called the case is STUCK.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_state_is_stuck_by_its_own_time() {
     let service = with_normal("SOURCE_PENDING", Normal::Seconds(5)).await;
-    let id = service.opened(kernel::ids::LedgerId::SPOT, 1, 500).await;
-    service.reaches(id, "SOURCE_PENDING").await;
+    let id = service.open_transfer(kernel::ids::LedgerId::SPOT, 1, 500).await;
+    service.wait_for_state(id, "SOURCE_PENDING").await;
     service.clock.forward(6_000);
-    service.shows(&[("STUCK", of(id), true)]).await;
+    service.wait_for_episodes(&[("STUCK", of(id), true)]).await;
 }

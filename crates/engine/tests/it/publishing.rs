@@ -3,7 +3,8 @@
 //! Wrong builds that were run: marking before publishing (`a_crash_between_sending_and_marking`), every
 //! good answer of a batch counted (`nothing_overtakes_a_message_of_its_key`).
 
-use crate::fixture::test_service::{COIN, FUNDING, terms};
+use crate::fixture::defaults::{COIN, FUNDING, terms};
+use crate::fixture::folders::store_at;
 use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;
@@ -21,7 +22,7 @@ use kernel::unit::{Event, Put, Unit, Wrote};
 use links::in_process::InProcess;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use store::sqlite::{Embedded, Options};
+use store::sqlite::Embedded;
 use tempfile::TempDir;
 use testkit::wrapper::{BusWrapper, Wrapper};
 use testkit::{KillableTasks, ShiftedClock};
@@ -67,15 +68,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let (dir, clock) = (tempfile::tempdir().expect("a folder"), ShiftedClock::new());
-        let store = Embedded::open(Options {
-            dir: dir.path().join("store"),
-            flows: Arc::new(flows::registry()),
-            clock: Arc::new(clock.clone()),
-            meter: Arc::new(NoMeter),
-            max_bytes: None,
-            fatal: Arc::new(|what| panic!("the store gave up: {what}")),
-        })
-        .expect("a store");
+        let store = store_at(&dir.path().join("store"), &flows::registry(), &clock);
         let file = dir.path().join("bus.db");
         let inner = InProcess::open(&file, Arc::new(clock.clone())).expect("a bus");
         let bus = FaultyBus { inner, refuses: Mutex::default(), dies: Mutex::default() };

@@ -48,7 +48,7 @@ async fn killed_after(fuse: bool, ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
     dying.kill().await;
     let open = "SELECT count(*) FROM transfers WHERE flow = 'relay' AND state NOT IN (60, -10)";
-    fixture.until(open, "0").await;
+    fixture.wait_for_sql(open, "0").await;
     // what was sent last is in final blocks by then
     tokio::time::sleep(Duration::from_millis(RULES.block_ms * 10)).await;
     let paid = chain.paid();

@@ -43,7 +43,7 @@ async fn an_archived_transfer_keeps_its_key() {
         let created = first.engine.intake.create(flow, terms(n, 100, 0)).await;
         ids.push(created.expect("it is opened").record.id);
     }
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     let later = first.store.now() + TWO_DAYS;
     while fixture.sql(KEPT) != "0" {
         first.store.archive(later).await.expect("it archives");
@@ -62,7 +62,7 @@ async fn an_archived_transfer_keeps_its_key() {
     // a new one is paid as ever, and with it nothing else
     let new = second.engine.intake.create(flow, terms(MANY, 100, 0)).await.expect("it is opened");
     ids.push(new.record.id);
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     let paid = chain.paid();
     assert_eq!(paid.len(), ids.len());
     assert!(ids.iter().all(|id| paid.get(id).map(Vec::len) == Some(1)), "{paid:?}");

@@ -6,7 +6,7 @@
 //! back; what another program does with it since that is not seen.
 
 use crate::postgres::fixture::{Fixture, Worker, quick};
-use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
+use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
 use kernel::ids::Id;
 use kernel::operators::LaneName;
 use kernel::ports::journal::ServiceQueries as _;
@@ -37,15 +37,6 @@ fn name(lane: &str) -> LaneName {
     LaneName { chain: RULES.id, lane: lane.into() }
 }
 
-async fn does(
-    worker: &Worker,
-    key: &str,
-    action: AdminAction,
-) -> Result<PerformedAction, Objection> {
-    let actor = Actor { caller: "test|ada".into(), key: key.into(), reason: "a test".into() };
-    worker.engine.operators.execute(actor, action).await
-}
-
 async fn load(worker: &Worker, of: &str) -> Vec<Id> {
     let flow = worker.engine.flows().named("relay").expect("the relay");
     let mut ids = Vec::new();
@@ -66,7 +57,7 @@ async fn row_of(worker: &Worker) -> Arc<str> {
 async fn proven_gone(worker: &Worker, times: &str) -> u64 {
     for n in 0..1_000 {
         let key = format!("gone {times} {n}");
-        match does(worker, &key, AdminAction::ProveLaneGone(name(GONE))).await {
+        match worker.execute_as("ada", &key, AdminAction::ProveLaneGone(name(GONE))).await {
             Ok(PerformedAction {
                 outcome: ActionResult::LaneGone { height, providers: 2 },
                 ..
@@ -102,10 +93,11 @@ async fn no_worker_claims_a_key_that_is_retired() {
     let (one, other) = (fixture.worker().await, fixture.worker().await);
     let mut ids = load(&one, "a").await;
     ids.extend(load(&other, "b").await);
-    fixture.until("SELECT count(*) > 0 FROM attempts WHERE lane = 'key-1'", "t").await;
+    fixture.wait_for_sql("SELECT count(*) > 0 FROM attempts WHERE lane = 'key-1'", "t").await;
     // both at once, while both claim and close
     let retire = || AdminAction::RetireLane(name(GONE));
-    let (first, second) = tokio::join!(does(&one, "1", retire()), does(&other, "2", retire()));
+    let (first, second) =
+        tokio::join!(one.execute_as("ada", "1", retire()), other.execute_as("ada", "2", retire()));
     let twice = Objection::NotPossible("the key is retired already".to_owned());
     let (won, lost) = if first.is_ok() { (first, second) } else { (second, first) };
     let won = won.expect("one of them retires it").outcome;
@@ -114,29 +106,30 @@ async fn no_worker_claims_a_key_that_is_retired() {
     let ActionResult::LaneRetired { attempt } = won else { panic!("{won:?}") };
     if attempt.is_some() {
         // its attempt goes on, and nothing is called gone meanwhile
-        let gone = does(&one, "3", AdminAction::ProveLaneGone(name(GONE))).await;
+        let gone = one.execute_as("ada", "3", AdminAction::ProveLaneGone(name(GONE))).await;
         let Err(Objection::NotPossible(why)) = gone else { panic!("{gone:?}") };
         assert!(why.contains("has the key") || why.contains("not known"), "{why}");
     }
     ids.extend(load(&one, "c").await);
-    fixture.until(BUSY, "0").await;
+    fixture.wait_for_sql(BUSY, "0").await;
     ids.extend(load(&other, "d").await);
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     // a start later, and a worker that never heard of it
     one.kill().await;
     let third = fixture.worker().await;
     ids.extend(load(&third, "e").await);
     ids.extend(load(&other, "f").await);
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     assert_eq!(fixture.sql(ATTEMPTS), before, "a retired key was claimed");
     let row = row_of(&third).await;
-    assert!(row.contains(r#""by":"test|ada""#), "who retired it is forgotten: {row}");
+    assert!(row.contains(r#""by":"portage|ada""#), "who retired it is forgotten: {row}");
     all_paid(&chain, &ids);
     assert_eq!(fixture.cases(), "");
     // the chain has it still, and one node that lies does not change that
     for n in 0..10 {
-        let gone =
-            does(&third, &format!("there {n}"), AdminAction::ProveLaneGone(name(GONE))).await;
+        let gone = third
+            .execute_as("ada", &format!("there {n}"), AdminAction::ProveLaneGone(name(GONE)))
+            .await;
         let Err(Objection::NotPossible(why)) = gone else { panic!("{gone:?}") };
         assert!(why.contains("the chain has the key at block"), "{why}");
     }
@@ -144,14 +137,14 @@ async fn no_worker_claims_a_key_that_is_retired() {
     let height = proven_gone(&third, "1").await;
     let row = row_of(&other).await;
     assert!(row.contains(&format!(r#""gone_at":{height}"#)), "{row}");
-    let again = does(&other, "6", AdminAction::ProveLaneGone(name(GONE))).await;
+    let again = other.execute_as("ada", "6", AdminAction::ProveLaneGone(name(GONE))).await;
     let Err(Objection::NotPossible(why)) = again else { panic!("{again:?}") };
     assert!(why.contains(&format!("block {height} showed already")), "{why}");
     // a key that is in use is not called gone, and one that there is not is not retired
-    let used = does(&third, "4", AdminAction::ProveLaneGone(name("key-2"))).await;
+    let used = third.execute_as("ada", "4", AdminAction::ProveLaneGone(name("key-2"))).await;
     let Err(Objection::NotPossible(why)) = used else { panic!("{used:?}") };
     assert!(why.contains("retire it first"), "{why}");
-    let none = does(&third, "5", AdminAction::RetireLane(name("key-9"))).await;
+    let none = third.execute_as("ada", "5", AdminAction::RetireLane(name("key-9"))).await;
     assert_eq!(none, Err(Objection::NotFound("key")));
     third.kill().await;
     other.kill().await;
@@ -162,10 +155,10 @@ async fn a_gone_key_that_is_back_is_watched_by_every_worker() {
     let (fixture, chain) = relay().await;
     let (one, other) = (fixture.worker().await, fixture.worker().await);
     let mut ids = load(&one, "a").await;
-    fixture.until("SELECT count(*) > 0 FROM attempts WHERE lane = 'key-1'", "t").await;
-    let retired = does(&one, "1", AdminAction::RetireLane(name(GONE))).await;
+    fixture.wait_for_sql("SELECT count(*) > 0 FROM attempts WHERE lane = 'key-1'", "t").await;
+    let retired = one.execute_as("ada", "1", AdminAction::RetireLane(name(GONE))).await;
     assert!(retired.is_ok(), "{retired:?}");
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     let before = fixture.sql(ATTEMPTS);
     chain.delete_key(GONE);
     let height = proven_gone(&one, "1").await;
@@ -173,30 +166,32 @@ async fn a_gone_key_that_is_back_is_watched_by_every_worker() {
     chain.add_key(GONE);
     one.kill().await;
     let fourth = fixture.worker().await;
-    fixture.until(CASES, "KEY_RETURNED").await;
+    fixture.wait_for_sql(CASES, "KEY_RETURNED").await;
     let row = row_of(&other).await;
     assert!(row.contains(r#""gone_at":null,"returned_at":"#), "{row}");
-    assert!(row.contains(r#""by":"test|ada""#), "{row}");
+    assert!(row.contains(r#""by":"portage|ada""#), "{row}");
     ids.extend(load(&other, "g").await);
     ids.extend(load(&fourth, "h").await);
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     assert_eq!(fixture.sql(ATTEMPTS), before, "a retired key was claimed");
     assert_eq!(fixture.sql(CASES), "KEY_RETURNED");
     // what another program does with it now is seen, and stored
     drop(chain.spends_elsewhere(GONE, Vec::new()));
     other.kill().await;
     let fifth = fixture.worker().await;
-    fixture.until(ATTEMPTS, &(before.parse::<u32>().expect("a count") + 1).to_string()).await;
-    fixture.until(CASES, "KEY_RETURNED").await;
+    fixture
+        .wait_for_sql(ATTEMPTS, &(before.parse::<u32>().expect("a count") + 1).to_string())
+        .await;
+    fixture.wait_for_sql(CASES, "KEY_RETURNED").await;
     ids.extend(load(&fourth, "i").await);
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     // it is deleted again, and proven so: the case is over
     chain.delete_key(GONE);
     let later = proven_gone(&fifth, "2").await;
     assert!(later > height, "{later}");
-    fixture.until(CASES, "").await;
+    fixture.wait_for_sql(CASES, "").await;
     ids.extend(load(&fifth, "j").await);
-    fixture.until(OPEN, "0").await;
+    fixture.wait_for_sql(OPEN, "0").await;
     all_paid(&chain, &ids);
     fourth.kill().await;
     fifth.kill().await;

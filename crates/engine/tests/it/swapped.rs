@@ -20,7 +20,7 @@ async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
     let played = case.over(RULES, clock.clone(), ms);
     let mut fixture = Fixture::open(quick(fuse)).await;
     fixture.chains = std::iter::once(played.chain.clone()).chain(played.others.clone()).collect();
-    fixture.learns.insert(played.flow, played.facts);
+    fixture.journal_facts.insert(played.flow, played.facts);
     let (dying, heir) = (fixture.worker().await, fixture.worker().await);
     let at = |engine: &Arc<Engine>, journal: Arc<dyn Journal>| ChainClient {
         engine: engine.clone(),

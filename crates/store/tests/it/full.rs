@@ -1,21 +1,15 @@
 //! No room: nothing is written, it is said, and it goes on when there is room again.
 
 use crate::fixture::{COIN, Fixture, balance, one, word, written};
-use crate::folder_store::fund;
+use crate::folder_store::{fund, open_unlocked};
 use kernel::money::Amount;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::Wrote;
 use std::sync::Arc;
-use store::sqlite::{Embedded, OpenError};
+use store::sqlite::Embedded;
 
 fn reopened(fixture: &Fixture, bytes: Option<u64>) -> Arc<Embedded> {
-    loop {
-        match fixture.try_open(bytes) {
-            Ok(store) => return store,
-            Err(OpenError::Locked(_)) => std::thread::sleep(std::time::Duration::from_millis(10)),
-            Err(error) => panic!("{error}"),
-        }
-    }
+    open_unlocked(|| fixture.try_open(bytes)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -119,7 +119,7 @@ async fn a_status_set_by_sql_works_from_its_commit() {
 async fn a_status_set_at_one_row_is_the_accounts() {
     let fixture = Fixture::new();
     let store = funded(&fixture, 1).await;
-    give(&*store.funding(), "gold", 1, (GOLD, Amount(10))).await;
+    give(&*store.funding(), "gold", 1, GOLD, Amount(10)).await;
     let tool = fixture.tool();
     let statuses = || -> Vec<String> {
         let sql = "SELECT DISTINCT status FROM balances_tb WHERE user_id = 1";
@@ -138,7 +138,7 @@ async fn a_status_set_at_one_row_is_the_accounts() {
     // and a row that is added has it
     let sql = "UPDATE balances_tb SET status = 'FROZEN' WHERE user_id = 1 AND asset_id = ?1";
     assert_eq!(tool.execute(sql, [GOLD.0]).expect("a status"), 1);
-    give(&*store.funding(), "more", 1, (MORE, Amount(10))).await;
+    give(&*store.funding(), "more", 1, MORE, Amount(10)).await;
     assert_eq!(statuses(), ["FROZEN"]);
 }
 

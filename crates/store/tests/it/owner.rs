@@ -1,7 +1,7 @@
 //! Whose folder it is, and what is in it after its owner is gone.
 
 use crate::fixture::{COIN, Fixture, balance, id, one, word, written};
-use crate::folder_store::fund;
+use crate::folder_store::{fund, open_unlocked};
 use kernel::ids::WorkerId;
 use kernel::money::Amount;
 use kernel::ports::journal::{Due, TransferQueries as _, WorkerLeases as _};
@@ -35,13 +35,7 @@ async fn a_missing_folder_is_made() {
 async fn what_is_not_ours_is_left_alone() {
     let fixture = Fixture::new();
     drop(fixture.open());
-    let wait = || std::thread::sleep(std::time::Duration::from_millis(10));
-    let opened = || loop {
-        match fixture.try_open(None) {
-            Err(OpenError::Locked(_)) => wait(),
-            other => return other.map(drop),
-        }
-    };
+    let opened = || open_unlocked(|| fixture.try_open(None)).map(drop);
     let tool = fixture.tool();
     let shape: i64 =
         tool.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("our shape");

@@ -15,6 +15,7 @@ mod shifted_clock;
 mod skipping_clock;
 mod stepping_clock;
 mod tasks;
+mod wait;
 pub mod wrapper;
 
 pub use external::{book, deposit};
@@ -26,3 +27,4 @@ pub use shifted_clock::ShiftedClock;
 pub use skipping_clock::SkippingClock;
 pub use stepping_clock::SteppingClock;
 pub use tasks::KillableTasks;
+pub use wait::{MINUTE, wait_for, wait_until};

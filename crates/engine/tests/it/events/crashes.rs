@@ -24,7 +24,7 @@ async fn a_crash_at_any_write_moves_the_money_once() {
                 test.cut_at(side, event).await;
                 test.service.restart().await;
                 let open = test.open_now().await;
-                test.ended(&open).await;
+                test.wait_for_end(&open).await;
                 // what was cut before its opening never was
                 moved += if (side, event) == (Side::Before, "CREATED") { 0 } else { 10 };
                 test.holds("B-1", moved).await;

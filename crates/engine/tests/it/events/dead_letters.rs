@@ -9,6 +9,7 @@ use engine::operators::{ActionResult, AdminAction, Objection, Redrive, Reemissio
 use kernel::ports::bus::{Bus as _, BusMessage, PartitionLag};
 use kernel::ports::journal::{OperatorQueries as _, UnitWriter as _};
 use std::time::Duration;
+use testkit::{MINUTE, wait_for, wait_until};
 
 const TOPIC: &str = "transfer-validation";
 const DEAD: &str = "transfer-validation-dlt";
@@ -42,14 +43,11 @@ impl AccountService {
 
     /// Waits until so many messages lie on the topic of dead letters, those that went back among them.
     async fn dead(&self, messages: usize) -> Vec<BusMessage> {
-        for _ in 0..20_000 {
+        let found = wait_for(MINUTE, async || {
             let found = self.messages(&[DEAD]).await;
-            if found.len() >= messages {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(3)).await;
-        }
-        panic!("no {messages} dead letters")
+            (found.len() >= messages).then_some(found)
+        });
+        found.await.unwrap_or_else(|| panic!("no {messages} dead letters"))
     }
 
     async fn behind(&self) -> u64 {
@@ -57,8 +55,8 @@ impl AccountService {
         lag.expect("the lag").iter().map(PartitionLag::messages).sum()
     }
 
-    async fn does(&self, key: &str, action: AdminAction) -> Result<ActionResult, Objection> {
-        self.service.does("ada", key, action).await.map(|performed| performed.outcome)
+    async fn execute_as(&self, key: &str, action: AdminAction) -> Result<ActionResult, Objection> {
+        self.service.execute_as("ada", key, action).await.map(|performed| performed.outcome)
     }
 }
 
@@ -73,13 +71,7 @@ async fn the_offset_waits_for_the_topic_of_dead_letters() {
     test.service.pipeline_faults.heal();
     let dead = test.dead(1).await;
     assert_eq!((dead.len(), dead[0].number), (1, 1));
-    for _ in 0..20_000 {
-        if test.behind().await == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    assert_eq!(test.behind().await, 0);
+    assert!(wait_until(MINUTE, async || test.behind().await == 0).await, "its group is behind");
 }
 
 /// A redrive sends messages back under their numbers, each as often as it may; what stays dead is passed
@@ -89,26 +81,30 @@ async fn a_redrive_keeps_numbers_and_ends() {
     let test = AccountService::with_accounts().await;
     test.publish(vec![poison(1, "no JSON"), poison(2, "{}")]).await;
     test.dead(2).await;
-    test.service.case_stands("DEAD_LETTER").await;
+    test.service.wait_for_open_case("DEAD_LETTER").await;
     let asked = Redrive { topic: DEAD.into(), most: 10, per_second: 100, replays: 1 };
-    let preview = test.service.engine().operators.redrive_preview(&asked).await;
+    let preview = test.service.engine.operators.redrive_preview(&asked).await;
     assert_eq!(preview, Ok(vec![("UNREADABLE".to_owned(), 2, 0)]));
     let sent = ActionResult::Redriven { messages: 2, passed_over: 0, left: 0 };
-    assert_eq!(test.does("one", redrive(10, 1)).await, Ok(sent.clone()));
+    assert_eq!(test.execute_as("one", redrive(10, 1)).await, Ok(sent.clone()));
     let dead = test.dead(4).await;
     let numbers: Vec<u128> = dead.iter().map(|message| message.number).collect();
     assert_eq!(numbers, [1, 2, 1, 2], "they come back under their numbers");
     assert!(dead[2].headers.contains(r#""dlt-replay-count":"1""#), "{}", dead[2].headers);
     assert!(dead[2].headers.contains(r#""ce_type":"x""#), "{}", dead[2].headers);
-    assert_eq!(test.does("one", redrive(10, 1)).await, Ok(sent), "the same key sends nothing");
+    assert_eq!(
+        test.execute_as("one", redrive(10, 1)).await,
+        Ok(sent),
+        "the same key sends nothing"
+    );
     let over = ActionResult::Redriven { messages: 0, passed_over: 2, left: 0 };
-    assert_eq!(test.does("two", redrive(10, 1)).await, Ok(over));
-    test.service.case_over("DEAD_LETTER").await;
+    assert_eq!(test.execute_as("two", redrive(10, 1)).await, Ok(over));
+    test.service.wait_for_closed_case("DEAD_LETTER").await;
     assert_eq!(test.messages(&[DEAD]).await.len(), 4);
     let other = Redrive { topic: "other-dlt".into(), most: 1, per_second: 1, replays: 1 };
-    let other = test.does("three", AdminAction::Redrive(other)).await;
+    let other = test.execute_as("three", AdminAction::Redrive(other)).await;
     assert_eq!(other, Err(Objection::NotFound("topic")));
-    let many = test.does("four", redrive(1_001, 1)).await;
+    let many = test.execute_as("four", redrive(1_001, 1)).await;
     assert!(matches!(many, Err(Objection::Invalid(_))), "{many:?}");
     let past = test.service.store().past_action("portage|ada".into(), "two".into()).await;
     assert!(past.is_ok_and(|past| past.is_some_and(|past| &*past.kind == "REDRIVE")));
@@ -120,20 +116,23 @@ async fn a_redrive_keeps_numbers_and_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn published_messages_are_sent_again_by_an_operator() {
     let test = AccountService::with_accounts().await;
-    let id = test.opened("A-1", "B-1", 10).await.id;
-    test.ended(&[id]).await;
+    let id = test.open_transfer("A-1", "B-1", 10).await.id;
+    test.wait_for_end(&[id]).await;
     let before = test.settled(3).await;
     test.service.clock.forward(1_000);
     let to = test.service.store().now();
     let again = AdminAction::Reemit(Reemission { from: 0, to });
-    let preview = test.service.engine().operators.reemit_preview(Reemission { from: 0, to }).await;
+    let preview = test.service.engine.operators.reemit_preview(Reemission { from: 0, to }).await;
     assert_eq!(preview, Ok(3));
-    assert_eq!(test.does("k", again.clone()).await, Ok(ActionResult::Reemitted { messages: 3 }));
+    assert_eq!(
+        test.execute_as("k", again.clone()).await,
+        Ok(ActionResult::Reemitted { messages: 3 })
+    );
     assert_eq!(test.settled(6).await, before, "no number is new");
-    assert_eq!(test.does("k", again).await, Ok(ActionResult::Reemitted { messages: 3 }));
+    assert_eq!(test.execute_as("k", again).await, Ok(ActionResult::Reemitted { messages: 3 }));
     assert_eq!(test.settled(6).await, before);
     let future = AdminAction::Reemit(Reemission { from: 0, to: to + 3_600_000 });
-    assert!(matches!(test.does("f", future).await, Err(Objection::Invalid(_))));
+    assert!(matches!(test.execute_as("f", future).await, Err(Objection::Invalid(_))));
     test.holds("A-1", 90).await;
     test.in_order().await;
 }
@@ -147,32 +146,29 @@ async fn the_audit_meets_forged_and_missing_messages() {
     let mut test = AccountService::impatient(true).await;
     test.account("A-1", 1, 100).await;
     test.account("B-1", 2, 0).await;
-    let id = test.opened("A-1", "B-1", 10).await.id;
-    test.ended(&[id]).await;
+    let id = test.open_transfer("A-1", "B-1", 10).await.id;
+    test.wait_for_end(&[id]).await;
     test.settled(3).await;
-    let records = test.service.stand(&[id]).await;
-    let mut told = Vec::new();
-    for _ in 0..20_000 {
-        let rows = test.service.engine().messaging.audit_rows(&records).await.expect("rows");
-        told = rows.iter().filter_map(|row| row.message).map(|m| m.audited).collect();
-        if told.iter().all(|audited| *audited) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    assert_eq!(told, [true; 3]);
+    let records = test.service.records(&[id]).await;
+    let mut audited: Vec<bool> = Vec::new();
+    let all = wait_until(MINUTE, async || {
+        let rows = test.service.engine.messaging.audit_rows(&records).await.expect("rows");
+        audited = rows.iter().filter_map(|row| row.message).map(|m| m.audited).collect();
+        audited == [true; 3]
+    });
+    assert!(all.await, "{audited:?}");
     assert!(!format!("{:?}", test.service.episodes()).contains("MESSAGE_"));
     let forged = format!(r#"{{"transfer":"{id}","sequence":1,"hash":"{}"}}"#, "0".repeat(64));
     let topic = "transfer-completed".into();
     test.publish(vec![BusMessage { topic, ..poison(9, &forged) }]).await;
-    test.service.case_stands("MESSAGE_MISMATCH").await;
+    test.service.wait_for_open_case("MESSAGE_MISMATCH").await;
     test.service.pipeline_faults.lost.lock().expect("no panic").insert("transfer-execution");
-    let lost = test.opened("A-1", "B-1", 5).await.id;
-    test.service.reaches(lost, "VALIDATED").await;
+    let lost = test.open_transfer("A-1", "B-1", 5).await.id;
+    test.service.wait_for_state(lost, "VALIDATED").await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     test.service.pipeline_faults.heal();
-    test.ended(&[lost]).await;
-    test.service.case_stands("MESSAGE_GAP").await;
+    test.wait_for_end(&[lost]).await;
+    test.service.wait_for_open_case("MESSAGE_GAP").await;
     let episodes = format!("{:?}", test.service.episodes());
     assert!(episodes.contains(&format!("transfer/{lost}")), "{episodes}");
     test.service.restart().await;

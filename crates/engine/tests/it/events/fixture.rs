@@ -1,7 +1,8 @@
 //! The service of a test that offers `account`: accounts, transfers between them, and what the bus has.
 
 use crate::fixture::crash_points::Side;
-use crate::fixture::test_service::{COIN, NEVER, TestService};
+use crate::fixture::defaults::{COIN, NEVER};
+use crate::fixture::test_service::TestService;
 use engine::Settings;
 use flows::account;
 use kernel::accounts::{AccountsOf, NumberedStatus};
@@ -12,16 +13,16 @@ use kernel::owner::TransferOwner;
 use kernel::ports::bus::{Bus as _, BusMessage};
 use kernel::ports::clock::Rng as _;
 use kernel::ports::journal::{OperatorQueries as _, TransferQueries as _, UnitWriter as _};
-use kernel::ports::ledger::{Direction, External, Moved, World as _};
+use kernel::ports::ledger::{Direction, External};
 use kernel::ports::outbox::Outbox as _;
 use kernel::record::{Account, Party, Record, System, Terms};
 use kernel::retry::Backoff;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use links::in_process::InProcess;
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
-use testkit::UniqueRng;
+use testkit::{MINUTE, UniqueRng, book, deposit, wait_until};
 
 pub(crate) const TOPICS: [&str; 4] =
     ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
@@ -36,6 +37,14 @@ pub(crate) struct AccountService {
     pub service: TestService,
 }
 
+impl Deref for AccountService {
+    type Target = TestService;
+
+    fn deref(&self) -> &TestService {
+        &self.service
+    }
+}
+
 impl AccountService {
     pub(crate) async fn open(fuse: bool) -> Self {
         Self::tuned(fuse, |_| {}).await
@@ -47,14 +56,14 @@ impl AccountService {
     }
 
     async fn tuned(fuse: bool, tune: impl FnOnce(&mut Settings)) -> Self {
-        let mut service = TestService::tuned(fuse, NEVER, tune).await;
+        let mut service = TestService::open_with(fuse, NEVER, tune).await;
         service.bus = Some(Self::new_bus(&service));
         service.restart().await;
         Self { service }
     }
 
     fn new_bus(service: &TestService) -> InProcess {
-        let file = service.dir.path().join(format!("bus-{}.db", service.engine().journal().now()));
+        let file = service.dir.path().join(format!("bus-{}.db", service.engine.journal().now()));
         InProcess::open(&file, Arc::new(service.clock.clone())).expect("a bus")
     }
 
@@ -76,28 +85,19 @@ impl AccountService {
         let guard = Guard::Account { number: number.clone(), version: 0 };
         self.written(Unit::guarded(vec![guard], vec![put])).await;
         if amount > 0 {
-            self.external(Direction::In, &number, owner, amount).await;
+            self.book(Direction::In, &number, owner, amount).await;
         }
     }
 
     pub(crate) async fn out(&self, number: &str, amount: u128) {
         let found = self.stored(number).await;
-        self.external(Direction::Out, number, found.owner, amount).await;
+        self.book(Direction::Out, number, found.owner, amount).await;
     }
 
-    async fn external(&self, direction: Direction, number: &str, user: UserId, amount: u128) {
-        let movement = External {
-            direction,
-            reference: format!("{number}-{direction:?}").into(),
-            user,
-            number: Some(number.into()),
-            asset: COIN,
-            amount: Amount(amount),
-            reason: "a test".into(),
-            caller: "a test".into(),
-        };
-        let moved = self.service.store().funding().external(movement).await;
-        assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+    async fn book(&self, direction: Direction, number: &str, user: UserId, amount: u128) {
+        let movement = deposit(&format!("{number}-{direction:?}"), user.0, COIN, amount);
+        let movement = External { direction, number: Some(number.into()), ..movement };
+        book(&*self.opened.world, movement).await;
     }
 
     pub(crate) async fn status(&self, number: &str, status: NumberedStatus) {
@@ -124,7 +124,7 @@ impl AccountService {
     }
 
     /// Opens a transfer for user 1; the record that the caller is answered with.
-    pub(crate) async fn opened(&self, from: &str, to: &str, amount: u128) -> Record {
+    pub(crate) async fn open_transfer(&self, from: &str, to: &str, amount: u128) -> Record {
         let at = |number: &str| Party {
             system: System::Ledger(LedgerId::ACCOUNT),
             account: Account::Named(number.into()),
@@ -133,8 +133,8 @@ impl AccountService {
         };
         let owner = TransferOwner::User(UserId(1));
         let terms = Terms::between("test|1".into(), owner, at(from), at(to));
-        let flow = self.service.engine().flows().named(account::State::FLOW).expect("the flow");
-        self.service.engine().intake.create(flow, terms).await.expect("it is opened").record
+        let flow = self.service.engine.flows().named(account::State::FLOW).expect("the flow");
+        self.service.engine.intake.create(flow, terms).await.expect("it is opened").record
     }
 
     /// Opens a transfer, and waits until the process dies at the write of this event.
@@ -143,7 +143,7 @@ impl AccountService {
         let mut fell = std::pin::pin!(self.service.crash_point.fell());
         tokio::select! {
             () = &mut fell => {}
-            _opened = self.opened("A-1", "B-1", 10) => fell.await,
+            _opened = self.open_transfer("A-1", "B-1", 10) => fell.await,
         }
     }
 
@@ -155,24 +155,18 @@ impl AccountService {
     /// Waits until the bus has so many messages and the outbox waits for none; their numbers.
     pub(crate) async fn settled(&self, messages: usize) -> BTreeSet<u128> {
         let mut found = Vec::new();
-        for _ in 0..20_000 {
+        let _in_time = wait_until(MINUTE, async || {
             found = self.messages(&TOPICS).await;
-            let backlog = self.service.store().backlog().await.expect("the outbox");
-            if found.len() >= messages && backlog.messages == 0 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(3)).await;
-        }
+            let backlog = self.store().backlog().await.expect("the outbox");
+            found.len() >= messages && backlog.messages == 0
+        })
+        .await;
         assert_eq!(found.len(), messages);
         found.into_iter().map(|message| message.number).collect()
     }
 
     pub(crate) fn state_of(&self, record: &Record) -> &'static str {
-        self.service.engine().flows().table(record.flow).state(record.head.state).name
-    }
-
-    pub(crate) async fn ended(&self, ids: &[Id]) {
-        self.service.ended(ids).await;
+        self.service.engine.flows().table(record.flow).state(record.head.state).name
     }
 
     pub(crate) async fn expect(&self, expected: &Expected) {
@@ -181,7 +175,7 @@ impl AccountService {
     }
 
     /// The words of a history.
-    pub(crate) async fn history(&self, id: Id) -> Vec<String> {
+    pub(crate) async fn event_names(&self, id: Id) -> Vec<String> {
         let history = self.service.store().history(id).await.expect("the journal");
         history.into_iter().map(|linked| linked.entry.event).collect()
     }
@@ -207,15 +201,13 @@ impl AccountService {
     /// Waits until the bus has these messages of a transfer, each once.
     pub(crate) async fn published(&self, id: Id, topics: &[&str]) {
         let mut found: Vec<String> = Vec::new();
-        for _ in 0..20_000 {
+        let _in_time = wait_until(MINUTE, async || {
             let mine = |message: &BusMessage| message.payload.contains(&id.to_string());
             let messages = self.messages(&TOPICS).await;
             found = messages.iter().filter(|m| mine(m)).map(|m| m.topic.to_string()).collect();
-            if found.len() >= topics.len() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(3)).await;
-        }
+            found.len() >= topics.len()
+        })
+        .await;
         let mut should: Vec<&str> = topics.to_vec();
         should.sort_by_key(|topic| TOPICS.iter().position(|known| known == topic));
         assert_eq!(found, should);
@@ -223,8 +215,8 @@ impl AccountService {
 
     /// Conservation holds, with every row counted.
     pub(crate) async fn in_order(&self) {
-        let report = self.service.engine().reconciler.count_now().await.expect("a count");
+        let report = self.service.engine.reconciler.count_now().await.expect("a count");
         assert!(report.ok, "{report:?}");
-        assert_eq!(self.service.engine().halted(), None);
+        assert_eq!(self.service.engine.halted(), None);
     }
 }

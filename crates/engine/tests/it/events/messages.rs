@@ -8,6 +8,7 @@ use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::outbox::{Outbox as _, PublishedRange};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use testkit::{MINUTE, wait_until};
 
 /// The broker lost what it had acknowledged, offsets and all: the scanner sends again what moves a transfer.
 ///
@@ -21,7 +22,7 @@ async fn a_lost_message_is_sent_again() {
     test.lose_bus().await;
     let open = test.open_now().await;
     assert_eq!(open.len(), 1);
-    test.ended(&open).await;
+    test.wait_for_end(&open).await;
     test.holds("B-1", 10).await;
     test.in_order().await;
 }
@@ -37,9 +38,9 @@ async fn what_is_sent_again_has_no_second_effect() {
     test.account("B-1", 2, 0).await;
     let mut ids = Vec::new();
     for _ in 0..20 {
-        ids.push(test.opened("A-1", "B-1", 10).await.id);
+        ids.push(test.open_transfer("A-1", "B-1", 10).await.id);
     }
-    test.ended(&ids).await;
+    test.wait_for_end(&ids).await;
     let before = test.settled(60).await;
     let (mut messages, mut after) = (60, BTreeSet::new());
     for _ in 0..2 {
@@ -74,16 +75,14 @@ async fn poison_goes_to_its_topic_and_holds_up_nothing() {
     let foreign = r#"{"transfer":"00000000000000000000000009"}"#;
     let said = test.bus().publish(vec![poison(1, "no JSON"), poison(2, foreign)]).await;
     assert!(said.iter().all(Result::is_ok), "{said:?}");
-    let id = test.opened("A-1", "B-1", 10).await.id;
-    test.ended(&[id]).await;
+    let id = test.open_transfer("A-1", "B-1", 10).await.id;
+    test.wait_for_end(&[id]).await;
     let mut dead = Vec::new();
-    for _ in 0..20_000 {
+    let two = wait_until(MINUTE, async || {
         dead = test.messages(&["transfer-validation-dlt"]).await;
-        if dead.len() == 2 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
+        dead.len() == 2
+    });
+    assert!(two.await, "{dead:?}");
     let reasons: Vec<bool> = ["UNREADABLE", "UNKNOWN_TRANSFER"]
         .iter()
         .zip(&dead)
@@ -102,18 +101,18 @@ async fn under_halt_messages_wait() {
     test.account("A-1", 1, 100).await;
     test.account("B-1", 2, 0).await;
     test.cut_at(Side::Before, "VALIDATION_CALL").await;
-    test.service.does("ada", "halt", AdminAction::Halt).await.expect("it is halted");
+    test.service.execute_as("ada", "halt", AdminAction::Halt).await.expect("it is halted");
     test.service.restart().await;
     let open = test.open_now().await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     let states = test.service.states(&open).await;
     assert_eq!(states.values().copied().collect::<Vec<_>>(), ["PENDING"]);
     let resume = AdminAction::Resume { accept: Vec::new() };
-    let proposed = test.service.does("ada", "resume", resume).await.expect("it is proposed");
+    let proposed = test.service.execute_as("ada", "resume", resume).await.expect("it is proposed");
     let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
     let approve = AdminAction::Approve(approval);
-    test.service.does("bob", "resume", approve).await.expect("it is resumed");
-    test.ended(&open).await;
+    test.service.execute_as("bob", "resume", approve).await.expect("it is resumed");
+    test.wait_for_end(&open).await;
     test.holds("B-1", 10).await;
     test.in_order().await;
 }

@@ -22,12 +22,12 @@ async fn messages_carry_a_transfer_from_one_account_to_the_other() {
         let test = AccountService::open(fuse).await;
         test.account("A-1", 1, 500).await;
         test.account("B-1", 2, 0).await;
-        let opened = test.opened("A-1", "B-1", 120).await;
+        let opened = test.open_transfer("A-1", "B-1", 120).await;
         assert_eq!(test.state_of(&opened), "PENDING", "it is answered when the opening is durable");
-        test.ended(&[opened.id]).await;
+        test.wait_for_end(&[opened.id]).await;
         let words =
             ["CREATED", "VALIDATION_CALL", "VALIDATION_OK", "EXECUTION_CALL", "EXECUTION_OK"];
-        assert_eq!(test.history(opened.id).await, words, "fuse {fuse}");
+        assert_eq!(test.event_names(opened.id).await, words, "fuse {fuse}");
         test.holds("A-1", 380).await;
         test.holds("B-1", 120).await;
         test.published(
@@ -36,7 +36,7 @@ async fn messages_carry_a_transfer_from_one_account_to_the_other() {
         )
         .await;
         test.in_order().await;
-        assert_eq!(test.service.engine().open_transfers(), 0);
+        assert_eq!(test.service.engine.open_transfers(), 0);
     }
 }
 
@@ -58,9 +58,9 @@ async fn a_refusal_ends_a_transfer_and_moves_nothing() {
         ("F-1", "B-1", 1, Code::AccountFrozen),
         ("A-1", "C-1", 1, Code::AccountClosed),
     ] {
-        let id = test.opened(from, to, amount).await.id;
-        test.ended(&[id]).await;
-        let record = test.service.stand(&[id]).await.remove(0);
+        let id = test.open_transfer(from, to, amount).await.id;
+        test.wait_for_end(&[id]).await;
+        let record = test.service.records(&[id]).await.remove(0);
         assert_eq!(test.state_of(&record), "FAILED", "{from} to {to}");
         assert_eq!(
             record.error.map(|error| error.code),
@@ -82,10 +82,10 @@ async fn money_that_is_gone_by_the_time_of_the_move_moves_once() {
     test.account("B-1", 2, 0).await;
     let mut ids = BTreeSet::new();
     for _ in 0..20 {
-        ids.insert(test.opened("A-1", "B-1", 60).await.id);
+        ids.insert(test.open_transfer("A-1", "B-1", 60).await.id);
     }
     let ids: Vec<_> = ids.into_iter().collect();
-    test.ended(&ids).await;
+    test.wait_for_end(&ids).await;
     let states = test.service.states(&ids).await;
     assert_eq!(states.values().filter(|state| **state == "COMPLETED").count(), 1, "{states:?}");
     test.holds("A-1", 40).await;
@@ -103,9 +103,9 @@ async fn both_ways_at_once_by_two_workers() {
     let mut ids = Vec::new();
     for n in 0..200 {
         let (from, to) = if n % 2 == 0 { ("A-1", "B-1") } else { ("B-1", "A-1") };
-        ids.push(test.opened(from, to, 1 + n % 7).await.id);
+        ids.push(test.open_transfer(from, to, 1 + n % 7).await.id);
     }
-    test.ended(&ids).await;
+    test.wait_for_end(&ids).await;
     let there: u128 = (0..200).step_by(2).map(|n| 1 + n % 7).sum();
     let back: u128 = (1..200).step_by(2).map(|n| 1 + n % 7).sum();
     test.expect(&Expected { ids, state: "COMPLETED" }).await;

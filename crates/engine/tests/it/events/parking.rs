@@ -12,6 +12,7 @@ use kernel::ports::bus::{Bus as _, PartitionLag};
 use kernel::ports::inbox::{Inbox as _, ParkedKey};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use testkit::{MINUTE, wait_for, wait_until};
 
 /// A transfer of this amount gets no answer.
 const BAD: u128 = 13;
@@ -33,15 +34,14 @@ impl AccountService {
 
     /// Waits until so many messages are parked.
     async fn parked(&self, messages: u64) -> ParkedKey {
-        for _ in 0..20_000 {
-            if let [key] = &self.parked_keys().await[..]
-                && key.messages >= messages
-            {
-                return key.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(3)).await;
+        let parked = wait_for(MINUTE, async || match &self.parked_keys().await[..] {
+            [key] if key.messages >= messages => Some(key.clone()),
+            _ => None,
+        });
+        match parked.await {
+            Some(key) => key,
+            None => panic!("{:?}", self.parked_keys().await),
         }
-        panic!("{:?}", self.parked_keys().await)
     }
 
     async fn lag(&self, group: &str, topic: &str) -> u64 {
@@ -50,13 +50,8 @@ impl AccountService {
     }
 
     async fn no_lag(&self, group: &str, topic: &str) {
-        for _ in 0..20_000 {
-            if self.lag(group, topic).await == 0 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(3)).await;
-        }
-        panic!("{group} is behind on {topic}")
+        let no_lag = wait_until(MINUTE, async || self.lag(group, topic).await == 0).await;
+        assert!(no_lag, "{group} is behind on {topic}");
     }
 
     /// The transfers of a topic, in the order of their messages.
@@ -72,34 +67,32 @@ impl AccountService {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_of_a_parked_key_keep_their_order() {
     let test = AccountService::parking().await;
-    let bad = test.opened("A-1", "B-1", BAD).await.id;
+    let bad = test.open_transfer("A-1", "B-1", BAD).await.id;
     test.parked(1).await;
     let mut behind = Vec::new();
     for amount in 1..6 {
-        behind.push(test.opened("A-1", "B-1", amount).await.id);
+        behind.push(test.open_transfer("A-1", "B-1", amount).await.id);
     }
-    let others = [test.opened("C-1", "B-1", 7).await.id, test.opened("C-1", "A-1", 8).await.id];
-    test.ended(&others).await;
+    let others = [
+        test.open_transfer("C-1", "B-1", 7).await.id,
+        test.open_transfer("C-1", "A-1", 8).await.id,
+    ];
+    test.wait_for_end(&others).await;
     let key = test.parked(6).await;
     assert_eq!((&*key.name.group, &*key.name.key), ("validation-group", "A-1"));
     assert!(key.next.failures >= 5 && key.next.cause.contains("TIMEOUT"), "{key:?}");
     test.no_lag("validation-group", "transfer-validation").await;
     let states = test.service.states(&behind).await;
     assert!(states.values().all(|state| *state == "PENDING"), "{states:?}");
-    test.service.case_stands("PARKED").await;
+    test.service.wait_for_open_case("PARKED").await;
     test.service.pipeline_faults.heal();
     let ids: Vec<Id> = std::iter::once(bad).chain(behind).collect();
-    test.ended(&ids).await;
+    test.wait_for_end(&ids).await;
     assert_eq!(test.order_on("transfer-execution", &ids).await, [0, 1, 2, 3, 4, 5]);
     test.holds("A-1", 1_000 + 8 - 13 - 15).await;
-    for _ in 0..20_000 {
-        if test.parked_keys().await.is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    assert_eq!(test.parked_keys().await, []);
-    test.service.case_over("PARKED").await;
+    let none = wait_until(MINUTE, async || test.parked_keys().await.is_empty()).await;
+    assert!(none, "{:?}", test.parked_keys().await);
+    test.service.wait_for_closed_case("PARKED").await;
     test.in_order().await;
 }
 
@@ -108,9 +101,9 @@ async fn messages_of_a_parked_key_keep_their_order() {
 async fn the_offset_waits_until_the_messages_are_parked() {
     let mut test = AccountService::parking().await;
     test.service.pipeline_faults.parks_nothing.store(true, Ordering::SeqCst);
-    let bad = test.opened("A-1", "B-1", BAD).await.id;
-    let other = test.opened("C-1", "B-1", 7).await.id;
-    test.ended(&[other]).await;
+    let bad = test.open_transfer("A-1", "B-1", BAD).await.id;
+    let other = test.open_transfer("C-1", "B-1", 7).await.id;
+    test.wait_for_end(&[other]).await;
     tokio::time::sleep(Duration::from_millis(1_000)).await;
     assert_eq!(test.parked_keys().await, []);
     assert_ne!(test.lag("validation-group", "transfer-validation").await, 0);
@@ -120,7 +113,7 @@ async fn the_offset_waits_until_the_messages_are_parked() {
     test.service.restart().await;
     assert_eq!(test.parked_keys().await.len(), 1);
     test.service.pipeline_faults.heal();
-    test.ended(&[bad]).await;
+    test.wait_for_end(&[bad]).await;
     test.in_order().await;
 }
 
@@ -130,7 +123,7 @@ async fn the_offset_waits_until_the_messages_are_parked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_has_a_parked_key_tried_now() {
     let test = AccountService::parking().await;
-    let bad = test.opened("A-1", "B-1", BAD).await.id;
+    let bad = test.open_transfer("A-1", "B-1", BAD).await.id;
     let key = test.parked(1).await;
     let mut late = key.next.clone();
     late.due = u64::MAX >> 2;
@@ -141,7 +134,7 @@ async fn an_operator_has_a_parked_key_tried_now() {
     set.expect("it is put off");
     if test.parked_keys().await.is_empty() {
         // it was tried between healing and putting off
-        test.ended(&[bad]).await;
+        test.wait_for_end(&[bad]).await;
         return;
     }
     let unpark = |key: &str| AdminAction::Unpark {
@@ -149,11 +142,11 @@ async fn an_operator_has_a_parked_key_tried_now() {
         topic: "transfer-validation".into(),
         key: key.into(),
     };
-    let none = test.service.does("ada", "none", unpark("Z-1")).await;
+    let none = test.service.execute_as("ada", "none", unpark("Z-1")).await;
     assert_eq!(none, Err(Objection::NotFound("parked key")));
-    let done = test.service.does("ada", "unpark", unpark("A-1")).await.expect("it is done");
+    let done = test.service.execute_as("ada", "unpark", unpark("A-1")).await.expect("it is done");
     assert_eq!(done.outcome, ActionResult::Unparked);
-    test.ended(&[bad]).await;
+    test.wait_for_end(&[bad]).await;
     test.in_order().await;
 }
 
@@ -164,29 +157,29 @@ async fn an_operator_has_a_parked_key_tried_now() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
     let test = AccountService::parking().await;
-    let first = test.opened("A-1", "B-1", 5).await.id;
-    test.ended(&[first]).await;
+    let first = test.open_transfer("A-1", "B-1", 5).await.id;
+    test.wait_for_end(&[first]).await;
     let seek = AdminAction::Seek { group: "execution-group".into(), to: 0 };
-    let refused = test.service.does("ada", "early", seek.clone()).await;
+    let refused = test.service.execute_as("ada", "early", seek.clone()).await;
     assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
     let scope = kernel::operators::Scope::Group("execution-group");
-    let paused = test.service.does("ada", "pause", AdminAction::Pause(scope)).await;
+    let paused = test.service.execute_as("ada", "pause", AdminAction::Pause(scope)).await;
     let ActionResult::Paused { number: Some(number) } = paused.expect("it is paused").outcome
     else {
         panic!("no number")
     };
     tokio::time::sleep(Duration::from_millis(600)).await;
-    let waits = test.opened("A-1", "B-1", 6).await.id;
-    test.service.reaches(waits, "VALIDATED").await;
+    let waits = test.open_transfer("A-1", "B-1", 6).await.id;
+    test.service.wait_for_state(waits, "VALIDATED").await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    test.service.reaches(waits, "VALIDATED").await;
-    let preview = test.service.engine().operators.seek_preview("execution-group", 0).await;
+    test.service.wait_for_state(waits, "VALIDATED").await;
+    let preview = test.service.engine.operators.seek_preview("execution-group", 0).await;
     assert!(preview.is_ok_and(|all| all.iter().any(|seek| seek.to < seek.from)));
-    let sought = test.service.does("ada", "seek", seek).await.expect("it is taken back");
+    let sought = test.service.execute_as("ada", "seek", seek).await.expect("it is taken back");
     assert!(matches!(sought.outcome, ActionResult::Sought { partitions: 1.. }), "{sought:?}");
-    let resume = test.service.does("ada", "resume", AdminAction::Unpause(number)).await;
+    let resume = test.service.execute_as("ada", "resume", AdminAction::Unpause(number)).await;
     resume.expect("it is resumed");
-    test.ended(&[waits]).await;
+    test.wait_for_end(&[waits]).await;
     test.no_lag("execution-group", "transfer-execution").await;
     test.holds("A-1", 1_000 - 11).await;
     test.in_order().await;

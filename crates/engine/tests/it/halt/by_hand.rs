@@ -7,8 +7,10 @@
 //! an accepted break excuses any amount; accepted breaks are forgotten; a ledger is never looked at
 //! again.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, spot_at};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::folders::spot_at;
+use crate::fixture::test_service::TestService;
 use engine::Refused;
 use engine::operators::{ActionResult, AdminAction, Objection, OutstandingCall};
 use kernel::code::Code;
@@ -26,34 +28,26 @@ fn resume(accept: &[(&str, i128)]) -> AdminAction {
     AdminAction::Resume { accept: accept.iter().map(one).collect() }
 }
 
-fn approval(done: Result<engine::operators::PerformedAction, Objection>) -> Id {
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
-}
-
 /// Proposed by ada, approved by bob.
 async fn resumed(
     service: &TestService,
     key: &str,
     action: AdminAction,
 ) -> Result<ActionResult, Objection> {
-    let id = approval(service.does("ada", key, action).await);
-    service.does("bob", key, AdminAction::Approve(id)).await.map(|done| done.outcome)
+    service.execute_with_approval(key, action).await.map(|done| done.outcome)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
     for fuse in [true, false] {
-        let mut service = TestService::tuned(fuse, NEVER, |s| s.open_timeout_ms = 3_000).await;
+        let mut service = TestService::open_with(fuse, NEVER, |s| s.open_timeout_ms = 3_000).await;
         let held = Arc::new(Semaphore::new(0));
         let before = service.faulty_spot.spot().known().highest;
-        service.faulty_spot.mood(Mood::Late(held.clone()));
-        let late = service.opened(FUNDING, 1, 500).await;
-        service.reaches(late, "TARGET_PENDING").await;
-        service.executed(before + 1).await;
-        let halted = service.does("ada", "1", AdminAction::Halt).await.unwrap();
+        service.faulty_spot.set_fault(CallFault::DelayReplies(held.clone()));
+        let late = service.open_transfer(FUNDING, 1, 500).await;
+        service.wait_for_state(late, "TARGET_PENDING").await;
+        service.faulty_spot.wait_for_operation(before + 1).await;
+        let halted = service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
         let key = Key { id: late, leg: Leg::Deposit };
         let on_wire = vec![OutstandingCall { system: System::Ledger(SPOT), key }];
         let wanted = |quiet| ActionResult::Halted {
@@ -63,21 +57,21 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
             quiet,
         };
         assert_eq!(halted.outcome, wanted(false), "fuse={fuse}");
-        assert_eq!(service.service_status().await.halted.as_deref(), Some("a test"));
+        assert_eq!(service.service_status().await.halted.as_deref(), Some("ada 1: a test"));
         let refused = service.create(FUNDING, 2, 5).await;
         assert!(matches!(refused, Err(Refused::Code(Code::Halted))), "{refused:?}");
         held.add_permits(9);
-        service.faulty_spot.mood(Mood::Fair);
-        service.ended(&[late]).await;
+        service.faulty_spot.set_fault(CallFault::None);
+        service.wait_for_end(&[late]).await;
         assert_eq!(
             service.states(&[late]).await.get(&late),
             Some(&"COMMITTED"),
             "an answer counts"
         );
-        let again = service.does("ada", "1", AdminAction::Halt).await.unwrap();
+        let again = service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
         assert_eq!((again.replayed, again.outcome), (true, wanted(true)));
         service.restart().await;
-        assert_eq!(service.engine().halted().as_deref(), Some("a test"));
+        assert_eq!(service.engine.halted().as_deref(), Some("ada 1: a test"));
         assert_eq!(service.gauges.get("halted"), Some(1));
         assert_eq!(
             resumed(&service, "2", resume(&[])).await,
@@ -85,7 +79,7 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
         );
         assert_eq!(service.gauges.get("halted"), Some(0));
         service.work(1).await;
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
 }
 
@@ -96,28 +90,26 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     service.work(1).await;
     let held = Arc::new(Semaphore::new(0));
     let before = service.faulty_spot.spot().known().highest;
-    service.faulty_spot.mood(Mood::Late(held.clone()));
+    service.faulty_spot.set_fault(CallFault::DelayReplies(held.clone()));
     // the withdraw at Spot is on the wire: its answer must not claim the deposit
-    let out = service.opened(SPOT, 1, 10).await;
-    service.reaches(out, "SOURCE_PENDING").await;
-    service.executed(before + 1).await;
-    service.faulty_spot.mood(Mood::Fair);
-    let halt = service.does("ada", "1", AdminAction::Halt);
+    let out = service.open_transfer(SPOT, 1, 10).await;
+    service.wait_for_state(out, "SOURCE_PENDING").await;
+    service.faulty_spot.wait_for_operation(before + 1).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    let halt = service.execute_as("ada", "1", AdminAction::Halt);
     let release = async {
-        while service.engine().halted().is_none() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        service.wait_for_halt().await;
         held.add_permits(9);
     };
     let (halted, ()) = tokio::join!(halt, release);
     assert!(matches!(halted.unwrap().outcome, ActionResult::Halted { quiet: true, calls: 1, .. }));
-    service.reaches(out, "SOURCE_DONE").await;
+    service.wait_for_state(out, "SOURCE_DONE").await;
     tokio::time::sleep(Duration::from_millis(200)).await;
-    service.reaches(out, "SOURCE_DONE").await;
+    service.wait_for_state(out, "SOURCE_DONE").await;
 
-    let id = approval(service.does("ada", "2", resume(&[])).await);
+    let id = service.propose_as("ada", "2", resume(&[])).await;
     assert_eq!(
-        service.does("ada", "3", AdminAction::Approve(id)).await,
+        service.execute_as("ada", "3", AdminAction::Approve(id)).await,
         Err(Objection::SamePerson)
     );
     // one subject is one person, whatever issuer wrote it, and however it is spelt
@@ -131,19 +123,19 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     for (n, caller) in alike.into_iter().enumerate() {
         let (key, reason) = (n.to_string().into(), "a test".into());
         let other = engine::operators::Actor { caller: caller.into(), key, reason };
-        let same = service.engine().operators.execute(other, AdminAction::Approve(id)).await;
+        let same = service.engine.operators.execute(other, AdminAction::Approve(id)).await;
         assert_eq!(same, Err(Objection::SamePerson), "{caller:?}");
     }
-    service.reaches(out, "SOURCE_DONE").await;
-    let none = service.does("bob", "0", AdminAction::Approve(Id(1))).await;
+    service.wait_for_state(out, "SOURCE_DONE").await;
+    let none = service.execute_as("bob", "0", AdminAction::Approve(Id(1))).await;
     assert_eq!(none, Err(Objection::NotFound("approval")));
-    assert!(service.does("bob", "1", AdminAction::Approve(id)).await.is_ok());
-    service.ended(&[out]).await;
-    let twice = service.does("eve", "1", AdminAction::Approve(id)).await;
+    assert!(service.execute_as("bob", "1", AdminAction::Approve(id)).await.is_ok());
+    service.wait_for_end(&[out]).await;
+    let twice = service.execute_as("eve", "1", AdminAction::Approve(id)).await;
     assert_eq!(twice, Err(Objection::Decided(ApprovalStatus::Approved)));
-    let gone = service.does("ada", "4", resume(&[])).await.unwrap_err();
+    let gone = service.execute_as("ada", "4", resume(&[])).await.unwrap_err();
     assert!(matches!(gone, Objection::NotPossible(_)), "{gone:?}");
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// What stands in a call that was not answered is not called again.
@@ -151,37 +143,37 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
 async fn a_call_is_not_repeated_until_two_persons_resume() {
     for fuse in [true, false] {
         let service = TestService::open(fuse, NEVER).await;
-        service.faulty_spot.mood(Mood::LoseRequests);
-        let there = service.opened(FUNDING, 1, 10).await;
-        let back = service.opened(SPOT, 2, 10).await;
-        service.reaches(there, "TARGET_PENDING").await;
-        service.reaches(back, "SOURCE_PENDING").await;
-        service.does("ada", "1", AdminAction::Halt).await.unwrap();
+        service.faulty_spot.set_fault(CallFault::LoseRequests);
+        let there = service.open_transfer(FUNDING, 1, 10).await;
+        let back = service.open_transfer(SPOT, 2, 10).await;
+        service.wait_for_state(there, "TARGET_PENDING").await;
+        service.wait_for_state(back, "SOURCE_PENDING").await;
+        service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
         let before = service.faulty_spot.spot().known().highest;
-        service.faulty_spot.mood(Mood::Fair);
+        service.faulty_spot.set_fault(CallFault::None);
         // many times the longest backoff
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(service.faulty_spot.spot().known().highest, before, "fuse={fuse}: called");
-        service.reaches(there, "TARGET_PENDING").await;
-        service.reaches(back, "SOURCE_PENDING").await;
+        service.wait_for_state(there, "TARGET_PENDING").await;
+        service.wait_for_state(back, "SOURCE_PENDING").await;
         assert!(resumed(&service, "2", resume(&[])).await.is_ok());
-        service.ended(&[there, back]).await;
-        service.adds_up().await;
+        service.wait_for_end(&[there, back]).await;
+        service.assert_in_order().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_resume_leaves_the_halt() {
     let service = TestService::open(true, NEVER).await;
-    service.does("ada", "1", AdminAction::Halt).await.unwrap();
-    let id = approval(service.does("ada", "2", resume(&[])).await);
+    service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
+    let id = service.propose_as("ada", "2", resume(&[])).await;
     assert_eq!(
-        service.does("ada", "3", AdminAction::Reject(id)).await.unwrap().outcome,
+        service.execute_as("ada", "3", AdminAction::Reject(id)).await.unwrap().outcome,
         ActionResult::Refused
     );
-    let late = service.does("bob", "1", AdminAction::Approve(id)).await;
+    let late = service.execute_as("bob", "1", AdminAction::Approve(id)).await;
     assert_eq!(late, Err(Objection::Decided(ApprovalStatus::Rejected)));
-    assert!(service.engine().halted().is_some());
+    assert!(service.engine.halted().is_some());
 }
 
 /// MON-003. A break is accepted by key and amount; any other halts again.
@@ -196,10 +188,10 @@ async fn only_named_breaks_are_accepted_and_any_other_halts_again() {
         )
     };
     service.tool().execute_batch(&steal(7)).unwrap();
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    let report = service.engine.reconciler.check_now().await.unwrap();
     let [broken] = report.breaks.as_slice() else { panic!("{report:?}") };
     assert_eq!((&*broken.key, broken.amount), ("FUNDING/3/total", -7));
-    service.shows(&[("CONSERVATION", "service".to_owned(), true)]).await;
+    service.wait_for_episodes(&[("CONSERVATION", "service".to_owned(), true)]).await;
     let named = |refused: Result<ActionResult, Objection>| match refused {
         Err(Objection::Breaks(breaks)) => breaks.iter().map(|b| b.key.clone()).collect::<Vec<_>>(),
         other => panic!("{other:?}"),
@@ -214,33 +206,33 @@ async fn only_named_breaks_are_accepted_and_any_other_halts_again() {
         let refused = resumed(&service, &key, resume(&[wrong])).await;
         assert!(matches!(&refused, Err(Objection::NotPossible(_))), "{wrong:?}: {refused:?}");
     }
-    assert!(service.engine().halted().is_some());
+    assert!(service.engine.halted().is_some());
     let right = both.map(|key| (key, -7));
     assert!(resumed(&service, "2", resume(&right)).await.is_ok());
-    service.shows(&[("CONSERVATION", "service".to_owned(), false)]).await;
+    service.wait_for_episodes(&[("CONSERVATION", "service".to_owned(), false)]).await;
     service.restart().await;
     service.work(1).await;
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    let report = service.engine.reconciler.check_now().await.unwrap();
     assert!(report.ok && report.breaks.is_empty(), "{report:?}");
     let shown = report.accepted.iter().any(|b| *b.key == *"FUNDING/3/total" && b.amount == -7);
     assert!(shown, "{report:?}");
-    assert_eq!(service.engine().halted(), None);
+    assert_eq!(service.engine.halted(), None);
 
     service.tool().execute_batch(&steal(1)).unwrap();
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    let report = service.engine.reconciler.check_now().await.unwrap();
     assert_eq!(report.breaks.first().map(|b| b.amount), Some(-8), "the amount is another");
-    assert!(service.engine().halted().is_some());
+    assert!(service.engine.halted().is_some());
     let both = [
         ("CONSERVATION", "service".to_owned(), false),
         ("CONSERVATION", "service".to_owned(), true),
     ];
-    service.shows(&both).await;
+    service.wait_for_episodes(&both).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_four_eyes_off_one_person_resumes_over_the_same_proof() {
-    let service = TestService::tuned(true, NEVER, |settings| settings.four_eyes = false).await;
-    service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    let service = TestService::open_with(true, NEVER, |settings| settings.four_eyes = false).await;
+    service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
     service
         .tool()
         .execute_batch(
@@ -248,11 +240,11 @@ async fn with_four_eyes_off_one_person_resumes_over_the_same_proof() {
              WHERE user_id = 3 AND asset_id = 3",
         )
         .unwrap();
-    let refused = service.does("ada", "2", resume(&[])).await;
+    let refused = service.execute_as("ada", "2", resume(&[])).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
-    assert!(service.engine().halted().is_some());
+    assert!(service.engine.halted().is_some());
     let both = [("FUNDING/3/account/3", 1), ("FUNDING/3/total", 1)];
-    let done = service.does("ada", "3", resume(&both)).await.unwrap();
+    let done = service.execute_as("ada", "3", resume(&both)).await.unwrap();
     assert!(matches!(done.outcome, ActionResult::Resumed { .. }));
     service.work(1).await;
 }
@@ -264,18 +256,18 @@ async fn a_ledger_is_looked_at_again_when_persons_resume() {
     service.work(1).await;
     let mine = service.faulty_spot.spot();
     let stranger = tempfile::tempdir().unwrap();
-    service.faulty_spot.lead(Some(spot_at(stranger.path()).await));
+    service.faulty_spot.route_to(Some(spot_at(stranger.path()).await));
     service.create(FUNDING, 1, 5).await.ok();
-    service.halted().await;
+    service.wait_for_stored_halt().await;
     let case = |open| ("WRONG_LEDGER", "ledger/SPOT".to_owned(), open);
-    service.shows(&[case(true)]).await;
-    service.faulty_spot.lead(Some(mine));
+    service.wait_for_episodes(&[case(true)]).await;
+    service.faulty_spot.route_to(Some(mine));
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(service.engine().halted().is_some(), "no operator resumed");
+    assert!(service.engine.halted().is_some(), "no operator resumed");
     assert!(resumed(&service, "1", resume(&[])).await.is_ok());
-    service.shows(&[case(false)]).await;
+    service.wait_for_episodes(&[case(false)]).await;
     service.work(1).await;
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    let report = service.engine.reconciler.check_now().await.unwrap();
     assert!(report.ok, "{report:?}");
-    assert_eq!(service.engine().halted(), None);
+    assert_eq!(service.engine.halted(), None);
 }

@@ -8,11 +8,11 @@
 //! is resumed with nothing accepted); a loss taken where the ledger was not started anew; what was proven
 //! left as it was; a process's own answers counted whichever incarnation gave them.
 
-use crate::fixture::faulty_ledger::{Lie, Mood};
-use crate::fixture::test_service::{
-    FUNDING, NEVER, SPOT, TestService, copied, retry_until, spot_at,
-};
-use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::{CallFault, Lie};
+use crate::fixture::folders::{copied, spot_at};
+use crate::fixture::test_service::TestService;
+use engine::operators::{ActionResult, AdminAction, Objection};
 use engine::reconciliation::PROVEN;
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
@@ -25,7 +25,7 @@ use kernel::unit::{Put, Unit, Wrote};
 use std::fs;
 use std::time::Duration;
 use tempfile::TempDir;
-use testkit::seal_key;
+use testkit::{MINUTE, seal_key};
 
 /// A service whose Spot was set back to an older state, halted for that.
 struct Shortened {
@@ -42,11 +42,11 @@ struct Shortened {
 
 /// Puts the older state in the place of Spot's folder.
 async fn set_back(service: &TestService, older: &TempDir) {
-    service.faulty_spot.lead(None);
+    service.faulty_spot.route_to(None);
     let folder = service.spot_folder();
-    retry_until(|| fs::remove_dir_all(&folder).ok());
+    testbed::until(MINUTE, || fs::remove_dir_all(&folder).ok()).expect("it is removed");
     fs::rename(older.path(), &folder).expect("the older folder");
-    service.faulty_spot.lead(Some(spot_at(&folder).await));
+    service.faulty_spot.route_to(Some(spot_at(&folder).await));
 }
 
 impl Shortened {
@@ -58,23 +58,23 @@ impl Shortened {
         service.start().await;
         let ended = service.work(1).await;
         service.hinder("NEW.user_id = 9 AND NEW.account_type = 'FUNDING'");
-        let paid = service.opened(SPOT, 9, 4).await;
-        service.reaches(paid, "TARGET_PENDING").await;
-        service.faulty_spot.mood(Mood::LoseReplies);
+        let paid = service.open_transfer(SPOT, 9, 4).await;
+        service.wait_for_state(paid, "TARGET_PENDING").await;
+        service.faulty_spot.set_fault(CallFault::LoseReplies);
         let before = service.faulty_spot.spot().known().highest;
         let mut open = Vec::new();
         for user in 1..4 {
-            open.push(service.opened(FUNDING, user, 7).await);
-            open.push(service.opened(SPOT, user, 5).await);
+            open.push(service.open_transfer(FUNDING, user, 7).await);
+            open.push(service.open_transfer(SPOT, user, 5).await);
         }
-        service.executed(before + 6).await;
-        let was = service.known().await.expect("Spot was met").highest;
+        service.faulty_spot.wait_for_operation(before + 6).await;
+        let was = service.known_spot().await.expect("Spot was met").highest;
         service.stop().await;
         service.unhinder();
-        service.faulty_spot.mood(Mood::Fair);
+        service.faulty_spot.set_fault(CallFault::None);
         set_back(&service, &older).await;
         service.start().await;
-        let reason = service.halted().await;
+        let reason = service.wait_for_stored_halt().await;
         assert!(reason.contains("forgot"), "{reason}");
         Self { service, was, ended, open, paid }
     }
@@ -82,16 +82,9 @@ impl Shortened {
     /// What a round finds to be gone, as persons accept it.
     async fn lost(&self) -> Vec<Accepted> {
         // a round holds a ledger against what the round before read in the journal
-        let _round = self.service.engine().reconciler.check_now().await.expect("a round");
-        let report = self.service.engine().reconciler.check_now().await.expect("a round");
+        let _round = self.service.engine.reconciler.check_now().await.expect("a round");
+        let report = self.service.engine.reconciler.check_now().await.expect("a round");
         accepted(&report.breaks)
-    }
-
-    async fn resumes(&self, n: &str, accept: &[Accepted]) -> Result<PerformedAction, Objection> {
-        let resume = AdminAction::Resume { accept: accept.to_vec() };
-        let proposed = self.service.does("ada", n, resume).await?;
-        let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
-        self.service.does("bob", n, AdminAction::Approve(approval)).await
     }
 
     /// The transfers that persons have to look at.
@@ -131,15 +124,16 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     // nothing less than all of it is enough, and each refusal says what is missing
     for (n, missing) in lost.iter().enumerate().take(3) {
         let less: Vec<_> = lost.iter().filter(|a| *a != missing).cloned().collect();
-        let refused = shortened.resumes(&format!("less-{n}"), &less).await;
+        let refused = shortened.service.resume_with_approval(&format!("less-{n}"), &less).await;
         let Err(Objection::Breaks(found)) = refused else { panic!("{missing:?}: {refused:?}") };
         assert_eq!(accepted(&found), std::slice::from_ref(missing));
     }
     let open = [shortened.open.as_slice(), &[shortened.paid]].concat();
     let before = shortened.service.states(&open).await;
-    let resumed = shortened.resumes("all", &lost).await.expect("it is resumed");
+    let resumed =
+        shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     assert!(matches!(resumed.outcome, ActionResult::Resumed { .. }), "{resumed:?}");
-    assert_eq!(shortened.service.engine().halted(), None);
+    assert_eq!(shortened.service.engine.halted(), None);
     // nothing that was open there goes on, in this life or in the next
     let mut stopped = shortened.stopped().await;
     stopped.sort();
@@ -149,14 +143,14 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     for again in [false, true] {
         tokio::time::sleep(Duration::from_millis(120)).await;
         assert_eq!(shortened.service.states(&open).await, before, "again: {again}");
-        shortened.service.engine().reconciler.count_all().await;
-        let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+        shortened.service.engine.reconciler.count_all().await;
+        let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
         assert!(report.ok && report.recounted, "again: {again}: {:?}", report.breaks);
         assert_eq!(report.accepted.len(), lost.len() - 1, "they are listed");
         // others do, and Spot gives the lost numbers again
         shortened.service.work(2).await;
-        shortened.service.engine().reconciler.count_all().await;
-        let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+        shortened.service.engine.reconciler.count_all().await;
+        let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
         assert!(report.ok && report.recounted, "again: {again}: {:?}", report.breaks);
         if !again {
             shortened.service.restart().await;
@@ -167,12 +161,12 @@ async fn what_a_ledger_lost_for_good_is_accepted() {
     // persons let them go on: each is sent once more, and ends
     for (n, id) in open.iter().enumerate() {
         let goes_on = AdminAction::ResumeTransfer(*id);
-        shortened.service.does("ada", &format!("on-{n}"), goes_on).await.expect("it goes on");
+        shortened.service.execute_as("ada", &format!("on-{n}"), goes_on).await.expect("it goes on");
     }
-    shortened.service.ended(&open).await;
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    shortened.service.wait_for_end(&open).await;
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
-    assert_eq!(shortened.service.engine().halted(), None);
+    assert_eq!(shortened.service.engine.halted(), None);
 }
 
 /// What is lost was executed by no repeat.
@@ -192,25 +186,26 @@ async fn never_executed(shortened: &Shortened) {
 async fn an_open_transfer_is_given_back_by_a_verdict() {
     let shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     let id = *shortened.open.first().expect("one from Funding to Spot");
     let verdict = AdminAction::Resolve {
         id,
         verdict: kernel::operators::Verdict::Rejected,
         evidence: serde_json::json!({ "ticket": 4711 }),
     };
-    let proposed = shortened.service.does("ada", "verdict", verdict).await.expect("proposed");
+    let proposed = shortened.service.execute_as("ada", "verdict", verdict).await.expect("proposed");
     let ActionResult::Proposed { approval } = proposed.outcome else { panic!("{proposed:?}") };
-    let approved = shortened.service.does("bob", "verdict", AdminAction::Approve(approval)).await;
+    let approved =
+        shortened.service.execute_as("bob", "verdict", AdminAction::Approve(approval)).await;
     approved.expect("it takes effect");
     let goes_on = AdminAction::ResumeTransfer(id);
-    shortened.service.does("ada", "on", goes_on).await.expect("it goes on");
-    shortened.service.reaches(id, "ROLLED_BACK").await;
+    shortened.service.execute_as("ada", "on", goes_on).await.expect("it goes on");
+    shortened.service.wait_for_state(id, "ROLLED_BACK").await;
     let spot = shortened.service.faulty_spot.spot();
     let stored = spot.query(spot.known(), Key { id, leg: Leg::Deposit }).await;
     let Reply::Answered(_, Stored::Found(operation)) = stored else { panic!("{stored:?}") };
     assert_eq!(operation.outcome, StoredOutcome::Fenced);
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
 }
 
@@ -227,7 +222,7 @@ async fn proven(service: &TestService) -> u64 {
 async fn what_was_proven_above_the_lower_number_is_proven_no_more() {
     let shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    let known = shortened.service.known().await.expect("Spot was met");
+    let known = shortened.service.known_spot().await.expect("Spot was met");
     let identity = format!("{:032x}", known.identity.0);
     let ledger = serde_json::json!({
         "ledger": SPOT.0, "identity": identity, "operations": shortened.was,
@@ -242,7 +237,7 @@ async fn what_was_proven_above_the_lower_number_is_proven_no_more() {
     let wrote = shortened.service.store().write(vec![Unit::puts(vec![put])]).await;
     assert!(matches!(wrote.as_slice(), [Wrote::Written(_)]), "{wrote:?}");
     assert_eq!(proven(&shortened.service).await, shortened.was);
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     let is = shortened.service.faulty_spot.spot().known().highest;
     assert!(proven(&shortened.service).await <= is, "{is}");
 }
@@ -254,18 +249,18 @@ async fn a_process_that_had_answers_of_what_is_lost_goes_on() {
     service.work(1).await;
     let older = copied(&service.spot_folder());
     let ended = service.work(1).await;
-    let was = service.known().await.expect("Spot was met").highest;
+    let was = service.known_spot().await.expect("Spot was met").highest;
     set_back(&service, &older).await;
-    let open = vec![service.opened(FUNDING, 1, 7).await];
-    assert!(service.halted().await.contains("forgot"));
+    let open = vec![service.open_transfer(FUNDING, 1, 7).await];
+    assert!(service.wait_for_stored_halt().await.contains("forgot"));
     let paid = open[0];
     let shortened = Shortened { service, was, ended, open, paid };
     let lost = shortened.lost().await;
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     assert_eq!(shortened.stopped().await, shortened.open);
     shortened.service.work(2).await;
-    assert_eq!(shortened.service.engine().halted(), None);
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    assert_eq!(shortened.service.engine.halted(), None);
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
     never_executed(&shortened).await;
 }
@@ -276,14 +271,14 @@ async fn a_process_that_had_answers_of_what_is_lost_goes_on() {
 async fn a_ledger_is_started_anew_before_its_loss_is_accepted() {
     let shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    let former = shortened.service.known().await.expect("Spot was met").incarnation;
-    shortened.service.faulty_spot.lie(Lie::NotStarted(former));
-    let refused = shortened.resumes("same", &lost).await;
+    let former = shortened.service.known_spot().await.expect("Spot was met").incarnation;
+    shortened.service.faulty_spot.set_lie(Lie::NotStarted(former));
+    let refused = shortened.service.resume_with_approval("same", &lost).await;
     let Err(Objection::NotPossible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("start it anew"), "{why}");
     assert!(shortened.service.service_status().await.halted.is_some(), "it stands");
-    shortened.service.faulty_spot.honest();
-    shortened.resumes("anew", &lost).await.expect("it is resumed");
+    shortened.service.faulty_spot.stop_lying();
+    shortened.service.resume_with_approval("anew", &lost).await.expect("it is resumed");
     shortened.service.work(1).await;
 }
 
@@ -293,7 +288,7 @@ async fn a_ledger_is_started_anew_before_its_loss_is_accepted() {
 async fn a_second_loss_is_another_one() {
     let mut shortened = Shortened::service().await;
     let lost = shortened.lost().await;
-    shortened.resumes("all", &lost).await.expect("it is resumed");
+    shortened.service.resume_with_approval("all", &lost).await.expect("it is resumed");
     shortened.service.stop().await;
     let older = copied(&shortened.service.spot_folder());
     shortened.service.start().await;
@@ -301,14 +296,14 @@ async fn a_second_loss_is_another_one() {
     shortened.service.stop().await;
     set_back(&shortened.service, &older).await;
     shortened.service.start().await;
-    assert!(shortened.service.halted().await.contains("forgot"));
-    let refused = shortened.resumes("again", &[]).await;
+    assert!(shortened.service.wait_for_stored_halt().await.contains("forgot"));
+    let refused = shortened.service.resume_with_approval("again", &[]).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
     let second = shortened.lost().await;
     assert!(second.iter().filter(|a| a.key.ends_with("/lost")).all(|a| !lost.contains(a)));
-    shortened.resumes("second", &second).await.expect("it is resumed");
+    shortened.service.resume_with_approval("second", &second).await.expect("it is resumed");
     shortened.service.work(1).await;
-    shortened.service.engine().reconciler.count_all().await;
-    let report = shortened.service.engine().reconciler.check_now().await.expect("a round");
+    shortened.service.engine.reconciler.count_all().await;
+    let report = shortened.service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{:?}", report.breaks);
 }

@@ -5,7 +5,7 @@ mod approvals;
 mod table;
 
 use crate::events::fixture::AccountService;
-use crate::fixture::test_service::COIN;
+use crate::fixture::defaults::COIN;
 use approvals::Approvals;
 use kernel::attempt::Attempt;
 use kernel::flow::check;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use table::{State, TOPICS};
-use testkit::ShiftedClock;
+use testkit::{MINUTE, ShiftedClock, wait_until};
 
 /// A chain whose blocks are quick, with one key: while its attempt is open, the next one gathers.
 const RULES: ChainRules = ChainRules {
@@ -65,7 +65,7 @@ async fn received_at(test: &AccountService, system: System, payee: &str, amount:
     };
     let owner = TransferOwner::User(UserId(1));
     let terms = Terms::between("test|1".into(), owner, at("A-1"), at(payee));
-    let engine = test.service.engine();
+    let engine = &test.service.engine;
     let flow = engine.flows().named(State::FLOW).expect("the flow");
     engine.intake.create(flow, terms).await.expect("it is opened").record.id
 }
@@ -86,10 +86,10 @@ async fn invoices_are_decided_asked_moved_and_published() {
         let unknown = received(&test, "X-1", 20).await;
         let short = received(&test, "B-1", 999).await;
         test.out("A-1", 4_600).await;
-        assert_eq!(test.history(paid).await, ["CREATED"], "fuse {fuse}: it waits for a person");
+        assert_eq!(test.event_names(paid).await, ["CREATED"], "fuse {fuse}: it waits for a person");
         test.service.restart().await;
         approvals.open.store(true, Ordering::SeqCst);
-        test.ended(&[paid, large, unknown, short]).await;
+        test.wait_for_end(&[paid, large, unknown, short]).await;
         let refused = ["CREATED", "APPROVED", "DONE", "FOR_THE_BOOKS", "CLAIMED", "REJECTED"];
         for (id, words) in [
             (paid, &["CREATED", "APPROVED", "DONE", "FOR_THE_BOOKS", "CLAIMED", "DONE"][..]),
@@ -97,7 +97,7 @@ async fn invoices_are_decided_asked_moved_and_published() {
             (unknown, &["CREATED", "APPROVED", "REJECTED"]),
             (short, &refused),
         ] {
-            assert_eq!(test.history(id).await, words, "fuse {fuse}");
+            assert_eq!(test.event_names(id).await, words, "fuse {fuse}");
         }
         test.holds("A-1", 100).await;
         test.holds("B-1", 300).await;
@@ -132,16 +132,16 @@ async fn one_of_a_hundred_invoices_spoils_the_transaction_and_99_are_paid() {
         // the first attempt has the key, and does not land
         chain.swallow(true);
         let mut ids = vec![received_at(&test, on_chain, &shop(0), 300).await];
-        test.service.reaches(ids[0], "SENDING").await;
+        test.service.wait_for_state(ids[0], "SENDING").await;
         test.service.restart().await;
         for n in 1..=100 {
             ids.push(received_at(&test, on_chain, &shop(n), 300).await);
         }
         for id in &ids[1..] {
-            test.service.reaches(*id, "COLLECTED").await;
+            test.service.wait_for_state(*id, "COLLECTED").await;
         }
         chain.swallow(false);
-        test.ended(&ids).await;
+        test.wait_for_end(&ids).await;
         // what was sent last is in final blocks by then
         tokio::time::sleep(Duration::from_millis(RULES.block_ms * 10)).await;
         assert_eq!(chain.faults(), [""; 0], "fuse {fuse}");
@@ -157,11 +157,11 @@ async fn one_of_a_hundred_invoices_spoils_the_transaction_and_99_are_paid() {
             };
             assert_eq!(sizes, in_company, "fuse {fuse}: {}", shop(n));
             assert_eq!(paid.get(id).map_or(0, Vec::len), times, "fuse {fuse}: {}", shop(n));
-            let history = test.history(*id).await;
+            let history = test.event_names(*id).await;
             let before = ["CREATED", "APPROVED", "DONE", "FOR_A_CHAIN"];
             assert_eq!(history, [&before, words].concat(), "fuse {fuse}: {}", shop(n));
             // its last word is what the chain proves of the last form
-            let told = test.service.told(*id).await;
+            let told = test.service.history(*id).await;
             let (form, proof) =
                 (last_form(&attempts), told.last().and_then(|(.., it)| it.as_deref()));
             assert!(proof.is_some_and(|proof| proof.contains(&form)), "{proof:?} is not of {form}");
@@ -181,11 +181,7 @@ fn last_form(attempts: &[Attempt]) -> String {
 
 /// Waits until so many messages are on the bus.
 async fn published(test: &AccountService, messages: usize) {
-    for _ in 0..20_000 {
-        if test.messages(&TOPICS).await.len() >= messages {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    panic!("not published: {:?}", test.messages(&TOPICS).await)
+    let published = async || test.messages(&TOPICS).await.len() >= messages;
+    let published = wait_until(MINUTE, published).await;
+    assert!(published, "not published: {:?}", test.messages(&TOPICS).await);
 }

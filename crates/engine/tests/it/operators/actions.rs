@@ -5,8 +5,9 @@
 //! that hastens nothing, or calls a fence; an event without its caller; assets that Spot is not told
 //! of.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{COIN, FUNDING, NEVER, SPOT, TestService};
+use crate::fixture::defaults::{COIN, FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::Settings;
 use engine::operators::{
     ActionResult, AdminAction, AssetChange, NewAsset, Objection, StoredAnswer,
@@ -17,24 +18,13 @@ use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::{Amount, AssetStatus};
 use kernel::operators::NoteText;
-use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Moved, Reply, StatusChange, Whose, World as _,
-};
+use kernel::ports::ledger::{AccountStatus, Moved, Reply, Whose};
 use kernel::retry::Backoff;
+use testkit::deposit;
 
 /// Nothing is tried again by itself while a test lasts.
 fn patient(settings: &mut Settings) {
     settings.backoff = Backoff { base: 600_000, cap: 600_000 };
-}
-
-async fn stuck(service: &TestService, mood: Mood) -> Id {
-    service.faulty_spot.mood(mood);
-    let id = service.opened(FUNDING, 1, 500).await;
-    while service.stand(&[id]).await.iter().any(|record| record.head.retries == 0) {
-        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
-    }
-    service.faulty_spot.mood(Mood::Fair);
-    id
 }
 
 fn count(service: &TestService, sql: &str) -> i64 {
@@ -43,72 +33,75 @@ fn count(service: &TestService, sql: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_retry_is_due_now_in_the_heap_and_in_the_journal() {
-    let mut service = TestService::tuned(true, NEVER, patient).await;
+    let mut service = TestService::open_with(true, NEVER, patient).await;
     for key in ["heap", "journal"] {
-        let id = stuck(&service, Mood::LoseRequests).await;
+        let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
         if key == "journal" {
             service.restart().await;
         }
-        let done = service.does("ada", key, AdminAction::Retry(id)).await.unwrap();
+        let done = service.execute_as("ada", key, AdminAction::Retry(id)).await.unwrap();
         assert_eq!((done.outcome, done.replayed), (ActionResult::Retried, false));
-        service.ended(&[id]).await;
-        let told = service.told(id).await;
+        service.wait_for_end(&[id]).await;
+        let told = service.history(id).await;
         let mine: Vec<_> = told.iter().filter(|(what, ..)| what == "OPERATOR").collect();
         let [(_, caller, detail)] = mine.as_slice() else { panic!("{told:?}") };
         assert_eq!(caller.as_deref(), Some("portage|ada"));
         assert!(detail.as_ref().is_some_and(|d| d.contains("a test") && d.contains("RETRY")));
-        let again = service.does("ada", key, AdminAction::Retry(id)).await.unwrap();
+        let again = service.execute_as("ada", key, AdminAction::Retry(id)).await.unwrap();
         assert_eq!(
             (again.outcome, again.replayed, again.at),
             (ActionResult::Retried, true, done.at)
         );
-        let ended = service.does("ada", "late", AdminAction::Retry(id)).await.unwrap_err();
+        let ended = service.execute_as("ada", "late", AdminAction::Retry(id)).await.unwrap_err();
         assert!(matches!(&ended, Objection::NotPossible(why) if why.contains("COMMITTED")));
-        assert_eq!(service.told(id).await.len(), told.len(), "neither left a line");
+        assert_eq!(service.history(id).await.len(), told.len(), "neither left a line");
     }
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// No state and no HALT keeps a note out, and it is no line of the history, which the transfer's user
 /// reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_note_is_written_in_any_state_and_under_halt() {
-    let mut service = TestService::tuned(true, NEVER, patient).await;
-    let open = stuck(&service, Mood::LoseRequests).await;
-    let ended = service.opened(FUNDING, 2, 5).await;
-    service.ended(&[ended]).await;
-    service.does("eve", "halt", AdminAction::Halt).await.unwrap();
+    let mut service = TestService::open_with(true, NEVER, patient).await;
+    let open = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let ended = service.open_transfer(FUNDING, 2, 5).await;
+    service.wait_for_end(&[ended]).await;
+    service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
     let note = |id, words| AdminAction::NoteTransfer { id, text: NoteText::parse(words).unwrap() };
     for (key, id) in [("open", open), ("ended", ended)] {
-        let before = (service.states(&[id]).await, service.told(id).await);
-        let done = service.does("ada", key, note(id, "their bank confirmed")).await.unwrap();
+        let before = (service.states(&[id]).await, service.history(id).await);
+        let done = service.execute_as("ada", key, note(id, "their bank confirmed")).await.unwrap();
         assert_eq!((done.outcome, done.replayed), (ActionResult::Noted, false));
-        let other = service.does("ada", key, note(id, "it did not")).await;
+        let other = service.execute_as("ada", key, note(id, "it did not")).await;
         assert_eq!(other, Err(Objection::Mismatch(vec!["value"])));
-        assert_eq!((service.states(&[id]).await, service.told(id).await), before);
+        assert_eq!((service.states(&[id]).await, service.history(id).await), before);
     }
-    let unknown = service.does("ada", "unknown", note(Id(5), "who")).await;
+    let unknown = service.execute_as("ada", "unknown", note(Id(5), "who")).await;
     assert_eq!(unknown, Err(Objection::NotFound("transfer")));
     service.restart().await;
-    let again = service.does("ada", "ended", note(ended, " their bank confirmed\n")).await.unwrap();
+    let again =
+        service.execute_as("ada", "ended", note(ended, " their bank confirmed\n")).await.unwrap();
     assert_eq!((again.outcome, again.replayed), (ActionResult::Noted, true));
     assert_eq!(count(&service, "SELECT count(*) FROM operator_actions WHERE action = 'NOTE'"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_key_does_one_thing() {
-    let mut service = TestService::tuned(true, NEVER, patient).await;
-    let id = stuck(&service, Mood::LoseRequests).await;
+    let mut service = TestService::open_with(true, NEVER, patient).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let action =
         || AdminAction::Status { ledger: FUNDING, user: UserId(2), status: AccountStatus::Frozen };
-    let (one, two) =
-        tokio::join!(service.does("ada", "k", action()), service.does("ada", "k", action()));
+    let (one, two) = tokio::join!(
+        service.execute_as("ada", "k", action()),
+        service.execute_as("ada", "k", action())
+    );
     let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!([one.replayed, two.replayed].iter().filter(|replayed| **replayed).count(), 1);
     assert_eq!((one.outcome, one.at), (two.outcome, two.at));
     assert_eq!(count(&service, "SELECT count(*) FROM operator_actions"), 1);
     service.restart().await;
-    assert!(service.does("ada", "k", action()).await.unwrap().replayed);
+    assert!(service.execute_as("ada", "k", action()).await.unwrap().replayed);
     let other = [
         (AdminAction::Retry(id), vec!["kind", "subject", "value"]),
         (
@@ -121,9 +114,12 @@ async fn a_repeated_key_does_one_thing() {
         ),
     ];
     for (action, fields) in other {
-        assert_eq!(service.does("ada", "k", action).await, Err(Objection::Mismatch(fields)));
+        assert_eq!(service.execute_as("ada", "k", action).await, Err(Objection::Mismatch(fields)));
     }
-    assert!(!service.does("bob", "k", action()).await.unwrap().replayed, "a key is a person's own");
+    assert!(
+        !service.execute_as("bob", "k", action()).await.unwrap().replayed,
+        "a key is a person's own"
+    );
     assert_eq!(count(&service, "SELECT count(*) FROM operator_actions"), 2);
     let refused = service.create(FUNDING, 2, 5).await.unwrap();
     assert_eq!(refused.record.error.map(|e| e.code), Some("ACCOUNT_FROZEN".into()));
@@ -146,10 +142,10 @@ async fn a_bar_in_a_subject_makes_no_two_persons_share_a_key() {
             ("eve", name.to_owned(), AccountStatus::Active),
             ("auth0", format!("ada|{name}"), AccountStatus::Frozen),
         ] {
-            let done = service.does(who, &key, set(status)).await.unwrap();
+            let done = service.execute_as(who, &key, set(status)).await.unwrap();
             assert_eq!((done.outcome, done.replayed), (ActionResult::StatusSet, false), "{who}");
         }
-        let port = service.engine().ledger(ledger).expect("a ledger");
+        let port = service.engine.ledger(ledger).expect("a ledger");
         let Reply::Answered(_, all) = port.accounts(Whose::User(user)).await else { panic!() };
         assert!(all.iter().all(|holding| holding.status == AccountStatus::Frozen), "{all:?}");
     }
@@ -157,44 +153,37 @@ async fn a_bar_in_a_subject_makes_no_two_persons_share_a_key() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
-    let service = TestService::tuned(true, NEVER, patient).await;
+    let service = TestService::open_with(true, NEVER, patient).await;
     let asked = |said| ActionResult::Asked { ledger: SPOT, leg: Leg::Deposit, said };
-    let id = stuck(&service, Mood::LoseRequests).await;
-    let nothing = service.does("ada", "1", AdminAction::Ask(id)).await.unwrap();
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let nothing = service.execute_as("ada", "1", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(nothing.outcome, asked(StoredAnswer::Nothing));
-    let before = service.stand(&[id]).await;
+    let before = service.records(&[id]).await;
     assert!(
         before.iter().all(|record| record.head.due_at.is_some()),
         "and no retry is due earlier"
     );
-    service.faulty_spot.mood(Mood::Silent);
-    let silent = service.does("ada", "2", AdminAction::Ask(id)).await.unwrap();
+    service.faulty_spot.set_fault(CallFault::Silent);
+    let silent = service.execute_as("ada", "2", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(silent.outcome, asked(StoredAnswer::Unknown { why: "TIMEOUT".into() }));
-    service.faulty_spot.mood(Mood::Fair);
-    service.does("ada", "3", AdminAction::Retry(id)).await.unwrap();
-    service.ended(&[id]).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.execute_as("ada", "3", AdminAction::Retry(id)).await.unwrap();
+    service.wait_for_end(&[id]).await;
 
-    let id = stuck(&service, Mood::LoseReplies).await;
-    let done = service.does("ada", "4", AdminAction::Ask(id)).await.unwrap();
+    let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+    let done = service.execute_as("ada", "4", AdminAction::Ask(id)).await.unwrap();
     assert!(
         matches!(done.outcome, ActionResult::Asked { said: StoredAnswer::Done { .. }, .. }),
         "{done:?}"
     );
-    service.ended(&[id]).await;
-    let change = StatusChange {
-        user: UserId(1),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disabled".into(),
-    };
-    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
-    let id = stuck(&service, Mood::LoseReplies).await;
-    service.does("ada", "halt", AdminAction::Halt).await.unwrap();
-    let refused = service.does("ada", "5", AdminAction::Ask(id)).await.unwrap();
+    service.wait_for_end(&[id]).await;
+    service.disable_at_spot(1).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+    service.execute_as("ada", "halt", AdminAction::Halt).await.unwrap();
+    let refused = service.execute_as("ada", "5", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(refused.outcome, asked(StoredAnswer::Rejected(Evidence::code("ACCOUNT_DISABLED"))));
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"), "no call under HALT");
-    assert!(service.does("ada", "5", AdminAction::Ask(id)).await.unwrap().replayed);
+    assert!(service.execute_as("ada", "5", AdminAction::Ask(id)).await.unwrap().replayed);
 }
 
 fn gold() -> NewAsset {
@@ -210,21 +199,12 @@ fn gold() -> NewAsset {
 }
 
 async fn fund(service: &TestService, asset: AssetId) -> Moved {
-    let movement = External {
-        direction: Direction::In,
-        reference: format!("gold-{asset}").into(),
-        user: UserId(1),
-        number: None,
-        asset,
-        amount: Amount(1_000),
-        reason: "a test".into(),
-        caller: "a test".into(),
-    };
-    service.store().funding().external(movement).await.expect("an answer")
+    let movement = deposit(&format!("gold-{asset}"), 1, asset, 1_000);
+    service.opened.world.external(movement).await.expect("an answer")
 }
 
 async fn has(service: &TestService, ledger: LedgerId, asset: AssetId) -> Option<Amount> {
-    let port = service.engine().ledger(ledger).expect("a ledger");
+    let port = service.engine.ledger(ledger).expect("a ledger");
     let kernel::ports::ledger::Reply::Answered(_, all) =
         port.accounts(Whose::User(UserId(1))).await
     else {
@@ -237,8 +217,8 @@ async fn has(service: &TestService, ledger: LedgerId, asset: AssetId) -> Option<
 async fn an_asset_that_is_added_works_at_once_and_after_a_restart() {
     let mut service = TestService::open(true, NEVER).await;
     let (one, two) = tokio::join!(
-        service.does("ada", "gold", AdminAction::AddAsset(gold())),
-        service.does(
+        service.execute_as("ada", "gold", AdminAction::AddAsset(gold())),
+        service.execute_as(
             "bob",
             "tin",
             AdminAction::AddAsset(NewAsset { symbol: "TIN".to_owned(), ..gold() })
@@ -253,15 +233,15 @@ async fn an_asset_that_is_added_works_at_once_and_after_a_restart() {
     let (gold_id, tin_id) = (number(one), number(two));
     assert_ne!(gold_id, tin_id);
     assert!(matches!(fund(&service, gold_id).await, Moved::Done { .. }));
-    let id = service.moved(FUNDING, 1, 400, gold_id).await;
-    service.ended(&[id]).await;
+    let id = service.open_transfer_of(gold_id, FUNDING, 1, 400).await;
+    service.wait_for_end(&[id]).await;
     assert_eq!(has(&service, SPOT, gold_id).await, Some(Amount(400)));
     service.restart().await;
-    let id = service.moved(FUNDING, 1, 100, gold_id).await;
-    service.ended(&[id]).await;
+    let id = service.open_transfer_of(gold_id, FUNDING, 1, 100).await;
+    service.wait_for_end(&[id]).await;
     assert_eq!(has(&service, SPOT, gold_id).await, Some(Amount(500)));
-    service.adds_up().await;
-    let again = service.does("ada", "2", AdminAction::AddAsset(gold())).await.unwrap_err();
+    service.assert_in_order().await;
+    let again = service.execute_as("ada", "2", AdminAction::AddAsset(gold())).await.unwrap_err();
     assert!(matches!(again, Objection::NotPossible(_)), "{again:?}");
     let bad = [
         NewAsset { symbol: "gold".to_owned(), ..gold() },
@@ -270,7 +250,8 @@ async fn an_asset_that_is_added_works_at_once_and_after_a_restart() {
         NewAsset { symbol: "LEAD".to_owned(), min: Amount(9), max: Some(Amount(8)), ..gold() },
     ];
     for asset in bad {
-        let refused = service.does("ada", "3", AdminAction::AddAsset(asset)).await.unwrap_err();
+        let refused =
+            service.execute_as("ada", "3", AdminAction::AddAsset(asset)).await.unwrap_err();
         assert!(matches!(refused, Objection::Invalid(_)), "{refused:?}");
     }
 }
@@ -279,8 +260,9 @@ async fn an_asset_that_is_added_works_at_once_and_after_a_restart() {
 async fn a_change_of_an_asset_counts_from_its_answer() {
     let service = TestService::open(true, NEVER).await;
     let usdt = || AssetChange { symbol: "USDT".to_owned(), ..AssetChange::default() };
-    let change =
-        |key: &'static str, change| service.does("ada", key, AdminAction::ChangeAsset(change));
+    let change = |key: &'static str, change| {
+        service.execute_as("ada", key, AdminAction::ChangeAsset(change))
+    };
     change("1", AssetChange { max: Some(Some(Amount(50))), ..usdt() }).await.unwrap();
     let code = |refused: Result<engine::Accepted, engine::Refused>| match refused {
         Err(engine::Refused::Code(code)) => code,
@@ -288,11 +270,11 @@ async fn a_change_of_an_asset_counts_from_its_answer() {
     };
     assert_eq!(code(service.create(FUNDING, 1, 51).await), Code::AmountTooLarge);
     change("2", AssetChange { max: Some(None), ..usdt() }).await.unwrap();
-    let id = service.opened(FUNDING, 1, 51).await;
-    service.ended(&[id]).await;
+    let id = service.open_transfer(FUNDING, 1, 51).await;
+    service.wait_for_end(&[id]).await;
     change("3", AssetChange { status: Some(AssetStatus::Suspended), ..usdt() }).await.unwrap();
     assert_eq!(code(service.create(FUNDING, 1, 51).await), Code::AssetSuspended);
-    let known = service.engine().asset("USDT").unwrap();
+    let known = service.engine.asset("USDT").unwrap();
     assert_eq!((known.id, known.precision, known.max), (COIN, 6, None));
     let none = AssetChange { symbol: "LEAD".to_owned(), ..AssetChange::default() };
     assert_eq!(change("4", none).await, Err(Objection::NotFound("asset")));
@@ -300,26 +282,29 @@ async fn a_change_of_an_asset_counts_from_its_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn accounts_and_cases_that_are_not_there_are_said_so() {
-    let service = TestService::tuned(true, NEVER, |s| s.alerts.after_retries = 3).await;
+    let service = TestService::open_with(true, NEVER, |s| s.alerts.after_retries = 3).await;
     let status = |user| AdminAction::Status {
         ledger: FUNDING,
         user: UserId(user),
         status: AccountStatus::Frozen,
     };
-    assert_eq!(service.does("ada", "1", status(77)).await, Err(Objection::NotFound("account")));
+    assert_eq!(
+        service.execute_as("ada", "1", status(77)).await,
+        Err(Objection::NotFound("account"))
+    );
     let unknown = AdminAction::Retry(Id(5));
-    assert_eq!(service.does("ada", "2", unknown).await, Err(Objection::NotFound("transfer")));
+    assert_eq!(service.execute_as("ada", "2", unknown).await, Err(Objection::NotFound("transfer")));
     let assign = |case| AdminAction::Assign { case, to: "portage|bob".into() };
-    assert_eq!(service.does("ada", "3", assign(9)).await, Err(Objection::NotFound("case")));
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let id = service.opened(FUNDING, 1, 5).await;
-    service.shows(&[("STUCK", format!("transfer/{id}"), true)]).await;
+    assert_eq!(service.execute_as("ada", "3", assign(9)).await, Err(Objection::NotFound("case")));
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let id = service.open_transfer(FUNDING, 1, 5).await;
+    service.wait_for_episodes(&[("STUCK", format!("transfer/{id}"), true)]).await;
     let case = count(&service, "SELECT case_id FROM cases");
     let case = u64::try_from(case).unwrap();
-    let done = service.does("ada", "3", assign(case)).await.unwrap();
+    let done = service.execute_as("ada", "3", assign(case)).await.unwrap();
     assert_eq!(done.outcome, ActionResult::Noted);
     let comment = AdminAction::Comment { case, text: "look at it".into() };
-    service.does("bob", "1", comment).await.unwrap();
+    service.execute_as("bob", "1", comment).await.unwrap();
     assert_eq!(count(&service, "SELECT count(*) FROM case_notes"), 2);
     assert_eq!(count(&service, "SELECT count(*) FROM operator_actions"), 2, "no refusal is a row");
 }

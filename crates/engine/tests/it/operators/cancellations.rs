@@ -5,7 +5,8 @@
 //! closed attempt taken for a dead one; the lanes not held against the chain; a stop of the chain, or a HALT,
 //! that is passed over.
 
-use crate::fixture::test_service::{NEVER, TestService};
+use crate::fixture::defaults::NEVER;
+use crate::fixture::test_service::TestService;
 use engine::operators::{
     ActionResult, AdminAction, Objection, PerformedAction, StoredAnswer, Verdict,
 };
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::wait_until;
 
 const RULES: ChainRules = ChainRules {
     cap: 5,
@@ -50,27 +52,31 @@ impl Relay {
         Self { service, chain, done: 0 }
     }
 
-    async fn does(&mut self, who: &str, action: AdminAction) -> Result<PerformedAction, Objection> {
+    async fn execute_as(
+        &mut self,
+        who: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
         self.done += 1;
-        self.service.does(who, &self.done.to_string(), action).await
+        self.service.execute_as(who, &self.done.to_string(), action).await
     }
 
     async fn pays(&mut self, receiver: &str) -> Id {
         self.done += 1;
-        let flow = self.service.engine().flows().named("relay").expect("the relay");
+        let flow = self.service.engine.flows().named("relay").expect("the relay");
         let terms = relay_terms(RULES.id, receiver, 100, &format!("key-{}", self.done));
-        self.service.engine().intake.create(flow, terms).await.expect("it is opened").record.id
+        self.service.engine.intake.create(flow, terms).await.expect("it is opened").record.id
     }
 
     /// Claims stand for a person's reason.
     async fn stops(&mut self) {
-        self.does("ada", NEAR).await.expect("it stands");
+        self.execute_as("ada", NEAR).await.expect("it stands");
     }
 
     async fn goes_on(&mut self) {
         let paused = self.service.service_status().await.paused;
         for paused in paused {
-            self.does("ada", AdminAction::Unpause(paused.number)).await.expect("it goes on");
+            self.execute_as("ada", AdminAction::Unpause(paused.number)).await.expect("it goes on");
         }
     }
 
@@ -78,12 +84,12 @@ impl Relay {
     async fn waits(&mut self) -> Id {
         self.stops().await;
         let id = self.pays("good-1").await;
-        self.service.reaches(id, "QUEUED_TRANSFER").await;
+        self.service.wait_for_state(id, "QUEUED_TRANSFER").await;
         id
     }
 
     async fn proposes(&mut self, id: Id) -> Result<Id, Objection> {
-        let done = self.does("ada", cancels(id)).await?;
+        let done = self.execute_as("ada", cancels(id)).await?;
         let ActionResult::Proposed { approval } = done.outcome else { panic!("{done:?}") };
         Ok(approval)
     }
@@ -97,8 +103,8 @@ impl Relay {
 
     /// An attempt that has it, as a worker would have stored it, though it stands before its claim.
     async fn attempted(&self, id: Id, lock: &str) -> Attempt {
-        let member = self.service.stand(&[id]).await.pop().expect("it is there");
-        let table = self.service.engine().flows().table(member.flow);
+        let member = self.service.records(&[id]).await.pop().expect("it is there");
+        let table = self.service.engine.flows().table(member.flow);
         let name: Arc<[u8]> = lock.as_bytes().into();
         let form = Form {
             purpose: Purpose::Pay,
@@ -146,18 +152,18 @@ async fn two_persons_end_what_was_never_sent() {
     let id = relay.waits().await;
     for verdict in [Verdict::Done, Verdict::Dead] {
         let resolve = AdminAction::Resolve { id, verdict, evidence: Value::Null };
-        let refused = relay.does("ada", resolve).await;
+        let refused = relay.execute_as("ada", resolve).await;
         assert!(matches!(refused, Err(Objection::Invalid(_))), "{refused:?}");
     }
     let approval = relay.proposes(id).await.expect("it is proposed");
-    let same = relay.does("Ada", AdminAction::Approve(approval)).await;
+    let same = relay.execute_as("Ada", AdminAction::Approve(approval)).await;
     assert_eq!(same, Err(Objection::SamePerson));
     relay.service.restart().await;
-    let done = relay.does("bob", AdminAction::Approve(approval)).await.expect("it ends");
+    let done = relay.execute_as("bob", AdminAction::Approve(approval)).await.expect("it ends");
     assert_eq!(done.outcome, failed(0));
-    let record = relay.service.stand(&[id]).await.pop().expect("it is there");
+    let record = relay.service.records(&[id]).await.pop().expect("it is there");
     assert_eq!(record.error.map(|why| why.code), Some("CANCELLED".into()));
-    let told = relay.service.told(id).await;
+    let told = relay.service.history(id).await;
     let last = told.last().expect("its end");
     assert_eq!(last.0, "FAILED");
     assert!(last.2.as_deref().is_some_and(|proof| proof.contains("NEVER_SENT")), "{told:?}");
@@ -166,7 +172,7 @@ async fn two_persons_end_what_was_never_sent() {
     // it has ended, for the worker that had it too
     relay.goes_on().await;
     let next = relay.pays("good-1").await;
-    relay.service.ended(&[next]).await;
+    relay.service.wait_for_end(&[next]).await;
     let paid = relay.chain.paid();
     assert_eq!((paid.get(&id), paid.get(&next).map(Vec::len)), (None, Some(1)));
     let why = relay.refusal(id).await;
@@ -180,13 +186,14 @@ async fn what_is_sent_is_not_ended_by_persons() {
     let id = relay.waits().await;
     let approval = relay.proposes(id).await.expect("it is proposed");
     relay.goes_on().await;
-    relay.service.reaches(id, "SUBMITTED").await;
+    relay.service.wait_for_state(id, "SUBMITTED").await;
     let why = relay.refusal(id).await;
     assert!(why.contains("proof of NEAR"), "{why}");
-    let late = relay.does("bob", AdminAction::Approve(approval)).await.expect("it is answered");
+    let late =
+        relay.execute_as("bob", AdminAction::Approve(approval)).await.expect("it is answered");
     assert_eq!(late.outcome, ActionResult::Superseded { state: "SUBMITTED".into() });
     relay.chain.swallow(false);
-    relay.service.ended(&[id]).await;
+    relay.service.wait_for_end(&[id]).await;
     assert_eq!(relay.chain.paid().get(&id).map(Vec::len), Some(1));
 }
 
@@ -201,7 +208,7 @@ async fn an_attempt_that_may_land_keeps_it() {
     let named = Id(attempt.id.0).to_string();
     let why = relay.refusal(id).await;
     assert!(why.contains("is open") && why.contains(&named), "{why}");
-    let refused = relay.does("bob", AdminAction::Approve(approval)).await;
+    let refused = relay.execute_as("bob", AdminAction::Approve(approval)).await;
     assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
     // closed, and no proof says that it is dead
     let (guard, version) = (Guard::Attempt { id: attempt.id, version: 1 }, 2);
@@ -219,18 +226,18 @@ async fn one_whose_attempts_are_dead_is_ended() {
     relay.chain.spoil("good-2");
     let id = relay.waits().await;
     let culprit = relay.pays("good-2").await;
-    relay.service.reaches(culprit, "QUEUED_TRANSFER").await;
+    relay.service.wait_for_state(culprit, "QUEUED_TRANSFER").await;
     relay.chain.swallow(true);
     relay.goes_on().await;
-    relay.service.reaches(id, "SUBMITTED").await;
-    relay.does("ada", AdminAction::PauseTransfer(id)).await.expect("it is held");
+    relay.service.wait_for_state(id, "SUBMITTED").await;
+    relay.execute_as("ada", AdminAction::PauseTransfer(id)).await.expect("it is held");
     relay.chain.swallow(false);
     // the culprit takes all with it
-    relay.service.reaches(id, "RECEIVED").await;
+    relay.service.wait_for_state(id, "RECEIVED").await;
     let approval = relay.proposes(id).await.expect("it is proposed");
-    let done = relay.does("bob", AdminAction::Approve(approval)).await.expect("it ends");
+    let done = relay.execute_as("bob", AdminAction::Approve(approval)).await.expect("it ends");
     assert_eq!(done.outcome, failed(1));
-    relay.service.ended(&[culprit]).await;
+    relay.service.wait_for_end(&[culprit]).await;
     assert_eq!(relay.chain.paid().get(&id), None);
 }
 
@@ -238,24 +245,21 @@ async fn one_whose_attempts_are_dead_is_ended() {
 async fn what_another_program_may_have_paid_is_kept() {
     let mut relay = Relay::open().await;
     let first = relay.pays("good-1").await;
-    relay.service.ended(&[first]).await;
+    relay.service.wait_for_end(&[first]).await;
     let id = relay.waits().await;
     let approval = relay.proposes(id).await.expect("it is proposed");
     relay.chain.used_elsewhere("key-1", 1_000_000);
-    let refused = relay.does("bob", AdminAction::Approve(approval)).await;
+    let refused = relay.execute_as("bob", AdminAction::Approve(approval)).await;
     let Err(Objection::NotPossible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("LANE_AHEAD"), "{why}");
     // and where the engine has stopped the chain for it
-    for _ in 0..2_000 {
+    let stopped = wait_until(Duration::from_secs(10), async || {
         let paused = relay.service.service_status().await.paused;
-        if paused.iter().any(|paused| &*paused.caller == "engine:lanes") {
-            let why = relay.refusal(id).await;
-            assert!(why.contains("NEAR stands"), "{why}");
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("the chain is not stopped")
+        paused.iter().any(|paused| &*paused.caller == "engine:lanes")
+    });
+    assert!(stopped.await, "the chain is not stopped");
+    let why = relay.refusal(id).await;
+    assert!(why.contains("NEAR stands"), "{why}");
 }
 
 /// A folder that was restored lacks attempts, and stands under HALT until persons looked at that.
@@ -264,8 +268,8 @@ async fn nothing_is_ended_so_under_halt() {
     let mut relay = Relay::open().await;
     let id = relay.waits().await;
     let approval = relay.proposes(id).await.expect("it is proposed");
-    relay.does("ada", AdminAction::Halt).await.expect("it stands");
-    let refused = relay.does("bob", AdminAction::Approve(approval)).await;
+    relay.execute_as("ada", AdminAction::Halt).await.expect("it stands");
+    let refused = relay.execute_as("bob", AdminAction::Approve(approval)).await;
     assert_eq!(refused, Err(Objection::Code(Code::Halted)));
     assert_eq!(relay.proposes(id).await, Err(Objection::Code(Code::Halted)));
     assert_eq!(RULES.id, ChainId::NEAR);

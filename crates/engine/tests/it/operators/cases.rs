@@ -6,8 +6,9 @@
 //! user, never noticed; a contradiction that pauses nothing; a case of an open
 //! transfer that is opened after its end, or after the transfer went on to another state.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{COIN, FUNDING, NEVER, SPOT, TestService};
+use crate::fixture::defaults::{COIN, FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::Refused;
 use engine::operators::AdminAction;
 use kernel::code::Code;
@@ -15,7 +16,7 @@ use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op};
 use kernel::operators::Scope;
-use kernel::ports::ledger::{AccountStatus, Ledger as _, StatusChange};
+use kernel::ports::ledger::Ledger as _;
 use kernel::record::Account;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ fn of(id: Id) -> String {
 
 /// The details of a history's `RETRY` events.
 async fn retries(service: &TestService, id: Id) -> Vec<String> {
-    let told = service.told(id).await.into_iter();
+    let told = service.history(id).await.into_iter();
     told.filter(|(what, ..)| what == "RETRY").filter_map(|(.., detail)| detail).collect()
 }
 
@@ -37,42 +38,40 @@ async fn rounds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_retries_are_one_case_over_restarts_until_the_end() {
-    let mut service = TestService::tuned(true, NEVER, |s| s.alerts.after_retries = 10).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.shows(&[("STUCK", of(id), true)]).await;
-    assert!(service.stand(&[id]).await.iter().all(|record| record.head.retries >= 10));
+    let mut service = TestService::open_with(true, NEVER, |s| s.alerts.after_retries = 10).await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_episodes(&[("STUCK", of(id), true)]).await;
+    assert!(service.records(&[id]).await.iter().all(|record| record.head.retries >= 10));
     service.restart().await;
     rounds().await;
-    service.shows(&[("STUCK", of(id), true)]).await;
-    service.shows_gauge("STUCK/WARNING", 1).await;
-    service.shows_gauge("CONSERVATION/CRITICAL", 0).await;
+    service.wait_for_episodes(&[("STUCK", of(id), true)]).await;
+    service.wait_for_gauge("STUCK/WARNING", 1).await;
+    service.wait_for_gauge("CONSERVATION/CRITICAL", 0).await;
     // between two rounds it may be in a hand
-    service.shows_gauge("internal/SPOT", 1).await;
-    service.faulty_spot.mood(Mood::Fair);
-    service.ended(&[id]).await;
-    service.shows(&[("STUCK", of(id), false)]).await;
+    service.wait_for_gauge("internal/SPOT", 1).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_end(&[id]).await;
+    service.wait_for_episodes(&[("STUCK", of(id), false)]).await;
     rounds().await;
     assert_eq!(retries(&service, id).await, ["STUCK opened", "STUCK closed"]);
-    service.shows_gauge("STUCK/WARNING", 0).await;
-    service.shows_gauge("internal/SPOT", 0).await;
+    service.wait_for_gauge("STUCK/WARNING", 0).await;
+    service.wait_for_gauge("internal/SPOT", 0).await;
 }
 
 /// The watch looks, and what it saw may be over before its case is written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_case_that_was_seen_before_the_end_is_not_opened_after_it() {
-    let service = TestService::tuned(true, NEVER, |s| s.alerts.after_retries = 10).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
+    let service = TestService::open_with(true, NEVER, |s| s.alerts.after_retries = 10).await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
     service.hinder_before("INSERT ON cases");
-    let id = service.opened(FUNDING, 1, 500).await;
-    while service.stand(&[id]).await.iter().any(|record| record.head.retries < 20) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_retries(id, 20).await;
     // the watch leaves out what is younger
     service.clock.forward(2_000);
     rounds().await;
-    service.faulty_spot.mood(Mood::Fair);
-    service.ended(&[id]).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_end(&[id]).await;
     service.unhinder();
     rounds().await;
     assert_eq!(service.episodes(), []);
@@ -83,25 +82,25 @@ async fn a_case_that_was_seen_before_the_end_is_not_opened_after_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_case_that_was_seen_in_an_earlier_state_is_not_opened() {
     let service = TestService::open(false, NEVER).await;
-    let first = service.opened(FUNDING, 1, 10).await;
-    service.ended(&[first]).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.reaches(id, "TARGET_PENDING").await;
+    let first = service.open_transfer(FUNDING, 1, 10).await;
+    service.wait_for_end(&[first]).await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_state(id, "TARGET_PENDING").await;
     let cases =
         "CREATE TRIGGER no_cases BEFORE INSERT ON cases BEGIN SELECT raise(ABORT, 'no'); END";
     service.tool().execute_batch(cases).unwrap();
     service.clock.forward(61_000);
     rounds().await;
     service.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
-    disabled(&service, 1).await;
-    service.faulty_spot.mood(Mood::Fair);
-    service.reaches(id, "COMPENSATING").await;
+    service.disable_at_spot(1).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_state(id, "COMPENSATING").await;
     service.tool().execute_batch("DROP TRIGGER no_cases").unwrap();
     rounds().await;
     assert_eq!(service.episodes(), []);
     service.unhinder();
-    service.ended(&[id]).await;
+    service.wait_for_end(&[id]).await;
     assert_eq!(retries(&service, id).await, [""; 0]);
 }
 
@@ -109,25 +108,25 @@ async fn a_case_that_was_seen_in_an_earlier_state_is_not_opened() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn target_pending_is_critical_after_a_minute_in_it() {
     let mut service = TestService::open(false, NEVER).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.reaches(id, "TARGET_PENDING").await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_state(id, "TARGET_PENDING").await;
     service.clock.forward(40_000);
     service.restart().await;
     service.clock.forward(15_000);
     rounds().await;
     assert_eq!(service.episodes(), []);
     service.clock.forward(6_000);
-    service.shows(&[("TARGET_PENDING", of(id), true)]).await;
+    service.wait_for_episodes(&[("TARGET_PENDING", of(id), true)]).await;
     assert_eq!(service.cases().first().map(|(severity, ..)| &**severity), Some("CRITICAL"));
     service.clock.forward(240_000);
     let both = |open| [("TARGET_PENDING", of(id), open), ("STUCK", of(id), open)];
-    service.shows(&both(true)).await;
-    service.faulty_spot.mood(Mood::Fair);
-    service.ended(&[id]).await;
-    service.shows(&both(false)).await;
-    service.engine().reconciler.check_now().await.unwrap();
-    assert_eq!(service.engine().halted(), None);
+    service.wait_for_episodes(&both(true)).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_end(&[id]).await;
+    service.wait_for_episodes(&both(false)).await;
+    service.engine.reconciler.check_now().await.unwrap();
+    assert_eq!(service.engine.halted(), None);
 }
 
 /// MON-002, by the failures of the refund alone.
@@ -135,82 +134,68 @@ async fn target_pending_is_critical_after_a_minute_in_it() {
 async fn three_failed_compensations_are_critical() {
     for fuse in [true, false] {
         let service =
-            TestService::tuned(fuse, NEVER, |s| s.alerts.compensation_failures = 25).await;
-        let first = service.opened(FUNDING, 1, 10).await;
-        service.ended(&[first]).await;
-        service.faulty_spot.mood(Mood::LoseRequests);
-        let id = service.opened(FUNDING, 1, 500).await;
-        while service.stand(&[id]).await.iter().any(|record| record.head.retries < 25) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            TestService::open_with(fuse, NEVER, |s| s.alerts.compensation_failures = 25).await;
+        let first = service.open_transfer(FUNDING, 1, 10).await;
+        service.wait_for_end(&[first]).await;
+        service.faulty_spot.set_fault(CallFault::LoseRequests);
+        let id = service.open_transfer(FUNDING, 1, 500).await;
+        service.wait_for_retries(id, 25).await;
         service.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
-        disabled(&service, 1).await;
-        service.faulty_spot.mood(Mood::Fair);
-        service.reaches(id, "COMPENSATING").await;
+        service.disable_at_spot(1).await;
+        service.faulty_spot.set_fault(CallFault::None);
+        service.wait_for_state(id, "COMPENSATING").await;
         rounds().await;
-        let now = service.stand(&[id]).await;
+        let now = service.records(&[id]).await;
         let failed = now.first().map_or(0, |record| record.head.retries);
         assert!(failed < 25, "fuse={fuse}: it is early enough: {failed}");
         assert_eq!(service.episodes(), [], "fuse={fuse}: {failed}");
-        service.shows(&[("COMPENSATION", of(id), true)]).await;
+        service.wait_for_episodes(&[("COMPENSATION", of(id), true)]).await;
         service.unhinder();
-        service.ended(&[id]).await;
-        service.shows(&[("COMPENSATION", of(id), false)]).await;
+        service.wait_for_end(&[id]).await;
+        service.wait_for_episodes(&[("COMPENSATION", of(id), false)]).await;
         assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
     }
-}
-
-/// The user's account at Spot is disabled.
-async fn disabled(service: &TestService, user: u64) {
-    let change = StatusChange {
-        user: UserId(user),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disabled".into(),
-    };
-    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_ledger_is_a_case_until_it_answers() {
     let service = TestService::open(true, NEVER).await;
-    service.faulty_spot.mood(Mood::Silent);
+    service.faulty_spot.set_fault(CallFault::Silent);
     rounds().await;
     service.clock.forward(50_000);
     rounds().await;
     assert_eq!(service.episodes(), []);
     service.clock.forward(11_000);
-    service.shows(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), true)]).await;
-    service.faulty_spot.mood(Mood::Fair);
+    service.wait_for_episodes(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), true)]).await;
+    service.faulty_spot.set_fault(CallFault::None);
     service.clock.forward(5_000);
-    service.shows(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), false)]).await;
+    service.wait_for_episodes(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), false)]).await;
 }
 
 /// MON-004: a user who creates too fast is a case.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hasty_user_is_a_case_until_a_calm_minute() {
-    let service = TestService::tuned(true, NEVER, |s| s.limits.warn_per_minute = 5).await;
+    let service = TestService::open_with(true, NEVER, |s| s.limits.warn_per_minute = 5).await;
     for n in 0..6 {
-        service.opened(FUNDING, 1, 10 + n).await;
+        service.open_transfer(FUNDING, 1, 10 + n).await;
     }
     for n in 0..5 {
-        service.opened(FUNDING, 2, 10 + n).await;
+        service.open_transfer(FUNDING, 2, 10 + n).await;
     }
-    service.shows(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), true)]).await;
+    service.wait_for_episodes(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), true)]).await;
     service.clock.forward(45_000);
     rounds().await;
-    service.shows(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), true)]).await;
+    service.wait_for_episodes(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), true)]).await;
     service.clock.forward(80_000);
-    service.shows(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), false)]).await;
+    service.wait_for_episodes(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), false)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contradiction_is_a_case_until_the_pause_ends() {
     let service = TestService::open(true, NEVER).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.reaches(id, "TARGET_PENDING").await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_state(id, "TARGET_PENDING").await;
     let spot = service.faulty_spot.spot();
     let op = Op {
         key: Key { id, leg: kernel::flow::life::Leg::Deposit },
@@ -220,19 +205,21 @@ async fn a_contradiction_is_a_case_until_the_pause_ends() {
         amount: Amount(499),
     };
     spot.execute(spot.known(), Arc::from([op])).await;
-    service.faulty_spot.mood(Mood::Fair);
-    service.shows(&[("CONTRADICTION", of(id), true)]).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_episodes(&[("CONTRADICTION", of(id), true)]).await;
     let paused = service.service_status().await.paused;
     let [pause] = paused.as_slice() else { panic!("{paused:?}") };
-    assert_eq!(pause.scope, Scope::Flow(service.engine().flows().named("internal").unwrap()));
+    assert_eq!(pause.scope, Scope::Flow(service.engine.flows().named("internal").unwrap()));
     rounds().await;
-    service.shows(&[("CONTRADICTION", of(id), true)]).await;
+    service.wait_for_episodes(&[("CONTRADICTION", of(id), true)]).await;
     // lifted, the case is closed; and where the flow meets it again, that is another episode
-    service.faulty_spot.mood(Mood::LoseRequests);
-    service.does("ada", "1", AdminAction::Unpause(pause.number)).await.unwrap();
-    service.shows(&[("CONTRADICTION", of(id), false)]).await;
-    service.faulty_spot.mood(Mood::Fair);
-    service.shows(&[("CONTRADICTION", of(id), false), ("CONTRADICTION", of(id), true)]).await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    service.execute_as("ada", "1", AdminAction::Unpause(pause.number)).await.unwrap();
+    service.wait_for_episodes(&[("CONTRADICTION", of(id), false)]).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service
+        .wait_for_episodes(&[("CONTRADICTION", of(id), false), ("CONTRADICTION", of(id), true)])
+        .await;
     let wanted = ["CONTRADICTION opened", "CONTRADICTION closed", "CONTRADICTION opened"];
     assert_eq!(retries(&service, id).await, wanted);
     let refused = service.create(SPOT, 2, 1).await;

@@ -3,7 +3,8 @@
 //! Wrong builds that were run, each of which turns one of these red: the pause of the engine ends for the one who asks
 //! for it; the one who proposed let approve; the count of reasons not held to the proposal.
 
-use crate::fixture::test_service::{NEVER, TestService};
+use crate::fixture::defaults::NEVER;
+use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction, Objection, PerformedAction};
 use kernel::ids::{ChainId, Id};
 use kernel::operators::{ApprovalStatus, Scope};
@@ -25,7 +26,8 @@ async fn number(service: &TestService) -> Option<u64> {
 
 async fn proposes(service: &TestService, who: &str, key: &str) -> Id {
     let pause = number(service).await.expect("a pause");
-    let done = service.does(who, key, AdminAction::Unpause(pause)).await.expect("it is proposed");
+    let done =
+        service.execute_as(who, key, AdminAction::Unpause(pause)).await.expect("it is proposed");
     let ActionResult::Proposed { approval } = done.outcome else { panic!("{done:?}") };
     assert_eq!(number(service).await, Some(pause), "one person was enough");
     approval
@@ -37,7 +39,7 @@ async fn approves(
     key: &str,
     id: Id,
 ) -> Result<PerformedAction, Objection> {
-    service.does(who, key, AdminAction::Approve(id)).await
+    service.execute_as(who, key, AdminAction::Approve(id)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,12 +87,12 @@ async fn one_person_lifts_what_a_person_paused() {
     let service = TestService::open(true, NEVER).await;
     stops(&service, "portage|ada", "ticket 4711").await;
     let pause = number(&service).await.expect("a pause");
-    let done = service.does("ada", "1", AdminAction::Unpause(pause)).await.expect("it ends");
+    let done = service.execute_as("ada", "1", AdminAction::Unpause(pause)).await.expect("it ends");
     assert_eq!((done.outcome, number(&service).await), (ActionResult::Unpaused, None));
     // without four eyes one person is enough for all
-    let service = TestService::tuned(true, NEVER, |settings| settings.four_eyes = false).await;
+    let service = TestService::open_with(true, NEVER, |settings| settings.four_eyes = false).await;
     stops(&service, "engine", "EVENTS_MISMATCH: one").await;
     let pause = number(&service).await.expect("a pause");
-    let done = service.does("ada", "1", AdminAction::Unpause(pause)).await.expect("it ends");
+    let done = service.execute_as("ada", "1", AdminAction::Unpause(pause)).await.expect("it ends");
     assert_eq!((done.outcome, number(&service).await), (ActionResult::Unpaused, None));
 }

@@ -5,8 +5,9 @@
 //! own after its effect; `act` without the look at the key.
 
 use crate::fixture::crash_points::Side;
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::operators::{
     ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, Verdict,
 };
@@ -57,33 +58,15 @@ struct Prepared {
 }
 
 async fn service() -> TestService {
-    TestService::tuned(true, NEVER, |s| {
+    TestService::open_with(true, NEVER, |s| {
         s.backoff = Backoff { base: 600_000, cap: 600_000 };
         s.alerts.after_retries = 1;
     })
     .await
 }
 
-async fn stuck(service: &TestService, mood: Mood) -> Id {
-    service.faulty_spot.mood(mood);
-    let id = service.opened(FUNDING, 1, 500).await;
-    while service.stand(&[id]).await.iter().any(|record| record.head.retries == 0) {
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    service.faulty_spot.mood(Mood::Fair);
-    id
-}
-
-async fn proposed(service: &TestService, action: AdminAction) -> Id {
-    let done = service.does("ada", "proposal", action).await;
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
-}
-
 async fn paused(service: &TestService, action: AdminAction) -> u64 {
-    let done = service.does("ada", "pause", action).await.expect("an answer");
+    let done = service.execute_as("ada", "pause", action).await.expect("an answer");
     let ActionResult::Paused { number: Some(number) } = done.outcome else { panic!("{done:?}") };
     number
 }
@@ -117,7 +100,8 @@ fn opens() -> AdminAction {
 /// A service in which the action can be done.
 async fn prepared(service: &TestService, kind: Kind) -> Prepared {
     let answered = matches!(kind, Kind::Ask | Kind::ApproveDone);
-    let id = stuck(service, if answered { Mood::LoseReplies } else { Mood::LoseRequests }).await;
+    let fault = if answered { CallFault::LoseReplies } else { CallFault::LoseRequests };
+    let id = service.open_retried(FUNDING, fault).await;
     let mut approval = None;
     let action = match kind {
         Kind::Retry => AdminAction::Retry(id),
@@ -134,7 +118,7 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
         Kind::Resolve => says(id, Verdict::Rejected),
         Kind::Halt => AdminAction::Halt,
         Kind::Resume => {
-            service.does("ada", "halt", AdminAction::Halt).await.expect("an answer");
+            service.execute_as("ada", "halt", AdminAction::Halt).await.expect("an answer");
             AdminAction::Resume { accept: Vec::new() }
         }
         Kind::Pause => AdminAction::Pause(Scope::Ledger(SPOT)),
@@ -146,14 +130,14 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
         }
         Kind::OpenAccount => opens(),
         Kind::AccountStatus => {
-            service.does("ada", "open", opens()).await.expect("an answer");
+            service.execute_as("ada", "open", opens()).await.expect("an answer");
             AdminAction::AccountStatus { number: "ACC-1".into(), status: NumberedStatus::Frozen }
         }
         Kind::AddAsset => AdminAction::AddAsset(gold()),
         Kind::ChangeAsset => AdminAction::ChangeAsset(usdt()),
         Kind::ApproveFence | Kind::ApproveDone | Kind::Reject => {
             let verdict = if kind == Kind::ApproveDone { Verdict::Done } else { Verdict::Rejected };
-            let made = proposed(service, says(id, verdict)).await;
+            let made = service.propose_as("ada", "proposal", says(id, verdict)).await;
             approval = Some(made);
             if kind == Kind::Reject {
                 AdminAction::Reject(made)
@@ -162,13 +146,15 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
             }
         }
         Kind::ApproveResume => {
-            service.does("ada", "halt", AdminAction::Halt).await.expect("an answer");
-            let made = proposed(service, AdminAction::Resume { accept: Vec::new() }).await;
+            service.execute_as("ada", "halt", AdminAction::Halt).await.expect("an answer");
+            let made = service
+                .propose_as("ada", "proposal", AdminAction::Resume { accept: Vec::new() })
+                .await;
             approval = Some(made);
             AdminAction::Approve(made)
         }
         Kind::Assign | Kind::Comment => {
-            service.shows(&[("STUCK", format!("transfer/{id}"), true)]).await;
+            service.wait_for_episodes(&[("STUCK", format!("transfer/{id}"), true)]).await;
             if kind == Kind::Assign {
                 AdminAction::Assign { case: 1, to: "portage|eve".into() }
             } else {
@@ -194,7 +180,7 @@ async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
     match kind {
         // the line in its history is all that stays of them
         Kind::Retry | Kind::Ask => {
-            service.told(subject.transfer).await.iter().any(|(what, ..)| what == "OPERATOR")
+            service.history(subject.transfer).await.iter().any(|(what, ..)| what == "OPERATOR")
         }
         Kind::NoteTransfer => {
             count(service, "SELECT count(*) FROM operator_actions WHERE action = 'NOTE'") == 1
@@ -239,7 +225,7 @@ async fn crash(kind: Kind, side: Side, write: usize) {
     assert!(!effect(&service, kind, &subject).await, "{what}: not yet");
     service.crash_point.set(side, write);
     tokio::select! {
-        done = service.does("bob", "k", subject.action.clone()) => panic!("{what}: it lived: {done:?}"),
+        done = service.execute_as("bob", "k", subject.action.clone()) => panic!("{what}: it lived: {done:?}"),
         () = service.crash_point.fell() => {}
     }
     service.restart().await;
@@ -247,21 +233,21 @@ async fn crash(kind: Kind, side: Side, write: usize) {
     let stands = effect(&service, kind, &subject).await;
     // the ledger is told of a status first, and remembers the key by itself
     assert!(stands == written || (stands && kind == Kind::Status), "{what}: {stands}, {written}");
-    let done = service.does("bob", "k", subject.action.clone()).await;
+    let done = service.execute_as("bob", "k", subject.action.clone()).await;
     let done = done.unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
     assert_eq!(done.replayed, written, "{what}");
     assert!(effect(&service, kind, &subject).await, "{what}: done now");
-    let again = service.does("bob", "k", subject.action.clone()).await.expect("an answer");
+    let again = service.execute_as("bob", "k", subject.action.clone()).await.expect("an answer");
     assert_eq!((again.replayed, again.at), (true, done.at), "{what}");
     assert_eq!(again.outcome, done.outcome, "{what}");
     assert_eq!(past_action(&service), 1, "{what}: one row");
     if matches!(kind, Kind::Retry | Kind::Ask | Kind::ApproveFence | Kind::ApproveDone) {
-        service.ended(&[subject.transfer]).await;
+        service.wait_for_end(&[subject.transfer]).await;
         let wanted = if kind == Kind::ApproveFence { "ROLLED_BACK" } else { "COMMITTED" };
         let states = service.states(&[subject.transfer]).await;
         assert_eq!(states.get(&subject.transfer), Some(&wanted), "{what}");
     }
-    let report = service.engine().reconciler.check_now().await.expect("an answer");
+    let report = service.engine.reconciler.check_now().await.expect("an answer");
     assert!(report.ok, "{what}: {report:?}");
     tokio::time::timeout(Duration::from_secs(20), service.stop()).await.expect("it stops");
 }

@@ -6,25 +6,17 @@
 //! where it was; each deposit is compared with the bound by itself. The suite alone finds that the counter
 //! is of a principal, not of a person; the tests here alone, that the engine knows no bound.
 
-use crate::fixture::test_service::{COIN, NEVER, TestService};
+use crate::fixture::defaults::{COIN, NEVER};
+use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::code::Code;
-use kernel::ids::{Id, UserId};
-use kernel::money::Amount;
+use kernel::ids::Id;
 use kernel::operators::ApprovalStatus;
-use kernel::ports::ledger::{Direction, External, Moved};
+use kernel::ports::ledger::{External, Moved};
 
 fn deposit(who: &str, reference: &str, amount: u128) -> External {
-    External {
-        direction: Direction::In,
-        reference: reference.into(),
-        user: UserId(1),
-        number: None,
-        asset: COIN,
-        amount: Amount(amount),
-        reason: "a test".into(),
-        caller: format!("portage|{who}").into(),
-    }
+    let caller = format!("portage|{who}").into();
+    External { caller, ..testkit::deposit(reference, 1, COIN, amount) }
 }
 
 /// A service where one operator may deposit 50 units of the coin on a day.
@@ -32,17 +24,17 @@ async fn bounded() -> TestService {
     let bound = |s: &mut engine::Settings| {
         s.deposit_limits.insert("USDT".to_owned(), "50".to_owned());
     };
-    TestService::tuned(true, NEVER, bound).await
+    TestService::open_with(true, NEVER, bound).await
 }
 
 async fn booked(service: &TestService, movement: &External) -> Moved {
-    service.engine().operators.book(movement.clone()).await.expect("an answer")
+    service.engine.operators.book(movement.clone()).await.expect("an answer")
 }
 
 async fn proposed(service: &TestService, movement: &External) -> Id {
     let moved = booked(service, movement).await;
     assert_eq!(moved, Moved::Refused(Code::SecondPersonRequired));
-    service.engine().operators.propose_deposit(movement).await.expect("a proposal")
+    service.engine.operators.propose_deposit(movement).await.expect("a proposal")
 }
 
 async fn approve(
@@ -51,13 +43,13 @@ async fn approve(
     key: &str,
     id: Id,
 ) -> Result<ActionResult, Objection> {
-    service.does(who, key, AdminAction::Approve(id)).await.map(|done| done.outcome)
+    service.execute_as(who, key, AdminAction::Approve(id)).await.map(|done| done.outcome)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposit_above_the_bound_takes_two_persons() {
     let mut service = bounded().await;
-    let unit = service.engine().asset("USDT").expect("the coin").amount("1").unwrap().0;
+    let unit = service.engine.asset("USDT").expect("the coin").amount("1").unwrap().0;
     assert!(matches!(booked(&service, &deposit("ada", "1", 50 * unit)).await, Moved::Done { .. }));
     let over = deposit("ada", "2", unit);
     let id = proposed(&service, &over).await;
@@ -65,11 +57,11 @@ async fn a_deposit_above_the_bound_takes_two_persons() {
     for who in ["ada", "Ada", "\u{ff41}da", "ada\u{200b}"] {
         assert_eq!(approve(&service, who, "k", id).await, Err(Objection::SamePerson), "{who}");
     }
-    service.does("eve", "h", AdminAction::Halt).await.unwrap();
+    service.execute_as("eve", "h", AdminAction::Halt).await.unwrap();
     assert_eq!(approve(&service, "bob", "0", id).await, Err(Objection::Code(Code::Halted)));
     service.restart().await;
     let resume =
-        service.does("ada", "r", AdminAction::Resume { accept: Vec::new() }).await.unwrap();
+        service.execute_as("ada", "r", AdminAction::Resume { accept: Vec::new() }).await.unwrap();
     let ActionResult::Proposed { approval } = resume.outcome else { panic!("{resume:?}") };
     assert!(approve(&service, "bob", "r", approval).await.is_ok());
     let done = Ok(ActionResult::Deposited { reference: "2".into() });
@@ -79,17 +71,17 @@ async fn a_deposit_above_the_bound_takes_two_persons() {
     assert_eq!(again, Err(Objection::Decided(ApprovalStatus::Approved)));
     let moved = booked(&service, &over).await;
     assert!(matches!(moved, Moved::Done { replayed: true, .. }), "{moved:?}");
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    let report = service.engine.reconciler.check_now().await.unwrap();
     assert!(report.ok, "{:?}", report.breaks);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_proposal_is_proposed_anew_and_a_booked_one_is_superseded() {
     let service = bounded().await;
-    let unit = service.engine().asset("USDT").expect("the coin").amount("1").unwrap().0;
+    let unit = service.engine.asset("USDT").expect("the coin").amount("1").unwrap().0;
     let over = deposit("ada", "1", 51 * unit);
     let first = proposed(&service, &over).await;
-    service.does("bob", "n", AdminAction::Reject(first)).await.unwrap();
+    service.execute_as("bob", "n", AdminAction::Reject(first)).await.unwrap();
     let refused = approve(&service, "bob", "1", first).await;
     assert_eq!(refused, Err(Objection::Decided(ApprovalStatus::Rejected)));
     let second = proposed(&service, &over).await;

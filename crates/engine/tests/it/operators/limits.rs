@@ -5,8 +5,9 @@
 //! key; a dry run that counts, or sees no limit; a caller who is never told of an end that another
 //! worker wrote.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{COIN, FUNDING, NEVER, SPOT, TestService, terms};
+use crate::fixture::defaults::{COIN, FUNDING, NEVER, SPOT, terms};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::operators::{AdminAction, AssetChange};
 use engine::{Accepted, Refused, Settings};
 use kernel::code::Code;
@@ -17,6 +18,7 @@ use kernel::ports::journal::{ServiceQueries as _, TransferQueries as _, UnitWrit
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::record::Binding;
 use kernel::retry::Backoff;
+use testkit::{MINUTE, wait_for, wait_until};
 use tokio::task::JoinSet;
 
 fn code(refused: &Result<Accepted, Refused>) -> Option<Code> {
@@ -37,8 +39,8 @@ fn today(service: &TestService) -> Day {
 }
 
 async fn would(service: &TestService, from: LedgerId, amount: u128) -> Option<Code> {
-    let flow = service.engine().flows().named("internal").expect("the flow");
-    service.engine().checks.would(flow, &terms(from, 1, amount, COIN)).await.err()
+    let flow = service.engine.flows().named("internal").expect("the flow");
+    service.engine.checks.would(flow, &terms(from, 1, amount, COIN)).await.err()
 }
 
 /// Fused, plain, and past a full ring.
@@ -49,7 +51,7 @@ async fn services(tune: impl Fn(&mut Settings) + Copy) -> Vec<TestService> {
             settings.ring = ring;
             tune(settings);
         };
-        services.push(TestService::tuned(fuse, NEVER, tuned).await);
+        services.push(TestService::open_with(fuse, NEVER, tuned).await);
     }
     services
 }
@@ -58,26 +60,26 @@ async fn services(tune: impl Fn(&mut Settings) + Copy) -> Vec<TestService> {
 async fn a_day_takes_so_many_transfers_and_what_failed_is_given_back() {
     for service in services(|settings| settings.limits.transfers_per_day = 3).await {
         let day = today(&service);
-        let failed = service.opened(FUNDING, 1, 5_000_000).await;
-        service.ended(&[failed]).await;
+        let failed = service.open_transfer(FUNDING, 1, 5_000_000).await;
+        service.wait_for_end(&[failed]).await;
         assert_eq!(spent(&service, day).await, (0, 0), "a refusal takes nothing");
         let mut ids = Vec::new();
         for amount in [100, 200, 300] {
             assert_eq!(would(&service, FUNDING, amount).await, None);
-            ids.push(service.opened(FUNDING, 1, amount).await);
+            ids.push(service.open_transfer(FUNDING, 1, amount).await);
         }
-        service.ended(&ids).await;
+        service.wait_for_end(&ids).await;
         assert_eq!(would(&service, FUNDING, 1).await, Some(Code::DailyLimitExceeded));
         assert_eq!(code(&service.create(FUNDING, 1, 1).await), Some(Code::DailyLimitExceeded));
         assert_eq!(spent(&service, day).await, (3, 600), "the dry runs took nothing");
-        let other = service.opened(FUNDING, 2, 1).await;
-        service.ended(&[other]).await;
+        let other = service.open_transfer(FUNDING, 2, 1).await;
+        service.wait_for_end(&[other]).await;
         service.clock.forward(86_400_000);
-        ids.push(service.opened(FUNDING, 1, 400).await);
-        service.ended(&ids).await;
+        ids.push(service.open_transfer(FUNDING, 1, 400).await);
+        service.wait_for_end(&ids).await;
         assert_eq!(spent(&service, today(&service)).await, (1, 400));
         assert_eq!(spent(&service, day).await, (3, 600));
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
 }
 
@@ -85,26 +87,19 @@ async fn a_day_takes_so_many_transfers_and_what_failed_is_given_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_rolled_back_is_given_back_to_its_own_day() {
     for service in services(|settings| settings.limits.transfers_per_day = 5).await {
-        let first = service.opened(FUNDING, 1, 10).await;
-        service.ended(&[first]).await;
+        let first = service.open_transfer(FUNDING, 1, 10).await;
+        service.wait_for_end(&[first]).await;
         let day = today(&service);
-        service.faulty_spot.mood(Mood::LoseRequests);
-        let id = service.opened(FUNDING, 1, 500).await;
-        service.reaches(id, "TARGET_PENDING").await;
+        service.faulty_spot.set_fault(CallFault::LoseRequests);
+        let id = service.open_transfer(FUNDING, 1, 500).await;
+        service.wait_for_state(id, "TARGET_PENDING").await;
         assert_eq!(spent(&service, day).await, (2, 510));
         service.clock.forward(86_400_000);
-        let change = StatusChange {
-            user: UserId(1),
-            status: AccountStatus::Disabled,
-            reason: "a test".into(),
-            caller: "a test".into(),
-            key: "disabled".into(),
-        };
-        service.faulty_spot.mood(Mood::Fair);
-        service.faulty_spot.mood(Mood::LoseRequests);
-        assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
-        service.faulty_spot.mood(Mood::Fair);
-        service.ended(&[id]).await;
+        service.faulty_spot.set_fault(CallFault::None);
+        service.faulty_spot.set_fault(CallFault::LoseRequests);
+        service.disable_at_spot(1).await;
+        service.faulty_spot.set_fault(CallFault::None);
+        service.wait_for_end(&[id]).await;
         assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
         assert_eq!(spent(&service, day).await, (1, 10));
         assert_eq!(spent(&service, today(&service)).await, (0, 0));
@@ -115,13 +110,13 @@ async fn what_is_rolled_back_is_given_back_to_its_own_day() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
     let tune = |settings: &mut Settings| settings.limits.transfers_per_day = 5;
-    let service = TestService::tuned(true, NEVER, tune).await;
-    let first = service.opened(FUNDING, 1, 10).await;
-    service.ended(&[first]).await;
+    let service = TestService::open_with(true, NEVER, tune).await;
+    let first = service.open_transfer(FUNDING, 1, 10).await;
+    service.wait_for_end(&[first]).await;
     let day = today(&service);
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.reaches(id, "TARGET_PENDING").await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_state(id, "TARGET_PENDING").await;
     service.clock.forward(86_400_000);
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     assert_eq!(spent(&service, day).await, (2, 510), "yesterday is kept");
@@ -130,29 +125,20 @@ async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
         service.tool().query_row(count, [], |row| row.get::<_, i64>(0)).expect("a number")
     };
     service.clock.forward(2 * 86_400_000);
-    for _ in 0..12_000 {
-        if rows() == 0 {
-            break;
-        }
+    let _in_time = wait_until(MINUTE, async || {
         service.clock.forward(60_000);
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+        rows() == 0
+    })
+    .await;
     assert_eq!((rows(), spent(&service, day).await), (0, (0, 0)));
-    let change = StatusChange {
-        user: UserId(1),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disabled".into(),
-    };
-    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
-    service.faulty_spot.mood(Mood::Fair);
-    service.ended(&[id]).await;
+    service.disable_at_spot(1).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_end(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
     assert_eq!((rows(), spent(&service, day).await), (0, (0, 0)), "no row comes back");
-    service.faulty_spot.mood(Mood::LoseRequests);
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
     for amount in 1..=5 {
-        service.opened(FUNDING, 1, amount).await;
+        service.open_transfer(FUNDING, 1, amount).await;
     }
     assert_eq!(code(&service.create(FUNDING, 1, 6).await), Some(Code::DailyLimitExceeded));
 }
@@ -166,9 +152,9 @@ async fn the_lower_of_two_amounts_holds() {
         let limit = |key: &'static str, daily| {
             let symbol = "USDT".to_owned();
             let change = AssetChange { symbol, daily: Some(daily), ..AssetChange::default() };
-            service.does("ada", key, AdminAction::ChangeAsset(change))
+            service.execute_as("ada", key, AdminAction::ChangeAsset(change))
         };
-        let mut ids = vec![service.opened(FUNDING, 1, 900).await];
+        let mut ids = vec![service.open_transfer(FUNDING, 1, 900).await];
         for (refused, amount) in [(true, 101), (false, 100)] {
             let wanted = refused.then_some(Code::DailyAmountExceeded);
             assert_eq!(would(&service, FUNDING, amount).await, wanted);
@@ -179,9 +165,9 @@ async fn the_lower_of_two_amounts_holds() {
         limit("1", Some(Amount(50))).await.unwrap();
         assert_eq!(code(&service.create(FUNDING, 2, 51).await), Some(Code::DailyAmountExceeded));
         limit("2", None).await.unwrap();
-        ids.push(service.opened(FUNDING, 2, 51).await);
-        service.ended(&ids).await;
-        service.adds_up().await;
+        ids.push(service.open_transfer(FUNDING, 2, 51).await);
+        service.wait_for_end(&ids).await;
+        service.assert_in_order().await;
     }
 }
 
@@ -190,7 +176,7 @@ async fn concurrent_transfers_take_exactly_what_there_is() {
     for service in services(|settings| settings.limits.transfers_per_day = 10).await {
         let mut creates = JoinSet::new();
         for n in 0..40 {
-            let (engine, terms) = (service.engine().clone(), terms(FUNDING, 1, 10 + n, COIN));
+            let (engine, terms) = (service.engine.clone(), terms(FUNDING, 1, 10 + n, COIN));
             let flow = engine.flows().named("internal").unwrap();
             creates.spawn(async move { engine.intake.create(flow, terms).await });
         }
@@ -201,7 +187,7 @@ async fn concurrent_transfers_take_exactly_what_there_is() {
             }
         }
         assert_eq!(ids.len(), 10);
-        service.ended(&ids).await;
+        service.wait_for_end(&ids).await;
         assert_eq!(spent(&service, today(&service)).await.0, 10);
     }
 }
@@ -209,18 +195,18 @@ async fn concurrent_transfers_take_exactly_what_there_is() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replay_is_no_transfer_and_off_is_off() {
     let tune = |settings: &mut Settings| settings.limits.transfers_per_day = 1;
-    let service = TestService::tuned(true, NEVER, tune).await;
-    let flow = service.engine().flows().named("internal").unwrap();
+    let service = TestService::open_with(true, NEVER, tune).await;
+    let flow = service.engine.flows().named("internal").unwrap();
     let key = Binding { scope: "test|1".into(), key: "k".into(), fingerprint: [0; 32] };
     let bound = || {
         let mut terms = terms(FUNDING, 1, 10, COIN);
         terms.binding = Some(key.clone());
         terms
     };
-    let first = service.engine().intake.create(flow, bound()).await.unwrap();
-    let again = service.engine().intake.create(flow, bound()).await.unwrap();
+    let first = service.engine.intake.create(flow, bound()).await.unwrap();
+    let again = service.engine.intake.create(flow, bound()).await.unwrap();
     assert_eq!((again.record.id, again.replayed), (first.record.id, true));
-    service.ended(&[first.record.id]).await;
+    service.wait_for_end(&[first.record.id]).await;
     assert_eq!(spent(&service, today(&service)).await, (1, 10));
 
     let service = TestService::open(true, NEVER).await;
@@ -241,18 +227,18 @@ async fn a_dry_run_says_what_would_become_of_it() {
         let (reason, caller) = ("a test".into(), "a test".into());
         let key = key.into();
         service
-            .engine()
+            .engine
             .ledgers
             .set_status(ledger, StatusChange { user, status, reason, caller, key })
     };
     set(FUNDING, AccountStatus::Frozen, "1").await.unwrap();
     assert_eq!(would(&service, FUNDING, 5).await, Some(Code::AccountFrozen));
     set(FUNDING, AccountStatus::Active, "2").await.unwrap();
-    let id = service.opened(FUNDING, 1, 5).await;
-    service.ended(&[id]).await;
+    let id = service.open_transfer(FUNDING, 1, 5).await;
+    service.wait_for_end(&[id]).await;
     set(SPOT, AccountStatus::Disabled, "3").await.unwrap();
     assert_eq!(would(&service, FUNDING, 5).await, Some(Code::AccountDisabled));
-    service.faulty_spot.mood(Mood::Silent);
+    service.faulty_spot.set_fault(CallFault::Silent);
     assert_eq!(would(&service, FUNDING, 5).await, Some(Code::SystemError));
     let rows = service.tool().query_row("SELECT count(*) FROM transfers_tb", [], |row| row.get(0));
     assert_eq!(rows, Ok(1_i64));
@@ -265,22 +251,20 @@ async fn a_caller_hears_of_an_end_that_another_worker_wrote() {
         settings.backoff = Backoff { base: 600_000, cap: 600_000 };
         settings.sync_timeout_ms = 600_000;
     };
-    let service = TestService::tuned(true, NEVER, tune).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let (engine, terms) = (service.engine().clone(), terms(FUNDING, 1, 10, COIN));
+    let service = TestService::open_with(true, NEVER, tune).await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let (engine, terms) = (service.engine.clone(), terms(FUNDING, 1, 10, COIN));
     let flow = engine.flows().named("internal").unwrap();
     let mut waits = JoinSet::new();
     waits.spawn(async move { engine.intake.create(flow, terms).await });
-    let id = loop {
+    let retried = wait_for(MINUTE, async || {
         let open = service.store().open_below(kernel::ids::Id(u128::MAX)).await.unwrap();
-        if let [id] = open.as_slice()
-            && service.stand(&[*id]).await.iter().any(|record| record.head.retries > 0)
-        {
-            break *id;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
-    };
-    service.faulty_spot.mood(Mood::Fair);
+        let [id] = open[..] else { return None };
+        let records = service.records(&[id]).await;
+        records.iter().any(|record| record.head.retries > 0).then_some(id)
+    });
+    let id = retried.await.expect("one is open and is retried");
+    service.faulty_spot.set_fault(CallFault::None);
     let rival = service.rival().await;
     let actor = engine::operators::Actor {
         caller: "portage|ada".into(),
@@ -291,6 +275,6 @@ async fn a_caller_hears_of_an_end_that_another_worker_wrote() {
     let limit = std::time::Duration::from_secs(30);
     let ended = tokio::time::timeout(limit, waits.join_next()).await.expect("it is told");
     let ended = ended.unwrap().unwrap().unwrap();
-    let table = service.engine().flows().table(flow);
+    let table = service.engine.flows().table(flow);
     assert_eq!(table.state(ended.record.head.state).name, "COMMITTED");
 }

@@ -2,16 +2,17 @@
 //!
 //! Wrong builds that were run: see the line above each test.
 
-use crate::fixture::test_service::{COIN, NEVER, TestService};
+use crate::fixture::defaults::{COIN, NEVER};
+use crate::fixture::test_service::TestService;
 use engine::operators::{
     ActionResult, AdminAction, NewNumberedAccount, Objection, PerformedAction,
 };
 use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus};
 use kernel::ids::UserId;
-use kernel::money::Amount;
 use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{Direction, External, Moved};
 use std::collections::BTreeSet;
+use testkit::deposit;
 
 fn opens(owner: u64) -> AdminAction {
     let (number, currency) = ("ACC-1".into(), "USDT".to_owned());
@@ -34,17 +35,9 @@ async fn stored(service: &TestService) -> NumberedAccount {
 }
 
 async fn moves(service: &TestService, direction: Direction, reference: String) -> Moved {
-    let movement = External {
-        direction,
-        reference: reference.into(),
-        user: UserId(1),
-        number: Some("ACC-1".into()),
-        asset: COIN,
-        amount: Amount(5),
-        reason: "a test".into(),
-        caller: "portage|ada".into(),
-    };
-    service.engine().operators.book(movement).await.expect("an answer")
+    let (number, caller) = (Some("ACC-1".into()), "portage|ada".into());
+    let movement = External { direction, number, caller, ..deposit(&reference, 1, COIN, 5) };
+    service.engine.operators.book(movement).await.expect("an answer")
 }
 
 /// Seen red where `open_account` writes without the guard of the version.
@@ -53,9 +46,9 @@ async fn of_operators_who_open_one_number_at_once_one_does() {
     for _ in 0..10 {
         let service = TestService::open(true, NEVER).await;
         let (ada, bob, eve) = tokio::join!(
-            service.does("ada", "k", opens(1)),
-            service.does("bob", "k", opens(1)),
-            service.does("eve", "k", opens(2)),
+            service.execute_as("ada", "k", opens(1)),
+            service.execute_as("bob", "k", opens(1)),
+            service.execute_as("eve", "k", opens(2)),
         );
         let (opened, refused): (Vec<_>, Vec<_>) =
             [ada, bob, eve].into_iter().partition(Result::is_ok);
@@ -65,7 +58,7 @@ async fn of_operators_who_open_one_number_at_once_one_does() {
         }
         let done = opened.into_iter().flatten().next().expect("one");
         assert_eq!(*account(&done), stored(&service).await);
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
 }
 
@@ -75,11 +68,12 @@ async fn of_operators_who_open_one_number_at_once_one_does() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_operators_who_set_one_account_at_once_none_overwrites_another() {
     let service = TestService::open(true, NEVER).await;
-    service.does("ada", "open", opens(1)).await.expect("it opens");
+    service.execute_as("ada", "open", opens(1)).await.expect("it opens");
     let (mut versions, mut refused) = (BTreeSet::new(), 0);
     for round in 0..20 {
-        let set =
-            async |who: &str, status| service.does(who, &format!("{round}"), sets(status)).await;
+        let set = async |who: &str, status| {
+            service.execute_as(who, &format!("{round}"), sets(status)).await
+        };
         let (active, frozen) = (NumberedStatus::Active, NumberedStatus::Frozen);
         let (a, b, c, d) = tokio::join!(
             set("ada", frozen),
@@ -106,7 +100,7 @@ async fn of_operators_who_set_one_account_at_once_none_overwrites_another() {
 /// that follow one another without a pause, each as slow as the disk, may win them all.
 async fn set(service: &TestService, key: &str, status: NumberedStatus) -> PerformedAction {
     loop {
-        match service.does("bob", key, sets(status)).await {
+        match service.execute_as("bob", key, sets(status)).await {
             Ok(done) => return done,
             Err(Objection::Unknown(cause)) if cause.class == "MOVES" => {}
             Err(other) => panic!("{other:?}"),
@@ -119,7 +113,7 @@ async fn set(service: &TestService, key: &str, status: NumberedStatus) -> Perfor
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_status_is_set_while_money_moves() {
     let service = TestService::open(true, NEVER).await;
-    service.does("ada", "open", opens(1)).await.expect("it opens");
+    service.execute_as("ada", "open", opens(1)).await.expect("it opens");
     let money = async {
         for n in 0..40 {
             for direction in [Direction::In, Direction::Out] {
@@ -141,7 +135,7 @@ async fn a_status_is_set_while_money_moves() {
         assert!(matches!(moved, Moved::Done { .. }), "{moved:?}");
     }
     let closed =
-        service.does("bob", "close", sets(NumberedStatus::Closed)).await.expect("it closes");
+        service.execute_as("bob", "close", sets(NumberedStatus::Closed)).await.expect("it closes");
     assert_eq!(*account(&closed), stored(&service).await);
-    service.adds_up().await;
+    service.assert_in_order().await;
 }

@@ -1,8 +1,9 @@
 //! What comes between the proof of a verdict and the step that it leads to: a HALT, and the ledger's
 //! own word against it. The wrong builds named at the tests were run, and each turned its test red.
 
-use crate::fixture::faulty_ledger::{Lie, Mood, ReplyLatch};
-use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::{CallFault, Lie, ReplyLatch};
+use crate::fixture::test_service::TestService;
 use engine::Refused;
 use engine::operators::{
     ActionResult, Actor, AdminAction, Objection, OutstandingCall, PerformedAction, StoredAnswer,
@@ -19,30 +20,13 @@ use kernel::record::System;
 use kernel::retry::Backoff;
 use serde_json::json;
 use std::sync::Arc;
+use testkit::{MINUTE, wait_until};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 async fn service() -> TestService {
-    TestService::tuned(true, NEVER, |s| s.backoff = Backoff { base: 600_000, cap: 600_000 }).await
-}
-
-/// A deposit at Spot without a reply.
-async fn stuck(service: &TestService, mood: Mood) -> Id {
-    service.faulty_spot.mood(mood);
-    let id = service.opened(FUNDING, 1, 500).await;
-    while service.stand(&[id]).await.iter().any(|record| record.head.retries == 0) {
-        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
-    }
-    service.faulty_spot.mood(Mood::Fair);
-    id
-}
-
-async fn proposed(service: &TestService, key: &str, action: AdminAction) -> Id {
-    let done = service.does("ada", key, action).await;
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
+    TestService::open_with(true, NEVER, |s| s.backoff = Backoff { base: 600_000, cap: 600_000 })
+        .await
 }
 
 fn says(id: Id, verdict: Verdict) -> AdminAction {
@@ -52,7 +36,7 @@ fn says(id: Id, verdict: Verdict) -> AdminAction {
 /// Bob approves, beside the test.
 #[expect(clippy::disallowed_methods, reason = "a person, not a task of the engine")]
 fn approves(service: &TestService, approval: Id) -> JoinHandle<Result<PerformedAction, Objection>> {
-    let engine = service.engine().clone();
+    let engine = service.engine.clone();
     let bob =
         Actor { caller: "portage|bob".into(), key: "approve".into(), reason: "a test".into() };
     tokio::spawn(async move { engine.operators.execute(bob, AdminAction::Approve(approval)).await })
@@ -63,10 +47,10 @@ async fn approves_behind_a_latch(
     service: &TestService,
     approval: Id,
 ) -> (Arc<ReplyLatch>, JoinHandle<Result<PerformedAction, Objection>>) {
-    let latch = ReplyLatch::shut();
-    service.faulty_spot.mood(Mood::LateProofs(latch.clone()));
+    let latch = ReplyLatch::closed();
+    service.faulty_spot.set_fault(CallFault::DelayProofs(latch.clone()));
     let bob = approves(service, approval);
-    latch.one().await;
+    latch.wait_for_reply().await;
     (latch, bob)
 }
 
@@ -79,8 +63,8 @@ async fn stored(service: &TestService, id: Id) -> Stored {
 }
 
 async fn resumed(service: &TestService, key: &str) -> Result<ActionResult, Objection> {
-    let approval = proposed(service, key, AdminAction::Resume { accept: Vec::new() }).await;
-    let done = service.does("eve", key, AdminAction::Approve(approval)).await;
+    let approval = service.propose_as("ada", key, AdminAction::Resume { accept: Vec::new() }).await;
+    let done = service.execute_as("eve", key, AdminAction::Approve(approval)).await;
     done.map(|done| done.outcome)
 }
 
@@ -90,27 +74,27 @@ async fn resumed(service: &TestService, key: &str) -> Result<ActionResult, Objec
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_after_the_question_keeps_the_fence() {
     let service = service().await;
-    let id = stuck(&service, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
-    let halted = service.does("eve", "halt", AdminAction::Halt).await.unwrap();
+    let halted = service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
     assert!(
         matches!(&halted.outcome, ActionResult::Halted { calls: 0, quiet: true, .. }),
         "{halted:?}"
     );
-    latch.lets(9);
+    latch.release(9);
     assert_eq!(bob.await.unwrap(), Err(Objection::Code(Code::Halted)));
     assert_eq!(stored(&service, id).await, Stored::Nothing);
-    service.faulty_spot.mood(Mood::Fair);
+    service.faulty_spot.set_fault(CallFault::None);
     assert!(resumed(&service, "2").await.is_ok());
     let done = approves(&service, approval).await.unwrap().unwrap();
     assert!(
         matches!(done.outcome, ActionResult::Resolved { said: StoredAnswer::Fenced, .. }),
         "{done:?}"
     );
-    service.ended(&[id]).await;
+    service.wait_for_end(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// The fence stands and HALT came before its answer: the answer is recorded, and the refund waits.
@@ -119,24 +103,24 @@ async fn a_halt_after_the_question_keeps_the_fence() {
 /// to the refund (`FuseMode::Fused` without its guard), and where it leaves the answer out under HALT.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
-    let service = TestService::tuned(true, NEVER, |s| {
+    let service = TestService::open_with(true, NEVER, |s| {
         s.backoff = Backoff { base: 600_000, cap: 600_000 };
         s.open_timeout_ms = 300;
     })
     .await;
-    let id = stuck(&service, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
-    latch.lets(1);
+    latch.release(1);
     // the question was let go; now the fence
-    latch.one().await;
+    latch.wait_for_reply().await;
     assert!(matches!(stored(&service, id).await, Stored::Found(_)));
-    let halted = service.does("eve", "halt", AdminAction::Halt).await.unwrap();
+    let halted = service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
     let key = Key { id, leg: Leg::Deposit };
     let on_wire = vec![OutstandingCall { system: System::Ledger(SPOT), key }];
     let named = ActionResult::Halted { halt: Some(1), on_wire, calls: 1, quiet: false };
     assert_eq!(halted.outcome, named);
-    latch.lets(1);
+    latch.release(1);
     let done = bob.await.unwrap().unwrap();
     let resolved = ActionResult::Resolved {
         verdict: Verdict::Rejected,
@@ -144,13 +128,13 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
         state: "COMPENSATING".into(),
     };
     assert_eq!(done.outcome, resolved);
-    service.does("ada", "look", AdminAction::Ask(id)).await.unwrap();
+    service.execute_as("ada", "look", AdminAction::Ask(id)).await.unwrap();
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"COMPENSATING"), "no refund under HALT");
-    service.faulty_spot.mood(Mood::Fair);
+    service.faulty_spot.set_fault(CallFault::None);
     assert!(resumed(&service, "2").await.is_ok());
-    service.ended(&[id]).await;
+    service.wait_for_end(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// The ledger's DONE was on its way: it is recorded, with the settle that belongs to it.
@@ -159,15 +143,15 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_after_the_question_takes_what_it_found() {
     let service = service().await;
-    let id = stuck(&service, Mood::LoseReplies).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Done)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Done)).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
-    service.does("eve", "halt", AdminAction::Halt).await.unwrap();
-    latch.lets(1);
+    service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
+    latch.release(1);
     bob.await.unwrap().unwrap();
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"COMMITTED"));
-    service.faulty_spot.mood(Mood::Fair);
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    service.faulty_spot.set_fault(CallFault::None);
+    let report = service.engine.reconciler.check_now().await.unwrap();
     assert!(report.ok, "{report:?}");
 }
 
@@ -177,20 +161,20 @@ async fn a_halt_after_the_question_takes_what_it_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_after_the_proof_of_a_resume_keeps_its_halt() {
     let mut service = service().await;
-    service.does("ada", "halt", AdminAction::Halt).await.unwrap();
-    let approval = proposed(&service, "1", AdminAction::Resume { accept: Vec::new() }).await;
+    service.execute_as("ada", "halt", AdminAction::Halt).await.unwrap();
+    let approval = service.propose_as("ada", "1", AdminAction::Resume { accept: Vec::new() }).await;
     let (latch, bob) = approves_behind_a_latch(&service, approval).await;
-    service.does("eve", "again", AdminAction::Halt).await.unwrap();
-    latch.lets(9);
+    service.execute_as("eve", "again", AdminAction::Halt).await.unwrap();
+    latch.release(9);
     let refused = bob.await.unwrap();
     assert!(matches!(&refused, Err(Objection::NotPossible(why)) if why.contains("again")));
-    assert!(service.engine().halted().is_some());
+    assert!(service.engine.halted().is_some());
     service.restart().await;
-    assert!(service.engine().halted().is_some());
-    service.faulty_spot.mood(Mood::Fair);
+    assert!(service.engine.halted().is_some());
+    service.faulty_spot.set_fault(CallFault::None);
     assert!(resumed(&service, "2").await.is_ok());
     service.work(1).await;
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// A ledger that said FENCED, and says DONE when the lost reply comes after all.
@@ -201,24 +185,23 @@ async fn a_halt_after_the_proof_of_a_resume_keeps_its_halt() {
 async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() {
     let service = service().await;
     let held = Arc::new(Semaphore::new(0));
-    service.faulty_spot.mood(Mood::Late(held.clone()));
-    let id = service.opened(FUNDING, 1, 500).await;
-    service.reaches(id, "TARGET_PENDING").await;
-    while !matches!(stored(&service, id).await, Stored::Found(_)) {
-        tokio::task::yield_now().await;
-    }
+    service.faulty_spot.set_fault(CallFault::DelayReplies(held.clone()));
+    let id = service.open_transfer(FUNDING, 1, 500).await;
+    service.wait_for_state(id, "TARGET_PENDING").await;
+    let executed = async || matches!(stored(&service, id).await, Stored::Found(_));
+    assert!(wait_until(MINUTE, executed).await, "Spot did not execute it");
     service.hinder("NEW.available > OLD.available");
-    service.faulty_spot.lie(Lie::Fences);
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    service.faulty_spot.set_lie(Lie::Fences);
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     let done = approves(&service, approval).await.unwrap().unwrap();
     assert!(
         matches!(done.outcome, ActionResult::Resolved { said: StoredAnswer::Fenced, .. }),
         "{done:?}"
     );
-    service.reaches(id, "COMPENSATING").await;
-    service.faulty_spot.honest();
+    service.wait_for_state(id, "COMPENSATING").await;
+    service.faulty_spot.stop_lying();
     held.add_permits(9);
-    service.shows(&[("CONTRADICTION", format!("transfer/{id}"), true)]).await;
+    service.wait_for_episodes(&[("CONTRADICTION", format!("transfer/{id}"), true)]).await;
     let cases = service.cases();
     assert!(cases.iter().all(|(severity, ..)| severity == "CRITICAL"), "{cases:?}");
     let paused = service.service_status().await.paused;
@@ -226,10 +209,10 @@ async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() 
     assert_eq!((pause.scope, &*pause.caller), (Scope::Flow(kernel::ids::FlowId(0)), "engine"));
 
     service.unhinder();
-    service.does("ada", "2", AdminAction::Retry(id)).await.unwrap();
+    service.execute_as("ada", "2", AdminAction::Retry(id)).await.unwrap();
     let refused = service.create(FUNDING, 2, 5).await;
     assert!(matches!(refused, Err(Refused::Code(Code::Overloaded))), "{refused:?}");
-    let report = service.engine().reconciler.check_now().await.unwrap();
+    let report = service.engine.reconciler.check_now().await.unwrap();
     let keys: Vec<_> = report.breaks.iter().map(|found| found.key.as_str()).collect();
     assert!(
         keys.contains(&format!("{id}/SPOT/DEPOSIT").as_str()),

@@ -5,8 +5,9 @@
 //! has passed; a fence of unknown outcome taken for a refusal; a refusal of what cannot be given back,
 //! or would strand the money; the action told twice in the history.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{FUNDING, GIVEN, NEVER, SPOT, TestService};
+use crate::fixture::defaults::{FUNDING, GIVEN, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction, Objection, StoredAnswer, Verdict};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
@@ -20,29 +21,12 @@ use kernel::retry::Backoff;
 use serde_json::json;
 
 async fn service() -> TestService {
-    TestService::tuned(true, NEVER, |s| s.backoff = Backoff { base: 600_000, cap: 600_000 }).await
-}
-
-async fn stuck(service: &TestService, from: LedgerId, mood: Mood) -> Id {
-    service.faulty_spot.mood(mood);
-    let id = service.opened(from, 1, 500).await;
-    while service.stand(&[id]).await.iter().any(|record| record.head.retries == 0) {
-        tokio::time::sleep(std::time::Duration::from_millis(3)).await;
-    }
-    service.faulty_spot.mood(Mood::Fair);
-    id
+    TestService::open_with(true, NEVER, |s| s.backoff = Backoff { base: 600_000, cap: 600_000 })
+        .await
 }
 
 fn says(id: Id, verdict: Verdict) -> AdminAction {
     AdminAction::Resolve { id, verdict, evidence: json!({ "ticket": 7 }) }
-}
-
-async fn proposed(service: &TestService, key: &str, action: AdminAction) -> Id {
-    let done = service.does("ada", key, action).await;
-    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
-        panic!("nothing is proposed")
-    };
-    approval
 }
 
 async fn stored(service: &TestService, key: Key) -> Stored {
@@ -54,7 +38,7 @@ async fn stored(service: &TestService, key: Key) -> Stored {
 }
 
 async fn has(service: &TestService, ledger: LedgerId) -> Amount {
-    let port = service.engine().ledger(ledger).expect("a ledger");
+    let port = service.engine.ledger(ledger).expect("a ledger");
     let Reply::Answered(_, all) = port.accounts(Whose::User(UserId(1))).await else { panic!() };
     all.first().map_or(Amount::ZERO, |holding| holding.available)
 }
@@ -66,22 +50,22 @@ fn resolved(verdict: Verdict, said: StoredAnswer, state: &str) -> ActionResult {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_fenced_when_another_person_approves_and_the_money_goes_back() {
     let mut service = service().await;
-    let id = stuck(&service, FUNDING, Mood::LoseRequests).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
     let key = Key { id, leg: Leg::Deposit };
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
     assert_eq!(stored(&service, key).await, Stored::Nothing, "nothing is fenced before");
-    let again = service.does("ada", "1", says(id, Verdict::Rejected)).await.unwrap();
+    let again = service.execute_as("ada", "1", says(id, Verdict::Rejected)).await.unwrap();
     assert_eq!((again.replayed, again.outcome), (true, ActionResult::Proposed { approval }));
-    let same = service.does("ada", "2", AdminAction::Approve(approval)).await;
+    let same = service.execute_as("ada", "2", AdminAction::Approve(approval)).await;
     assert_eq!(same, Err(Objection::SamePerson));
     assert_eq!(stored(&service, key).await, Stored::Nothing);
     service.restart().await;
-    let done = service.does("bob", "1", AdminAction::Approve(approval)).await.unwrap();
+    let done = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!(done.outcome, resolved(Verdict::Rejected, StoredAnswer::Fenced, "COMPENSATING"));
-    service.ended(&[id]).await;
+    service.wait_for_end(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
     assert_eq!(has(&service, FUNDING).await, Amount(GIVEN));
-    let told = service.told(id).await;
+    let told = service.history(id).await;
     let operators: Vec<_> = told
         .iter()
         .filter(|(what, ..)| what == "OPERATOR")
@@ -94,34 +78,36 @@ async fn a_refusal_is_fenced_when_another_person_approves_and_the_money_goes_bac
             what == "TARGET_FAIL" && detail.as_deref() == Some("FENCED")
         })
     );
-    let late = service.does("eve", "1", AdminAction::Approve(approval)).await;
+    let late = service.execute_as("eve", "1", AdminAction::Approve(approval)).await;
     assert_eq!(late, Err(Objection::Decided(ApprovalStatus::Approved)));
-    let replay = service.does("bob", "1", AdminAction::Approve(approval)).await.unwrap();
+    let replay = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!((replay.replayed, replay.outcome), (true, done.outcome));
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_withdraw_at_the_source_that_is_fenced_fails() {
     let service = service().await;
-    let first = service.opened(FUNDING, 1, 900).await;
-    service.ended(&[first]).await;
-    let id = stuck(&service, SPOT, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    let done = service.does("bob", "1", AdminAction::Approve(approval)).await.unwrap();
+    let first = service.open_transfer(FUNDING, 1, 900).await;
+    service.wait_for_end(&[first]).await;
+    let id = service.open_retried(SPOT, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
+    let done = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!(done.outcome, resolved(Verdict::Rejected, StoredAnswer::Fenced, "FAILED"));
     assert_eq!(has(&service, SPOT).await, Amount(900));
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_says_done_turns_a_refusal_into_done() {
     let service = service().await;
     for verdict in [Verdict::Rejected, Verdict::Done] {
-        let id = stuck(&service, FUNDING, Mood::LoseReplies).await;
-        let approval = proposed(&service, &id.to_string(), says(id, verdict)).await;
-        let done =
-            service.does("bob", &id.to_string(), AdminAction::Approve(approval)).await.unwrap();
+        let id = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+        let approval = service.propose_as("ada", &id.to_string(), says(id, verdict)).await;
+        let done = service
+            .execute_as("bob", &id.to_string(), AdminAction::Approve(approval))
+            .await
+            .unwrap();
         let ActionResult::Resolved {
             verdict: Verdict::Done,
             said: StoredAnswer::Done { .. },
@@ -131,20 +117,20 @@ async fn a_ledger_that_says_done_turns_a_refusal_into_done() {
             panic!("{verdict:?}: {done:?}")
         };
         assert_eq!(&*state, "COMMITTED");
-        service.ended(&[id]).await;
+        service.wait_for_end(&[id]).await;
     }
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn done_needs_the_ledgers_own_word() {
     let service = service().await;
-    let id = stuck(&service, FUNDING, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Done)).await;
-    let refused = service.does("bob", "1", AdminAction::Approve(approval)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Done)).await;
+    let refused = service.execute_as("bob", "1", AdminAction::Approve(approval)).await;
     assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
-    service.faulty_spot.mood(Mood::Silent);
-    let refused = service.does("bob", "1", AdminAction::Approve(approval)).await;
+    service.faulty_spot.set_fault(CallFault::Silent);
+    let refused = service.execute_as("bob", "1", AdminAction::Approve(approval)).await;
     assert!(matches!(refused, Err(Objection::Unknown(_))), "{refused:?}");
     let stands = service.store().approval(approval).await.unwrap().unwrap().stand;
     assert_eq!(stands, ApprovalStatus::Pending);
@@ -154,109 +140,109 @@ async fn done_needs_the_ledgers_own_word() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fence_of_unknown_outcome_leaves_the_approval_pending() {
     let service = service().await;
-    let id = stuck(&service, FUNDING, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    service.faulty_spot.mood(Mood::LoseFences);
-    let unknown = service.does("bob", "1", AdminAction::Approve(approval)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
+    service.faulty_spot.set_fault(CallFault::LoseFences);
+    let unknown = service.execute_as("bob", "1", AdminAction::Approve(approval)).await;
     assert!(matches!(unknown, Err(Objection::Unknown(_))), "{unknown:?}");
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
     let stands = service.store().approval(approval).await.unwrap().unwrap().stand;
     assert_eq!(stands, ApprovalStatus::Pending);
-    service.faulty_spot.mood(Mood::Fair);
-    let done = service.does("bob", "1", AdminAction::Approve(approval)).await.unwrap();
+    service.faulty_spot.set_fault(CallFault::None);
+    let done = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!(done.outcome, resolved(Verdict::Rejected, StoredAnswer::Fenced, "COMPENSATING"));
-    service.ended(&[id]).await;
-    service.adds_up().await;
+    service.wait_for_end(&[id]).await;
+    service.assert_in_order().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_halt_nothing_is_fenced_and_what_is_stored_is_taken() {
     let service = service().await;
-    let lost = stuck(&service, FUNDING, Mood::LoseRequests).await;
-    let done = stuck(&service, FUNDING, Mood::LoseReplies).await;
-    let fence = proposed(&service, "1", says(lost, Verdict::Rejected)).await;
-    let take = proposed(&service, "2", says(done, Verdict::Done)).await;
-    service.does("ada", "3", AdminAction::Halt).await.unwrap();
-    let refused = service.does("bob", "1", AdminAction::Approve(fence)).await;
+    let lost = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let done = service.open_retried(FUNDING, CallFault::LoseReplies).await;
+    let fence = service.propose_as("ada", "1", says(lost, Verdict::Rejected)).await;
+    let take = service.propose_as("ada", "2", says(done, Verdict::Done)).await;
+    service.execute_as("ada", "3", AdminAction::Halt).await.unwrap();
+    let refused = service.execute_as("bob", "1", AdminAction::Approve(fence)).await;
     assert_eq!(refused, Err(Objection::Code(Code::Halted)));
     let key = Key { id: lost, leg: Leg::Deposit };
     assert_eq!(stored(&service, key).await, Stored::Nothing);
-    service.does("bob", "2", AdminAction::Approve(take)).await.unwrap();
+    service.execute_as("bob", "2", AdminAction::Approve(take)).await.unwrap();
     assert_eq!(service.states(&[done]).await.get(&done), Some(&"COMMITTED"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_verdict_that_comes_too_late_changes_nothing() {
     let service = service().await;
-    let id = stuck(&service, FUNDING, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    service.does("ada", "2", AdminAction::Retry(id)).await.unwrap();
-    service.ended(&[id]).await;
-    let done = service.does("bob", "1", AdminAction::Approve(approval)).await.unwrap();
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
+    service.execute_as("ada", "2", AdminAction::Retry(id)).await.unwrap();
+    service.wait_for_end(&[id]).await;
+    let done = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!(done.outcome, ActionResult::Superseded { state: "COMMITTED".into() });
-    let replay = service.does("bob", "1", AdminAction::Approve(approval)).await.unwrap();
+    let replay = service.execute_as("bob", "1", AdminAction::Approve(approval)).await.unwrap();
     assert_eq!((replay.replayed, replay.outcome), (true, done.outcome));
-    let ended = service.does("ada", "3", says(id, Verdict::Done)).await;
+    let ended = service.execute_as("ada", "3", says(id, Verdict::Done)).await;
     assert!(matches!(ended, Err(Objection::NotPossible(_))), "{ended:?}");
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// A verdict on the withdraw is none on the deposit, which is open when it is approved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_verdict_answers_the_call_that_it_was_given_for() {
     let service = service().await;
-    let first = service.opened(FUNDING, 1, 900).await;
-    service.ended(&[first]).await;
-    let id = stuck(&service, SPOT, Mood::LoseRequests).await;
-    let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    let refused = proposed(&service, "2", says(id, Verdict::Done)).await;
+    let first = service.open_transfer(FUNDING, 1, 900).await;
+    service.wait_for_end(&[first]).await;
+    let id = service.open_retried(SPOT, CallFault::LoseRequests).await;
+    let approval = service.propose_as("ada", "1", says(id, Verdict::Rejected)).await;
+    let refused = service.propose_as("ada", "2", says(id, Verdict::Done)).await;
     service.hinder("NEW.available > OLD.available");
-    service.does("ada", "3", AdminAction::Retry(id)).await.unwrap();
-    service.reaches(id, "TARGET_PENDING").await;
+    service.execute_as("ada", "3", AdminAction::Retry(id)).await.unwrap();
+    service.wait_for_state(id, "TARGET_PENDING").await;
     for (key, approval) in [("1", approval), ("2", refused)] {
-        let done = service.does("bob", key, AdminAction::Approve(approval)).await.unwrap();
+        let done = service.execute_as("bob", key, AdminAction::Approve(approval)).await.unwrap();
         assert_eq!(done.outcome, ActionResult::Superseded { state: "TARGET_PENDING".into() });
     }
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
     service.unhinder();
-    service.does("ada", "4", AdminAction::Retry(id)).await.unwrap();
-    service.ended(&[id]).await;
+    service.execute_as("ada", "4", AdminAction::Retry(id)).await.unwrap();
+    service.wait_for_end(&[id]).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"COMMITTED"));
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_no_ledger_can_bear_out_is_refused_at_once() {
     let mut service = service().await;
-    let id = stuck(&service, FUNDING, Mood::LoseRequests).await;
-    let dead = service.does("ada", "1", says(id, Verdict::Dead)).await;
+    let id = service.open_retried(FUNDING, CallFault::LoseRequests).await;
+    let dead = service.execute_as("ada", "1", says(id, Verdict::Dead)).await;
     assert!(matches!(dead, Err(Objection::Invalid(_))), "{dead:?}");
     service.stop().await;
     service.settings.irreversible = vec![FUNDING];
     service.start().await;
-    let stranded = service.does("ada", "2", says(id, Verdict::Rejected)).await;
+    let stranded = service.execute_as("ada", "2", says(id, Verdict::Rejected)).await;
     assert!(matches!(stranded, Err(Objection::NotPossible(_))), "{stranded:?}");
     service.stop().await;
     service.settings.irreversible = Vec::new();
     service.start().await;
 
     // a ledger of the simple form can only be asked
-    service.faulty_spot.form(LedgerForm::Simple);
-    let approval = proposed(&service, "3", says(id, Verdict::Rejected)).await;
-    let wait = service.does("bob", "3", AdminAction::Approve(approval)).await;
+    service.faulty_spot.set_form(LedgerForm::Simple);
+    let approval = service.propose_as("ada", "3", says(id, Verdict::Rejected)).await;
+    let wait = service.execute_as("bob", "3", AdminAction::Approve(approval)).await;
     assert!(matches!(wait, Err(Objection::NotPossible(_))), "{wait:?}");
     assert_eq!(stored(&service, Key { id, leg: Leg::Deposit }).await, Stored::Nothing);
-    service.faulty_spot.form(LedgerForm::Full);
+    service.faulty_spot.set_form(LedgerForm::Full);
 
     // a refund cannot be refused
     service.hinder("NEW.available > OLD.available");
-    service.does("bob", "4", AdminAction::Approve(approval)).await.unwrap();
-    service.reaches(id, "COMPENSATING").await;
-    let push = service.does("ada", "4", says(id, Verdict::Rejected)).await;
+    service.execute_as("bob", "4", AdminAction::Approve(approval)).await.unwrap();
+    service.wait_for_state(id, "COMPENSATING").await;
+    let push = service.execute_as("ada", "4", says(id, Verdict::Rejected)).await;
     assert!(matches!(push, Err(Objection::Invalid(_))), "{push:?}");
     service.unhinder();
     // unless it was only now that it was tried
-    service.does("ada", "5", AdminAction::Retry(id)).await.ok();
-    service.ended(&[id]).await;
-    service.adds_up().await;
+    service.execute_as("ada", "5", AdminAction::Retry(id)).await.ok();
+    service.wait_for_end(&[id]).await;
+    service.assert_in_order().await;
 }

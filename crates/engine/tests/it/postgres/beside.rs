@@ -1,9 +1,10 @@
 //! What each process of one journal sees for itself: which copy of a ledger it calls, who is in a
 //! hurry there.
 
-use super::fixture::{Fixture, WAYS, quick};
-use crate::fixture::faulty_ledger::{FaultyLedger, Mood};
-use crate::fixture::test_service::{FUNDING, NEVER, SPOT, copied, spot_at};
+use super::fixture::{Fixture, quick};
+use crate::fixture::defaults::{FUNDING, NEVER, SOURCES, SPOT};
+use crate::fixture::faulty_ledger::{CallFault, FaultyLedger};
+use crate::fixture::folders::{copied, spot_at};
 use engine::{Limits, Settings};
 use kernel::operation::{Incarnation, Known};
 use kernel::ports::journal::{ServiceQueries as _, UnitWriter as _};
@@ -11,12 +12,12 @@ use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::time::Duration;
 
 /// Two copies of Spot, each called by processes of its own: who calls the one that the journal no longer
-/// means halts, also where nothing is under way. Turns red where no process compares (`StatusSync::compare`).
+/// means halts, also where nothing is under own_spot. Turns red where no process compares (`StatusSync::compare`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_another_process_adopted_stops_the_money() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 1_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     let status = worker.store.service_status().await.expect("it stands");
     let known = status.ledger(SPOT).expect("it was adopted");
     // as a process does whose settings name the copy
@@ -25,11 +26,11 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     let unit = Unit::guarded(vec![guard], vec![Put::Adopt { ledger: SPOT, known: copy }]);
     let wrote = worker.store.write(vec![unit]).await.pop();
     assert!(matches!(wrote, Some(Wrote::Written(_))), "{wrote:?}");
-    let why = worker.halted().await;
+    let why = worker.wait_for_halt().await;
     assert!(why.contains("a second copy"), "{why}");
     // the case is opened behind the halt
     let case = "SELECT severity, status FROM cases WHERE kind = 'WRONG_LEDGER'";
-    fixture.until(case, "CRITICAL|OPEN").await;
+    fixture.wait_for_sql(case, "CRITICAL|OPEN").await;
     worker.kill().await;
 }
 
@@ -40,25 +41,24 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
 async fn what_a_copy_says_that_another_one_followed_does_not_count() {
     let fixture = Fixture::open(quick(true)).await;
     // it does not look who the journal takes Spot for
-    let behind = fixture.tuned(Settings { scan_interval_ms: NEVER, ..quick(true) }).await;
-    behind.moves(FUNDING, 1, "first", 1_000).await;
-    let before = fixture.way.spot().known().highest;
+    let behind = fixture.worker_with(Settings { scan_interval_ms: NEVER, ..quick(true) }).await;
+    behind.complete_transfer(FUNDING, 1, "first", 1_000).await;
+    let before = fixture.faulty_spot.spot().known().highest;
     // one each way: more of a kind would wait for a hand
-    let (late, ids) = fixture.held(&behind, 1).await;
+    let (late, ids) = fixture.open_with_late_replies(&behind, 1).await;
     let done = before + 2;
-    while fixture.way.spot().known().highest < done {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    fixture.faulty_spot.wait_for_operation(done).await;
     let copy = copied(&fixture.spot_folder());
-    let other = fixture.by(FaultyLedger::to(spot_at(copy.path()).await), quick(true)).await;
+    let other =
+        fixture.worker_over(FaultyLedger::over(spot_at(copy.path()).await), quick(true)).await;
     late.add_permits(1_000);
-    let why = behind.halted().await;
+    let why = behind.wait_for_halt().await;
     assert!(why.contains("a second copy"), "{why}");
-    drop(behind.create(FUNDING, 1, "more", 5).await);
+    drop(behind.create_with_key(FUNDING, 1, "more", 5).await);
     for (id, state) in behind.states(&ids).await {
         assert!(!matches!(state, "COMMITTED" | "FAILED"), "{id}: {state}");
     }
-    assert_eq!(fixture.way.spot().known().highest, done, "it made something new");
+    assert_eq!(fixture.faulty_spot.spot().known().highest, done, "it made something new");
     other.kill().await;
     behind.kill().await;
 }
@@ -69,28 +69,35 @@ async fn what_a_copy_says_that_another_one_followed_does_not_count() {
 async fn what_a_worker_cannot_serve_another_one_does() {
     let fixture = Fixture::open(quick(true)).await;
     let other = fixture.worker().await;
-    other.moves(FUNDING, 1, "first", 1_000).await;
+    other.complete_transfer(FUNDING, 1, "first", 1_000).await;
     for met in [true, false] {
-        let way = FaultyLedger::to(fixture.way.spot());
-        way.mood(if met { Mood::Fair } else { Mood::Silent });
-        let unreached = fixture.by(way.clone(), quick(true)).await;
-        way.mood(Mood::Silent);
+        let own_spot = FaultyLedger::over(fixture.faulty_spot.spot());
+        own_spot.set_fault(if met { CallFault::None } else { CallFault::Silent });
+        let unreached = fixture.worker_over(own_spot.clone(), quick(true)).await;
+        own_spot.set_fault(CallFault::Silent);
         let mut ids = Vec::new();
         for n in 0..10 {
-            for from in WAYS {
+            for from in SOURCES {
                 let key = format!("{met}-{n}-{}", from.name());
-                ids.push(unreached.create(from, 1, &key, 5).await.expect("it is opened").record.id);
+                ids.push(
+                    unreached
+                        .create_with_key(from, 1, &key, 5)
+                        .await
+                        .expect("it is opened")
+                        .record
+                        .id,
+                );
             }
         }
         for id in ids {
-            other.reaches(id, "COMMITTED").await;
+            other.wait_for_state(id, "COMMITTED").await;
         }
         unreached.kill().await;
     }
     // no call was made by the one that never reached it: nothing was unclear, and nobody is alarmed
     let retries = "SELECT max(retry_count) FROM transfers_tb WHERE cid LIKE 'false-%'";
     assert_eq!(fixture.sql(retries), "0");
-    fixture.adds_up(&other).await;
+    fixture.assert_in_order(&other).await;
     other.kill().await;
 }
 
@@ -101,12 +108,12 @@ async fn a_case_is_closed_by_a_process_that_saw_it() {
     let limits = Limits { warn_per_minute: 2, ..Limits::default() };
     let settings = Settings { limits, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
-    let (hasty, calm) = (fixture.worker().await, fixture.tuned(settings).await);
+    let (hasty, calm) = (fixture.worker().await, fixture.worker_with(settings).await);
     for n in 0..5 {
-        hasty.moves(FUNDING, 1, &format!("h-{n}"), 1).await;
+        hasty.complete_transfer(FUNDING, 1, &format!("h-{n}"), 1).await;
     }
     let cases = "SELECT count(*) FROM cases WHERE kind = 'ABNORMAL_FREQUENCY'";
-    fixture.until(cases, "1").await;
+    fixture.wait_for_sql(cases, "1").await;
     // many rounds of both watches
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(fixture.sql(cases), "1", "{}", fixture.cases());

@@ -3,9 +3,9 @@
 //! Wrong builds that were run, each of which turns one of these red: a store that takes its process's clock
 //! for the time; an engine that takes the day of a limit from it.
 
-use super::fixture::{Fixture, WAYS, quick};
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::FUNDING;
+use super::fixture::{Fixture, quick};
+use crate::fixture::defaults::{FUNDING, SOURCES};
+use crate::fixture::faulty_ledger::CallFault;
 use engine::Limits;
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ const DAY: u64 = 86_400_000;
 async fn a_worker_whose_clock_is_a_day_ahead_takes_no_other_for_dead() {
     let fixture = Fixture::open(quick(true)).await;
     let behind = fixture.worker().await;
-    behind.moves(FUNDING, 1, "first", 10_000).await;
-    let (late, ids) = fixture.held(&behind, 5).await;
-    fixture.way.mood(Mood::Fair);
-    let ahead = fixture.apart(DAY).await;
+    behind.complete_transfer(FUNDING, 1, "first", 10_000).await;
+    let (late, ids) = fixture.open_with_late_replies(&behind, 5).await;
+    fixture.faulty_spot.set_fault(CallFault::None);
+    let ahead = fixture.worker_ahead(DAY).await;
     for n in 0..20 {
         for worker in [&ahead, &behind] {
-            for from in WAYS {
+            for from in SOURCES {
                 let key = format!("{n}-{}", from.name());
-                let id = worker.keyed(from, 2, &key, 3).await;
+                let id = worker.open_with_key(from, 2, &key, 3).await;
                 if n > 0 {
-                    worker.reaches(id, "COMMITTED").await;
+                    worker.wait_for_state(id, "COMMITTED").await;
                 }
             }
         }
@@ -38,18 +38,19 @@ async fn a_worker_whose_clock_is_a_day_ahead_takes_no_other_for_dead() {
     assert_eq!(taken.count(), 0, "a worker was taken for dead");
     late.add_permits(1_000);
     for id in &ids {
-        behind.reaches(*id, "COMMITTED").await;
+        behind.wait_for_state(*id, "COMMITTED").await;
     }
     let dated =
         "SELECT count(*) FROM transfers WHERE greatest(created_at, updated_at) > portage_now()";
     assert_eq!(fixture.sql(dated), "0", "a time that has not come");
-    fixture.adds_up(&ahead).await;
+    fixture.assert_in_order(&ahead).await;
     // and what a dead one held is taken over by the other
-    fixture.way.mood(Mood::LoseReplies);
-    let held = behind.create(FUNDING, 1, "dying", 5).await.expect("it is opened").record.id;
+    fixture.faulty_spot.set_fault(CallFault::LoseReplies);
+    let held =
+        behind.create_with_key(FUNDING, 1, "dying", 5).await.expect("it is opened").record.id;
     behind.kill().await;
-    fixture.way.mood(Mood::Fair);
-    ahead.reaches(held, "COMMITTED").await;
+    fixture.faulty_spot.set_fault(CallFault::None);
+    ahead.wait_for_state(held, "COMMITTED").await;
     ahead.kill().await;
 }
 
@@ -60,10 +61,10 @@ async fn a_day_is_one_day_for_servers_whose_clocks_are_a_day_apart() {
     let mut settings = quick(true);
     settings.limits = Limits { transfers_per_day: 7, ..settings.limits };
     let fixture = Fixture::open(settings).await;
-    let workers = [fixture.worker().await, fixture.apart(DAY).await];
+    let workers = [fixture.worker().await, fixture.worker_ahead(DAY).await];
     let asked = workers.iter().enumerate().map(|(w, worker)| {
         let all = (0..10).map(move |n| async move {
-            worker.create(FUNDING, 3, &format!("{w}-{n}"), 2).await.is_ok()
+            worker.create_with_key(FUNDING, 3, &format!("{w}-{n}"), 2).await.is_ok()
         });
         futures_util::future::join_all(all)
     });
@@ -71,7 +72,7 @@ async fn a_day_is_one_day_for_servers_whose_clocks_are_a_day_apart() {
     assert_eq!(came.iter().filter(|came| **came).count(), 7, "{came:?}");
     assert_eq!(fixture.sql("SELECT count(*) FROM transfers WHERE user_id = 3"), "7");
     let [one, two] = workers;
-    fixture.adds_up(&one).await;
+    fixture.assert_in_order(&one).await;
     one.kill().await;
     two.kill().await;
 }

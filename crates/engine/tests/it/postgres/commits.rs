@@ -2,7 +2,7 @@
 //! moves once.
 
 use super::fixture::{Fixture, quick};
-use crate::fixture::test_service::{FUNDING, SPOT};
+use crate::fixture::defaults::{FUNDING, SPOT};
 use engine::Settings;
 use testbed::Strike;
 
@@ -14,7 +14,7 @@ async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
         let fixture = Fixture::open(quick(fuse)).await;
         let worker = fixture.worker().await;
         // Spot has something to give back
-        worker.moves(FUNDING, 1, "first", 10_000).await;
+        worker.complete_transfer(FUNDING, 1, "first", 10_000).await;
         let mut n = 0;
         for strike in [Strike::ReplyLost, Strike::Cut, Strike::NeverSent] {
             for from in [FUNDING, SPOT] {
@@ -22,15 +22,15 @@ async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
                 for at in [vec![strike], vec![strike, strike]] {
                     n += 1;
                     fixture.proxy.strike(&at);
-                    let id = worker.moves(from, 1, &format!("key-{n}"), 7).await;
-                    let again = worker.keyed(from, 1, &format!("key-{n}"), 7).await;
+                    let id = worker.complete_transfer(from, 1, &format!("key-{n}"), 7).await;
+                    let again = worker.open_with_key(from, 1, &format!("key-{n}"), 7).await;
                     assert_eq!(id, again, "{strike:?}");
                 }
             }
         }
         assert!(fixture.proxy.seen().struck >= 12, "{:?}", fixture.proxy.seen());
-        fixture.until("SELECT count(*) FROM transfers", &(n + 1).to_string()).await;
-        fixture.adds_up(&worker).await;
+        fixture.wait_for_sql("SELECT count(*) FROM transfers", &(n + 1).to_string()).await;
+        fixture.assert_in_order(&worker).await;
         worker.kill().await;
     }
 }
@@ -43,12 +43,12 @@ async fn one_unknown_commit_fails_no_request() {
     let fixture = Fixture::open(patient.clone()).await;
     let mut opened = Vec::new();
     for workers in [false, true] {
-        let worker = fixture.tuned(Settings { workers, ..patient.clone() }).await;
+        let worker = fixture.worker_with(Settings { workers, ..patient.clone() }).await;
         for strike in [Strike::ReplyLost, Strike::Cut, Strike::NeverSent] {
             for n in 0..3 {
                 fixture.proxy.strike(&[strike]);
                 let key = format!("{workers}-{strike:?}-{n}");
-                let accepted = worker.create(FUNDING, 1, &key, 7).await;
+                let accepted = worker.create_with_key(FUNDING, 1, &key, 7).await;
                 let accepted = accepted.unwrap_or_else(|refused| panic!("{key}: {refused:?}"));
                 opened.push(accepted.record.id);
             }
@@ -58,10 +58,10 @@ async fn one_unknown_commit_fails_no_request() {
     assert!(fixture.proxy.seen().struck >= 12, "{:?}", fixture.proxy.seen());
     let worker = fixture.worker().await;
     for id in &opened {
-        worker.reaches(*id, "COMMITTED").await;
+        worker.wait_for_state(*id, "COMMITTED").await;
     }
-    fixture.until("SELECT count(*) FROM transfers", &opened.len().to_string()).await;
-    fixture.adds_up(&worker).await;
+    fixture.wait_for_sql("SELECT count(*) FROM transfers", &opened.len().to_string()).await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }
 
@@ -79,11 +79,11 @@ async fn a_commit_that_ends_late_strands_nothing() {
            FOR EACH ROW WHEN (NEW.cid = 'late') EXECUTE FUNCTION slowly()",
     );
     fixture.proxy.strike(&[Strike::Cut]);
-    let told = worker.create(FUNDING, 1, "late", 7).await;
+    let told = worker.create_with_key(FUNDING, 1, "late", 7).await;
     assert!(told.is_err(), "it was not there yet: {told:?}");
-    fixture.until("SELECT count(*) FROM transfers", "1").await;
-    let id = worker.keyed(FUNDING, 1, "late", 7).await;
-    worker.reaches(id, "COMMITTED").await;
-    fixture.adds_up(&worker).await;
+    fixture.wait_for_sql("SELECT count(*) FROM transfers", "1").await;
+    let id = worker.open_with_key(FUNDING, 1, "late", 7).await;
+    worker.wait_for_state(id, "COMMITTED").await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }

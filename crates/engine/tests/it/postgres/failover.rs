@@ -5,9 +5,10 @@
 //! same; it compares no write of this process's own; the pools are not looked at; `adoption` calls an
 //! incarnation that is known without matching what it did.
 
-use super::fixture::{Fixture, WAYS, Worker, quick};
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{FUNDING, SPOT, books};
+use super::fixture::{Fixture, Worker, quick};
+use crate::fixture::defaults::{FUNDING, SOURCES, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::folders::books;
 use engine::Refused;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId};
@@ -26,7 +27,7 @@ struct Acknowledged {
 async fn lived_in() -> (Fixture, Worker) {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 1_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     (fixture, worker)
 }
 
@@ -34,9 +35,9 @@ async fn lived_in() -> (Fixture, Worker) {
 async fn acknowledged(worker: &Worker, name: &str) -> Vec<Acknowledged> {
     let mut told = Vec::new();
     for n in 0..3 {
-        for from in WAYS {
+        for from in SOURCES {
             let key = format!("{name}-{n}-{}", from.name());
-            let id = worker.moves(from, 1, &key, 7).await;
+            let id = worker.complete_transfer(from, 1, &key, 7).await;
             told.push(Acknowledged { from, key, id });
         }
     }
@@ -46,7 +47,7 @@ async fn acknowledged(worker: &Worker, name: &str) -> Vec<Acknowledged> {
 /// The clients ask again; no client is told that anything was done.
 async fn repeated(worker: &Worker, told: &[Acknowledged]) {
     for Acknowledged { from, key, id } in told {
-        let again = worker.create(*from, 1, key, 7).await;
+        let again = worker.create_with_key(*from, 1, key, 7).await;
         let done = again.as_ref().is_ok_and(|a| a.record.head.state == 40 && a.record.id != *id);
         assert!(!done, "{key}: {again:?}");
     }
@@ -63,7 +64,7 @@ async fn ends(old: Worker, told: &[Acknowledged]) -> String {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        old.ended().await
+        old.wait_for_exit().await
     });
     assert!(why.contains("not the one that this process has been working on"), "{why}");
     old.kill().await;
@@ -75,7 +76,7 @@ async fn forgets(how: Recovery, running: bool, opened_again: bool) {
     let (mut fixture, old) = lived_in().await;
     let base = fixture.server.base_backup().expect("a copy");
     let told = acknowledged(&old, "told").await;
-    let before = books(&fixture.way.spot()).await;
+    let before = books(&fixture.faulty_spot.spot()).await;
     if running {
         fixture.server.restore(&base, &how).expect("it comes back");
         ends(old, &told).await;
@@ -86,10 +87,10 @@ async fn forgets(how: Recovery, running: bool, opened_again: bool) {
     if opened_again {
         fixture.reopen_spot().await;
     }
-    assert_eq!(books(&fixture.way.spot()).await, before, "something was executed");
+    assert_eq!(books(&fixture.faulty_spot.spot()).await, before, "something was executed");
     let new = fixture.worker().await;
     repeated(&new, &told).await;
-    let reason = new.halted().await;
+    let reason = new.wait_for_halt().await;
     assert!(reason.contains("SPOT did what no transfer asked for"), "{reason}");
     for Acknowledged { id, .. } in &told {
         assert!(reason.contains(&id.to_string()), "{id} is not named: {reason}");
@@ -97,11 +98,11 @@ async fn forgets(how: Recovery, running: bool, opened_again: bool) {
     // also when it is asked after the halt, and after the next start
     for start in 0..2 {
         for Acknowledged { from, key, .. } in &told {
-            let again = new.create(*from, 1, key, 7).await;
+            let again = new.create_with_key(*from, 1, key, 7).await;
             assert!(matches!(again, Err(Refused::Code(Code::Halted))), "{start}: {again:?}");
         }
     }
-    assert_eq!(books(&fixture.way.spot()).await, before, "something was paid twice");
+    assert_eq!(books(&fixture.faulty_spot.spot()).await, before, "something was paid twice");
     // each ledger's own books add up still, and what does not fit is what was forgotten, no more
     let report = new.engine.reconciler.check_now().await.expect("a proof");
     for found in &report.breaks {
@@ -149,23 +150,23 @@ async fn a_log_that_is_long_enough_again_is_another_one() {
 /// Turns red where such a start halts, or where it executes them again.
 async fn claimed(how: Recovery, running: bool, opened_again: bool) {
     let (mut fixture, old) = lived_in().await;
-    fixture.way.mood(Mood::LoseRequests);
+    fixture.faulty_spot.set_fault(CallFault::LoseRequests);
     let mut told = Vec::new();
     for n in 0..3 {
-        for from in WAYS {
+        for from in SOURCES {
             let key = format!("claimed-{n}-{}", from.name());
-            let id = old.create(from, 1, &key, 7).await.expect("it is opened").record.id;
+            let id = old.create_with_key(from, 1, &key, 7).await.expect("it is opened").record.id;
             let waits = if from == FUNDING { "TARGET_PENDING" } else { "SOURCE_PENDING" };
-            old.reaches(id, waits).await;
+            old.wait_for_state(id, waits).await;
             told.push(Acknowledged { from, key, id });
         }
     }
     let base = fixture.server.base_backup().expect("a copy");
-    fixture.way.mood(Mood::Fair);
+    fixture.faulty_spot.set_fault(CallFault::None);
     for Acknowledged { id, .. } in &told {
-        old.reaches(*id, "COMMITTED").await;
+        old.wait_for_state(*id, "COMMITTED").await;
     }
-    let before = books(&fixture.way.spot()).await;
+    let before = books(&fixture.faulty_spot.spot()).await;
     fixture.server.restore(&base, &how).expect("it comes back");
     if running {
         ends(old, &told).await;
@@ -177,12 +178,12 @@ async fn claimed(how: Recovery, running: bool, opened_again: bool) {
     }
     let new = fixture.worker().await;
     for Acknowledged { from, key, id } in &told {
-        let again = new.keyed(*from, 1, key, 7).await;
+        let again = new.open_with_key(*from, 1, key, 7).await;
         assert_eq!(again, *id, "{key} was acknowledged as another transfer");
-        new.reaches(*id, "COMMITTED").await;
+        new.wait_for_state(*id, "COMMITTED").await;
     }
-    assert_eq!(books(&fixture.way.spot()).await, before, "something was executed again");
-    fixture.adds_up(&new).await;
+    assert_eq!(books(&fixture.faulty_spot.spot()).await, before, "something was executed again");
+    fixture.assert_in_order(&new).await;
     let receipts = format!("SELECT count(*) FROM operations WHERE ledger = {}", SPOT.0);
     assert_eq!(fixture.sql(&receipts), (told.len() + 1).to_string(), "each has its receipt");
     new.kill().await;
@@ -202,15 +203,15 @@ async fn a_failover_that_loses_nothing_goes_on_by_itself() {
     let base = fixture.server.base_backup().expect("a copy");
     let told = acknowledged(&old, "told").await;
     fixture.server.restore(&base, &Recovery::Whole).expect("it comes back");
-    let why = old.ended().await;
+    let why = old.wait_for_exit().await;
     assert!(why.contains("its timeline is 00000002 and was 00000001"), "{why}");
     old.kill().await;
     let new = fixture.worker().await;
     for Acknowledged { from, key, id } in &told {
-        assert_eq!(new.keyed(*from, 1, key, 7).await, *id, "{key}");
+        assert_eq!(new.open_with_key(*from, 1, key, 7).await, *id, "{key}");
     }
     acknowledged(&new, "later").await;
-    fixture.adds_up(&new).await;
+    fixture.assert_in_order(&new).await;
     new.kill().await;
 }
 
@@ -227,7 +228,7 @@ async fn a_cut_under_work_is_no_other_database() {
     let worker = &worker;
     let stream = |user: u64| async move {
         for n in 0..100 {
-            worker.keyed(FUNDING, user, &format!("{user}-{n}"), 3).await;
+            worker.open_with_key(FUNDING, user, &format!("{user}-{n}"), 3).await;
         }
     };
     let busy = futures_util::future::join_all((1..9).map(stream));
@@ -239,6 +240,6 @@ async fn a_cut_under_work_is_no_other_database() {
         }
     };
     tokio::join!(busy, cutting);
-    assert_eq!(worker.gave_up(), None);
-    fixture.adds_up(worker).await;
+    assert_eq!(worker.exit_reason(), None);
+    fixture.assert_in_order(worker).await;
 }

@@ -3,59 +3,26 @@
 
 use super::fixture::{Fixture, Worker, quick};
 use super::locks::Holder;
-use crate::fixture::faulty_ledger::{FaultyLedger, Mood, ReplyLatch};
-use crate::fixture::test_service::{COIN, NEVER};
+use crate::fixture::defaults::{COIN, NEVER};
+use crate::fixture::faulty_ledger::{CallFault, FaultyLedger, ReplyLatch};
 use engine::Settings;
-use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
+use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::code::Code;
-use kernel::ids::{Id, UserId};
-use kernel::money::Amount;
 use kernel::ports::journal::ServiceQueries as _;
-use kernel::ports::ledger::{Direction, External, Moved};
+use kernel::ports::ledger::Moved;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use testkit::deposit;
 
 const RESUME: AdminAction = AdminAction::Resume { accept: Vec::new() };
 
 impl Worker {
-    async fn does(
-        &self,
-        who: &str,
-        key: &str,
-        action: AdminAction,
-    ) -> Result<PerformedAction, Objection> {
-        let (caller, reason) = (format!("portage|{who}").into(), format!("{who} {key}").into());
-        self.engine.operators.execute(Actor { caller, key: key.into(), reason }, action).await
-    }
-
-    async fn proposes(&self, who: &str, key: &str) -> Id {
-        let Ok(ActionResult::Proposed { approval }) =
-            self.does(who, key, RESUME).await.map(|done| done.outcome)
-        else {
-            panic!("nothing is proposed")
-        };
-        approval
-    }
-
     /// The halt that stands, and whether everything before it has ended.
     async fn halts(&self, who: &str, key: &str) -> (Option<u64>, bool) {
-        match self.does(who, key, AdminAction::Halt).await.map(|done| done.outcome) {
+        match self.execute_as(who, key, AdminAction::Halt).await.map(|done| done.outcome) {
             Ok(ActionResult::Halted { halt, quiet, .. }) => (halt, quiet),
             other => panic!("{other:?}"),
         }
-    }
-}
-
-fn deposit(reference: &str) -> External {
-    External {
-        direction: Direction::In,
-        reference: reference.into(),
-        user: UserId(1),
-        number: None,
-        asset: COIN,
-        amount: Amount(7),
-        reason: "a test".into(),
-        caller: "a test".into(),
     }
 }
 
@@ -65,29 +32,29 @@ async fn a_halt_of_one_worker_is_not_ended_by_a_proof_of_another() {
     let settings = Settings { open_timeout_ms: 30_000, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
     let near = fixture.worker().await;
-    let way = FaultyLedger::to(fixture.way.spot());
-    let far = fixture.by(way.clone(), settings).await;
+    let far_spot = FaultyLedger::over(fixture.faulty_spot.spot());
+    let far = fixture.worker_over(far_spot.clone(), settings).await;
     assert_eq!(near.halts("ada", "1").await, (Some(1), true));
-    let proposal = far.proposes("ada", "2").await;
-    let stile = ReplyLatch::shut();
-    way.mood(Mood::LateProofs(stile.clone()));
-    let approving = far.does("bob", "1", AdminAction::Approve(proposal));
+    let proposal = far.propose_as("ada", "2", RESUME).await;
+    let latch = ReplyLatch::closed();
+    far_spot.set_fault(CallFault::DelayProofs(latch.clone()));
+    let approving = far.execute_as("bob", "1", AdminAction::Approve(proposal));
     let halting = async {
-        stile.one().await;
+        latch.wait_for_reply().await;
         assert_eq!(near.halts("eve", "1").await, (Some(2), true));
-        way.mood(Mood::Fair);
-        stile.lets(100);
+        far_spot.set_fault(CallFault::None);
+        latch.release(100);
     };
     let (late, ()) = tokio::join!(approving, halting);
     assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
     let status = near.store.service_status().await.expect("the journal answers");
-    assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1"), 2));
+    assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1: a test"), 2));
     let halts = "SELECT halt, reason, lifted_at IS NULL FROM halts ORDER BY halt";
-    assert_eq!(fixture.sql(halts), "1|ada 1|t\n2|eve 1|t");
-    let fresh = near.proposes("ada", "3").await;
-    far.does("bob", "2", AdminAction::Approve(fresh)).await.expect("it ends");
-    near.moves(crate::fixture::test_service::FUNDING, 1, "after", 5).await;
-    fixture.adds_up(&far).await;
+    assert_eq!(fixture.sql(halts), "1|ada 1: a test|t\n2|eve 1: a test|t");
+    let fresh = near.propose_as("ada", "3", RESUME).await;
+    far.execute_as("bob", "2", AdminAction::Approve(fresh)).await.expect("it ends");
+    near.complete_transfer(crate::fixture::defaults::FUNDING, 1, "after", 5).await;
+    fixture.assert_in_order(&far).await;
     for worker in [near, far] {
         worker.kill().await;
     }
@@ -99,24 +66,24 @@ async fn one_operator_ends_no_halt_that_was_raised_during_the_proof() {
     let settings = Settings { open_timeout_ms: 30_000, four_eyes: false, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
     let near = fixture.worker().await;
-    let way = FaultyLedger::to(fixture.way.spot());
-    let far = fixture.by(way.clone(), settings).await;
+    let far_spot = FaultyLedger::over(fixture.faulty_spot.spot());
+    let far = fixture.worker_over(far_spot.clone(), settings).await;
     assert_eq!(near.halts("ada", "1").await, (Some(1), true));
-    let stile = ReplyLatch::shut();
-    way.mood(Mood::LateProofs(stile.clone()));
-    let resuming = far.does("bob", "1", RESUME);
+    let latch = ReplyLatch::closed();
+    far_spot.set_fault(CallFault::DelayProofs(latch.clone()));
+    let resuming = far.execute_as("bob", "1", RESUME);
     let halting = async {
-        stile.one().await;
+        latch.wait_for_reply().await;
         assert_eq!(near.halts("eve", "1").await, (Some(2), true));
-        way.mood(Mood::Fair);
-        stile.lets(100);
+        far_spot.set_fault(CallFault::None);
+        latch.release(100);
     };
     let (late, ()) = tokio::join!(resuming, halting);
     assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
     let status = near.store.service_status().await.expect("the journal answers");
-    assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1"), 2));
-    far.does("bob", "2", RESUME).await.expect("it ends");
-    fixture.adds_up(&far).await;
+    assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1: a test"), 2));
+    far.execute_as("bob", "2", RESUME).await.expect("it ends");
+    fixture.assert_in_order(&far).await;
     for worker in [near, far] {
         worker.kill().await;
     }
@@ -128,8 +95,8 @@ async fn a_deposit_meets_a_halt_that_its_process_has_not_read_of() {
     let settings = Settings { open_timeout_ms: 30_000, lease_ms: 3_600_000, ..quick(true) };
     let fixture = Fixture::open(settings.clone()).await;
     let near = fixture.worker().await;
-    let far = fixture.tuned(Settings { scan_interval_ms: NEVER, ..settings }).await;
-    let books = async |reference| far.engine.operators.book(deposit(reference)).await;
+    let far = fixture.worker_with(Settings { scan_interval_ms: NEVER, ..settings }).await;
+    let books = async |reference| far.engine.operators.book(deposit(reference, 1, COIN, 7)).await;
     let before = books("before").await;
     assert!(matches!(before, Ok(Moved::Done { replayed: false, .. })), "{before:?}");
     fixture.sql("INSERT INTO halts VALUES (1, 'another process', 0, NULL)");
@@ -155,7 +122,7 @@ async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwh
         Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
     let ended = AtomicBool::new(false);
     let booking = async {
-        let moved = far.engine.operators.book(deposit("waits")).await;
+        let moved = far.engine.operators.book(deposit("waits", 1, COIN, 7)).await;
         ended.store(true, Ordering::SeqCst);
         moved
     };

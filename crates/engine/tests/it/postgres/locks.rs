@@ -4,18 +4,17 @@
 //! the first one now and then.
 
 use super::fixture::{Fixture, Worker, full, quick};
-use crate::fixture::test_service::{FUNDING, SPOT};
+use crate::fixture::defaults::{COIN, FUNDING, SPOT};
 use engine::operators::{Actor, AdminAction};
 use engine::{Alerts, Settings};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::{AssetId, UserId};
-use kernel::money::Amount;
-use kernel::ports::ledger::{Direction, External, Moved, World as _};
+use kernel::ports::ledger::Moved;
 use std::collections::BTreeSet;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use testkit::deposit;
 
 /// Another session, with a transaction open in it.
 pub(super) struct Holder(Child);
@@ -31,7 +30,7 @@ impl Holder {
         let psql =
             psql.args(["-X", "-q", "-o", "/dev/null", "-d", fixture.database.url(), "-c", &text]);
         let holder = Self(psql.spawn().expect("psql"));
-        fixture.until(&format!("SELECT count(*) {HOLDS}"), "1").await;
+        fixture.wait_for_sql(&format!("SELECT count(*) {HOLDS}"), "1").await;
         holder
     }
 
@@ -53,47 +52,37 @@ async fn a_locked_balance_delays_its_own_transfers_only() {
     let fixture = Fixture::open(settings).await;
     let worker = fixture.worker().await;
     for user in [1, 2] {
-        worker.moves(FUNDING, user, "first", 1_000).await;
+        worker.complete_transfer(FUNDING, user, "first", 1_000).await;
     }
     let holder =
         Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
     // the withdraw is at Spot, the deposit needs the row
-    let held = worker.create(SPOT, 1, "held", 7).await.expect("it is opened").record.id;
-    worker.reaches(held, "TARGET_PENDING").await;
+    let held = worker.create_with_key(SPOT, 1, "held", 7).await.expect("it is opened").record.id;
+    worker.wait_for_state(held, "TARGET_PENDING").await;
     // one that would take its money from the row
-    let poor = worker.create(FUNDING, 1, "poor", 7).await;
+    let poor = worker.create_with_key(FUNDING, 1, "poor", 7).await;
     // a row that is held for a minute and a half, or for as long as the neighbours take
     let (neighbours, pause) = if full() { (90, 1_000) } else { (40, 0) };
     for n in 0..neighbours {
-        worker.moves(FUNDING, 2, &format!("free-{n}"), 3).await;
+        worker.complete_transfer(FUNDING, 2, &format!("free-{n}"), 3).await;
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
-    fixture.until("SELECT count(*) FROM cases WHERE kind = 'TARGET_PENDING'", "1").await;
+    fixture.wait_for_sql("SELECT count(*) FROM cases WHERE kind = 'TARGET_PENDING'", "1").await;
     assert_eq!(worker.states(&[held]).await.get(&held), Some(&"TARGET_PENDING"));
     holder.ends(&fixture);
-    worker.reaches(held, "COMMITTED").await;
+    worker.wait_for_state(held, "COMMITTED").await;
     let poor = match poor {
         Ok(accepted) => accepted.record.id,
-        Err(_) => worker.keyed(FUNDING, 1, "poor", 7).await,
+        Err(_) => worker.open_with_key(FUNDING, 1, "poor", 7).await,
     };
-    worker.reaches(poor, "COMMITTED").await;
-    fixture.adds_up(&worker).await;
+    worker.wait_for_state(poor, "COMMITTED").await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }
 
 /// A movement of the world for a user.
 async fn given(worker: &Worker, user: u64, reference: &str) -> Result<Moved, Cause> {
-    let movement = External {
-        direction: Direction::In,
-        reference: reference.into(),
-        user: UserId(user),
-        number: None,
-        asset: AssetId(3),
-        amount: Amount(10),
-        reason: "a test".into(),
-        caller: "a test".into(),
-    };
-    worker.store.funding().external(movement).await
+    worker.opened.world.external(deposit(reference, user, COIN, 10)).await
 }
 
 /// Turns red where what waits for a balance that another session holds (a deposit, a transfer that pays
@@ -104,13 +93,13 @@ async fn a_locked_balance_delays_neither_a_halt_nor_other_deposits() {
     fixture.lock = Duration::from_secs(60);
     let worker = fixture.worker().await;
     for user in [1, 2] {
-        worker.moves(FUNDING, user, "first", 1_000).await;
+        worker.complete_transfer(FUNDING, user, "first", 1_000).await;
     }
     let holder =
         Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
-    worker.create(SPOT, 1, "paid", 7).await.expect("it is opened");
+    worker.create_with_key(SPOT, 1, "paid", 7).await.expect("it is opened");
     let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    fixture.until(waits, "t").await;
+    fixture.wait_for_sql(waits, "t").await;
     let waiting = given(&worker, 1, "waits");
     let others = async {
         for n in 0..20 {
@@ -148,22 +137,22 @@ async fn a_locked_key_delays_no_other_request() {
     let over = AtomicBool::new(false);
     let asks = async || {
         while !over.load(Ordering::Relaxed) {
-            let held = worker.create(FUNDING, 1, "held", 7).await;
+            let held = worker.create_with_key(FUNDING, 1, "held", 7).await;
             assert!(held.is_err(), "another session holds its key");
         }
     };
     let others = async {
         for n in 0..20 {
-            worker.moves(FUNDING, 2, &format!("free-{n}"), 3).await;
-            worker.moves(FUNDING, 1, &format!("own-{n}"), 3).await;
+            worker.complete_transfer(FUNDING, 2, &format!("free-{n}"), 3).await;
+            worker.complete_transfer(FUNDING, 1, &format!("own-{n}"), 3).await;
         }
         over.store(true, Ordering::Relaxed);
     };
     tokio::join!(asks(), asks(), asks(), asks(), others);
     holder.ends(&fixture);
-    let id = worker.keyed(FUNDING, 1, "held", 7).await;
-    worker.reaches(id, "COMMITTED").await;
-    fixture.adds_up(&worker).await;
+    let id = worker.open_with_key(FUNDING, 1, "held", 7).await;
+    worker.wait_for_state(id, "COMMITTED").await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }
 
@@ -174,11 +163,11 @@ async fn a_locked_key_delays_no_other_request() {
 async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 1_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     for waits in 1..=4 {
         let row = "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE";
         let holder = Holder::takes(&fixture, row).await;
-        let held = worker.create(SPOT, 1, &format!("held-{waits}"), 7).await;
+        let held = worker.create_with_key(SPOT, 1, &format!("held-{waits}"), 7).await;
         let mut begun = BTreeSet::new();
         while begun.len() < waits {
             let waiting = "SELECT xact_start FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
@@ -188,9 +177,9 @@ async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
         }
         holder.ends(&fixture);
         let held = held.expect("it is opened").record.id;
-        worker.reaches(held, "COMMITTED").await;
+        worker.wait_for_state(held, "COMMITTED").await;
     }
     assert_eq!(fixture.sql("SELECT count(*) FROM operations WHERE result = 'REJECTED'"), "0");
-    fixture.adds_up(&worker).await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }

@@ -4,10 +4,11 @@
 //! as a refusal does not, since a refusal counts only once it was stored, which needs a connection.
 
 use super::fixture::{Fixture, quick};
-use crate::fixture::test_service::FUNDING;
+use crate::fixture::defaults::FUNDING;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use testbed::Options;
+use testkit::{MINUTE, wait_until};
 
 /// Room for one worker, and for some people.
 const ROOM: u32 = 24;
@@ -50,30 +51,22 @@ impl Drop for Idlers {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn there_is_no_connection_left_for_a_while() {
     let options = Options { max_connections: ROOM, ..Options::default() };
-    let fixture = Fixture::on(&options, quick(true)).await;
+    let fixture = Fixture::open_on(&options, quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 1_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     // its connections end, and others are there first
     fixture.proxy.refuse(true);
     fixture.proxy.cut();
     let idlers = Idlers::fill(&fixture).await;
     fixture.proxy.refuse(false);
-    let asked = worker.create(FUNDING, 1, "no-room", 5).await;
+    let asked = worker.create_with_key(FUNDING, 1, "no-room", 5).await;
     assert!(asked.is_err(), "{asked:?}");
     let told = "too many clients already";
-    for _ in 0..3_000 {
-        if fixture.server.last_words().expect("a log").contains(told) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert!(
-        fixture.server.last_words().expect("a log").contains(told),
-        "no connection was refused"
-    );
+    let logged = async || fixture.server.last_words().expect("a log").contains(told);
+    assert!(wait_until(MINUTE, logged).await, "no connection was refused");
     drop(idlers);
-    worker.moves(FUNDING, 1, "no-room", 5).await;
-    fixture.until("SELECT count(*) FROM transfers", "2").await;
-    fixture.adds_up(&worker).await;
+    worker.complete_transfer(FUNDING, 1, "no-room", 5).await;
+    fixture.wait_for_sql("SELECT count(*) FROM transfers", "2").await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }

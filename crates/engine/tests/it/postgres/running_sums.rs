@@ -2,17 +2,17 @@
 //! running sum that was changed by hand halts once.
 
 use super::fixture::{Fixture, quick};
-use crate::fixture::test_service::{FUNDING, SPOT};
+use crate::fixture::defaults::{FUNDING, SPOT};
 use engine::operators::{ActionResult, Actor, AdminAction};
 
 /// Transfers of every end, and their proof.
 async fn lived_in(fixture: &Fixture) -> super::fixture::Worker {
     let worker = fixture.worker().await;
     for user in 1..4 {
-        worker.moves(FUNDING, user, "out", 1_000).await;
-        worker.moves(SPOT, user, "back", 400).await;
+        worker.complete_transfer(FUNDING, user, "out", 1_000).await;
+        worker.complete_transfer(SPOT, user, "back", 400).await;
     }
-    fixture.adds_up(&worker).await;
+    fixture.assert_in_order(&worker).await;
     worker
 }
 
@@ -76,8 +76,8 @@ async fn a_wrong_running_sum_halts_once() {
             .await
             .is_ok()
     );
-    worker.moves(FUNDING, 2, "again", 70).await;
-    fixture.adds_up(&worker).await;
+    worker.complete_transfer(FUNDING, 2, "again", 70).await;
+    fixture.assert_in_order(&worker).await;
     assert_eq!(worker.engine.halted(), None);
     worker.kill().await;
 }

@@ -4,8 +4,8 @@
 //! off`; a client's key that is not bound as it came; every SQLSTATE of `errors_that_pass` read as a
 //! refusal; a writer that is cut off and never connects again.
 
-use super::fixture::{Fixture, WAYS, quick};
-use crate::fixture::test_service::FUNDING;
+use super::fixture::{Fixture, quick};
+use crate::fixture::defaults::{FUNDING, SOURCES};
 use std::time::Duration;
 
 /// Turns red where what was acknowledged is missing after a kill, or what was not is made twice.
@@ -13,14 +13,14 @@ use std::time::Duration;
 async fn postgresql_is_killed_in_mid_load() {
     let mut fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 100_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 100_000).await;
     let mut keys = Vec::new();
     for round in 0..4 {
         for n in 0..20 {
-            for from in WAYS {
+            for from in SOURCES {
                 let key = format!("{round}-{n}-{}", from.name());
                 // whatever is not answered is asked again below
-                if let Ok(accepted) = worker.create(from, 1, &key, 3).await {
+                if let Ok(accepted) = worker.create_with_key(from, 1, &key, 3).await {
                     keys.push((from, key, Some(accepted.record.id)));
                 } else {
                     keys.push((from, key, None));
@@ -33,11 +33,11 @@ async fn postgresql_is_killed_in_mid_load() {
         fixture.server.restart().expect("it comes back");
     }
     for (from, key, id) in &keys {
-        let again = worker.keyed(*from, 1, key, 3).await;
+        let again = worker.open_with_key(*from, 1, key, 3).await;
         assert!(id.is_none_or(|id| id == again), "{key} was acknowledged as another transfer");
     }
-    fixture.until("SELECT count(*) FROM transfers", &(keys.len() + 1).to_string()).await;
-    fixture.adds_up(&worker).await;
+    fixture.wait_for_sql("SELECT count(*) FROM transfers", &(keys.len() + 1).to_string()).await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }
 
@@ -47,12 +47,12 @@ async fn postgresql_is_killed_in_mid_load() {
 async fn errors_that_pass_refuse_nothing() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 10_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 10_000).await;
     for (n, code) in ["40001", "40P01", "57014", "53200", "58030", "XX000"].iter().enumerate() {
         fixture.sql(&format!("CREATE SEQUENCE times_{n}"));
         fixture.trigger(&format!("nextval('times_{n}') <= 4"), code);
-        for from in WAYS {
-            worker.moves(from, 1, &format!("{code}-{}", from.name()), 5).await;
+        for from in SOURCES {
+            worker.complete_transfer(from, 1, &format!("{code}-{}", from.name()), 5).await;
         }
         assert_ne!(
             fixture.sql(&format!("SELECT last_value FROM times_{n}")),
@@ -61,7 +61,7 @@ async fn errors_that_pass_refuse_nothing() {
         );
         fixture.drop_trigger();
     }
-    fixture.adds_up(&worker).await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }
 
@@ -80,16 +80,16 @@ async fn sessions_are_ended_and_then_there_is_no_room() {
         if n % 5 == 0 {
             fixture.sql(&end);
         }
-        worker.moves(FUNDING, 1 + n % 3, &format!("ended-{n}"), 5).await;
+        worker.complete_transfer(FUNDING, 1 + n % 3, &format!("ended-{n}"), 5).await;
     }
     // nobody but a superuser's psql gets in
     fixture.proxy.refuse(true);
     fixture.proxy.cut();
-    let asked = worker.create(FUNDING, 1, "no-room", 5).await;
+    let asked = worker.create_with_key(FUNDING, 1, "no-room", 5).await;
     assert!(asked.is_err(), "{asked:?}");
     tokio::time::sleep(Duration::from_millis(300)).await;
     fixture.proxy.refuse(false);
-    worker.moves(FUNDING, 1, "no-room", 5).await;
-    fixture.adds_up(&worker).await;
+    worker.complete_transfer(FUNDING, 1, "no-room", 5).await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }

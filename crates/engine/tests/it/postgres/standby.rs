@@ -4,8 +4,9 @@
 //! This wrong build was run and turns the test here red: a COMMIT that came with a notice counts as written.
 //! A client is answered then, and Spot called, for transfers that are gone with the old primary.
 
-use super::fixture::{Fixture, WAYS, Worker, quick};
-use crate::fixture::test_service::books;
+use super::fixture::{Fixture, Worker, quick};
+use crate::fixture::defaults::SOURCES;
+use crate::fixture::folders::books;
 use engine::{Accepted, Refused};
 use futures_util::future::join_all;
 use kernel::ids::{Id, LedgerId};
@@ -24,8 +25,8 @@ async fn asked_without_a_standby(
     fixture: &Fixture,
     worker: &Worker,
 ) -> Vec<Result<Accepted, Refused>> {
-    let keys = WAYS.map(|from| (from, key("lost", from)));
-    let asks = join_all(keys.iter().map(|(from, key)| worker.create(*from, 2, key, 7)));
+    let keys = SOURCES.map(|from| (from, key("lost", from)));
+    let asks = join_all(keys.iter().map(|(from, key)| worker.create_with_key(*from, 2, key, 7)));
     let cancels = async {
         let mut cancelled = 0;
         for _ in 0..ROUNDS {
@@ -49,14 +50,14 @@ async fn promoted(fuse: bool) {
     fixture.server.require_standby("second").expect("it is required");
     let old = fixture.worker().await;
     let mut told: Vec<(LedgerId, Id)> = Vec::new();
-    for from in WAYS {
-        told.push((from, old.moves(from, 1, &key("told", from), 7).await));
+    for from in SOURCES {
+        told.push((from, old.complete_transfer(from, 1, &key("told", from), 7).await));
     }
-    let before = books(&fixture.way.spot()).await;
+    let before = books(&fixture.faulty_spot.spot()).await;
     standby.detach().expect("it is cut off");
     let answers = asked_without_a_standby(&fixture, &old).await;
     let acknowledged = answers.iter().filter(|answer| answer.is_ok()).count();
-    let (called, ..) = books(&fixture.way.spot()).await;
+    let (called, ..) = books(&fixture.faulty_spot.spot()).await;
     let none = (0, before.0);
     assert_eq!(
         (acknowledged, called),
@@ -72,19 +73,23 @@ async fn promoted(fuse: bool) {
     assert_eq!(kept, told.len().to_string(), "the standby has what was acknowledged, and no more");
     fixture.proxy.lead_to(&standby.address().expect("an address"));
     fixture.proxy.cut();
-    let why = old.ended().await;
+    let why = old.wait_for_exit().await;
     assert!(why.contains("not the one that this process has been working on"), "{why}");
     old.kill().await;
-    assert_eq!(books(&fixture.way.spot()).await, before, "called while the standby took over");
+    assert_eq!(
+        books(&fixture.faulty_spot.spot()).await,
+        before,
+        "called while the standby took over"
+    );
 
     let new = fixture.worker().await;
     for (from, id) in told {
-        assert_eq!(new.keyed(from, 1, &key("told", from), 7).await, id, "{}", from.name());
+        assert_eq!(new.open_with_key(from, 1, &key("told", from), 7).await, id, "{}", from.name());
     }
     // the clients whose requests had no answer ask again: each is done once
-    for from in WAYS {
-        let id = new.moves(from, 2, &key("lost", from), 7).await;
-        assert_eq!(new.keyed(from, 2, &key("lost", from), 7).await, id);
+    for from in SOURCES {
+        let id = new.complete_transfer(from, 2, &key("lost", from), 7).await;
+        assert_eq!(new.open_with_key(from, 2, &key("lost", from), 7).await, id);
     }
     let report = new.engine.reconciler.check_now().await.expect("a proof");
     assert!(report.ok, "{:?}", report.breaks);

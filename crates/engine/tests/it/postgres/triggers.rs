@@ -5,7 +5,7 @@
 //! refused (where a refund is a leg by itself).
 
 use super::fixture::{Fixture, Worker, quick};
-use crate::fixture::test_service::{FUNDING, SPOT};
+use crate::fixture::defaults::{FUNDING, SPOT};
 use engine::Alerts;
 use kernel::ids::{Id, LedgerId};
 
@@ -16,7 +16,7 @@ const COMES: &str = "NEW.available > OLD.available";
 async fn at_once(worker: &Worker, from: LedgerId) -> Vec<(u64, Id)> {
     let asked = (0..10).flat_map(|n| (1..4).map(move |user| (n, user)));
     let asked = asked.map(async |(n, user)| {
-        (user, worker.keyed(from, user, &format!("{}-{n}", from.name()), 5).await)
+        (user, worker.open_with_key(from, user, &format!("{}-{n}", from.name()), 5).await)
     });
     futures_util::future::join_all(asked).await
 }
@@ -29,17 +29,17 @@ async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
         let fixture = Fixture::open(quick(fuse)).await;
         let worker = fixture.worker().await;
         for user in 1..4 {
-            worker.moves(FUNDING, user, "first", 1_000).await;
+            worker.complete_transfer(FUNDING, user, "first", 1_000).await;
         }
         fixture.trigger(COMES, "check_violation");
         for (user, id) in at_once(&worker, SPOT).await {
-            worker.reaches(id, if user == 1 { "ROLLED_BACK" } else { "COMMITTED" }).await;
+            worker.wait_for_state(id, if user == 1 { "ROLLED_BACK" } else { "COMMITTED" }).await;
         }
         fixture.drop_trigger();
         let refused =
             "SELECT count(*), min(code) FROM operations WHERE ledger = 1 AND result = 'REJECTED'";
         assert_eq!(fixture.sql(refused), "10|CHECK_VIOLATION");
-        fixture.adds_up(&worker).await;
+        fixture.assert_in_order(&worker).await;
         worker.kill().await;
     }
 }
@@ -52,9 +52,9 @@ async fn a_withdraw_that_a_trigger_refuses_fails() {
         let worker = fixture.worker().await;
         fixture.trigger("NEW.available < OLD.available", "check_violation");
         for (user, id) in at_once(&worker, FUNDING).await {
-            worker.reaches(id, if user == 1 { "FAILED" } else { "COMMITTED" }).await;
+            worker.wait_for_state(id, if user == 1 { "FAILED" } else { "COMMITTED" }).await;
         }
-        fixture.adds_up(&worker).await;
+        fixture.assert_in_order(&worker).await;
         worker.kill().await;
     }
 }
@@ -64,14 +64,14 @@ async fn a_withdraw_that_a_trigger_refuses_fails() {
 async fn an_io_error_never_compensates() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
-    worker.moves(FUNDING, 1, "first", 1_000).await;
+    worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     fixture.trigger(COMES, "io_error");
-    let id = worker.create(SPOT, 1, "back", 5).await.expect("it is opened").record.id;
-    fixture.until("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
+    let id = worker.create_with_key(SPOT, 1, "back", 5).await.expect("it is opened").record.id;
+    fixture.wait_for_sql("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
     assert_eq!(worker.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
     fixture.drop_trigger();
-    worker.reaches(id, "COMMITTED").await;
-    fixture.adds_up(&worker).await;
+    worker.wait_for_state(id, "COMMITTED").await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }
 
@@ -90,20 +90,27 @@ async fn hindered(fuse: bool) {
     let fixture = Fixture::open(settings).await;
     let worker = fixture.worker().await;
     // Spot refuses what comes to user 1 from now on
-    worker.moves(FUNDING, 1, "first", 1_000).await;
-    fixture.disable_spot(&worker, 1).await;
+    worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
+    worker.disable_at_spot(1).await;
     fixture.trigger(COMES, "check_violation");
-    let id = worker.create(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;
-    worker.reaches(id, "COMPENSATING").await;
+    let id =
+        worker.create_with_key(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;
+    worker.wait_for_state(id, "COMPENSATING").await;
     fixture
-        .until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "1")
+        .wait_for_sql(
+            "SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'",
+            "1",
+        )
         .await;
     assert_eq!(worker.states(&[id]).await.get(&id), Some(&"COMPENSATING"));
     fixture.drop_trigger();
-    worker.reaches(id, "ROLLED_BACK").await;
+    worker.wait_for_state(id, "ROLLED_BACK").await;
     fixture
-        .until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "0")
+        .wait_for_sql(
+            "SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'",
+            "0",
+        )
         .await;
-    fixture.adds_up(&worker).await;
+    fixture.assert_in_order(&worker).await;
     worker.kill().await;
 }

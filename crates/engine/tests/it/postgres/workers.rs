@@ -3,9 +3,9 @@
 //! Wrong builds that were run, each of which turns one of these red: what a dead worker held is leased to
 //! no worker; a client's key that is not bound as it came.
 
-use super::fixture::{Fixture, WAYS, quick};
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::FUNDING;
+use super::fixture::{Fixture, quick};
+use crate::fixture::defaults::{FUNDING, SOURCES};
+use crate::fixture::faulty_ledger::CallFault;
 use engine::Settings;
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use std::sync::Arc;
 async fn what_a_dead_worker_held_is_ended_by_another() {
     let fixture = Fixture::open(quick(true)).await;
     let dying = fixture.worker().await;
-    dying.moves(FUNDING, 1, "first", 10_000).await;
-    let (late, ids) = fixture.held(&dying, 10).await;
+    dying.complete_transfer(FUNDING, 1, "first", 10_000).await;
+    let (late, ids) = fixture.open_with_late_replies(&dying, 10).await;
     dying.kill().await;
-    fixture.way.mood(Mood::Fair);
+    fixture.faulty_spot.set_fault(CallFault::None);
     let heir = fixture.worker().await;
     for id in &ids {
-        heir.reaches(*id, "COMMITTED").await;
+        heir.wait_for_state(*id, "COMMITTED").await;
     }
     late.add_permits(1_000);
-    fixture.adds_up(&heir).await;
+    fixture.assert_in_order(&heir).await;
     heir.kill().await;
 }
 
@@ -35,21 +35,21 @@ async fn what_a_killed_owner_held_goes_on_at_the_next_start() {
     let mut fixture = Fixture::open(settings).await;
     fixture.owned = true;
     let dying = fixture.worker().await;
-    dying.moves(FUNDING, 1, "first", 10_000).await;
-    fixture.way.mood(Mood::LoseReplies);
+    dying.complete_transfer(FUNDING, 1, "first", 10_000).await;
+    fixture.faulty_spot.set_fault(CallFault::LoseReplies);
     let mut ids = Vec::new();
-    for from in WAYS {
-        let id = dying.create(from, 1, from.name(), 5).await;
+    for from in SOURCES {
+        let id = dying.create_with_key(from, 1, from.name(), 5).await;
         ids.push(id.expect("it is opened").record.id);
     }
     dying.kill().await;
-    fixture.way.mood(Mood::Fair);
+    fixture.faulty_spot.set_fault(CallFault::None);
     fixture.reopen_spot().await;
     let heir = fixture.worker().await;
     for id in &ids {
-        heir.reaches(*id, "COMMITTED").await;
+        heir.wait_for_state(*id, "COMMITTED").await;
     }
-    fixture.adds_up(&heir).await;
+    fixture.assert_in_order(&heir).await;
     heir.kill().await;
 }
 
@@ -60,22 +60,22 @@ async fn three_workers_share_one_database() {
     let workers = [fixture.worker().await, fixture.worker().await, fixture.worker().await];
     for user in 1..10 {
         let [one, ..] = &workers;
-        one.moves(FUNDING, user, "first", 10_000).await;
+        one.complete_transfer(FUNDING, user, "first", 10_000).await;
     }
     let fixture = Arc::new(fixture);
     let each = workers.iter().enumerate().map(|(w, worker)| async move {
         for n in 0..40_u64 {
-            for from in WAYS {
+            for from in SOURCES {
                 // the same keys are asked for everywhere
-                worker.moves(from, 1 + n % 9, &format!("{n}-{}", from.name()), 3).await;
+                worker.complete_transfer(from, 1 + n % 9, &format!("{n}-{}", from.name()), 3).await;
             }
         }
         w
     });
     futures_util::future::join_all(each).await;
-    fixture.until("SELECT count(*) FROM transfers", "89").await;
+    fixture.wait_for_sql("SELECT count(*) FROM transfers", "89").await;
     let [one, two, three] = workers;
-    fixture.adds_up(&one).await;
+    fixture.assert_in_order(&one).await;
     for worker in [one, two, three] {
         worker.kill().await;
     }

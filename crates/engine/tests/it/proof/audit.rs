@@ -1,6 +1,8 @@
 //! The audit of the real store: sealed under load, proven, and tampered with by any SQLite tool.
 
-use crate::fixture::test_service::{FUNDING, NEVER, TestService, copied, retry_until};
+use crate::fixture::defaults::{FUNDING, NEVER};
+use crate::fixture::folders::{copied, store_at};
+use crate::fixture::test_service::TestService;
 use engine::audit::{SealText, Sealer, parse_seal, prove};
 use kernel::audit::proof::{Findings, RecordedSeal};
 use kernel::audit::seal::SealKey;
@@ -8,13 +10,11 @@ use kernel::operators::Action;
 use kernel::ports::audit::Audit;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::UnitWriter as _;
-use kernel::ports::meter::NoMeter;
 use kernel::unit::{Put, Unit, Wrote};
 use rusqlite::Connection;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use store::sqlite::{Embedded, FILE, OpenError, Options};
+use store::sqlite::{Embedded, FILE};
 
 const KEY: &[u8] = b"the key of these seals";
 
@@ -50,24 +50,6 @@ async fn proven(store: &Embedded, kept: Option<RecordedSeal>) -> Findings {
     prove(&mut *trail, key(), kept).await.expect("a proof")
 }
 
-/// Opens a folder that no process uses.
-fn opened(dir: &Path, service: &TestService) -> Arc<Embedded> {
-    retry_until(|| {
-        let opened = Embedded::open(Options {
-            dir: dir.to_owned(),
-            flows: Arc::new(flows::registry()),
-            clock: Arc::new(service.clock.clone()),
-            meter: Arc::new(NoMeter),
-            fatal: Arc::new(|what| panic!("the store gave up: {what}")),
-            max_bytes: None,
-        });
-        match opened {
-            Err(OpenError::Locked(_)) => None,
-            opened => Some(opened.expect("the store opens")),
-        }
-    })
-}
-
 async fn past_action(service: &TestService, key: &str) {
     let action = Action {
         caller: "ops|1".into(),
@@ -93,7 +75,7 @@ async fn lived() -> TestService {
         assert_eq!(sealer(&service).seal().await, Ok(None), "nothing is new");
         service.restart().await;
     }
-    service.opened(FUNDING, 1, 7).await;
+    service.open_transfer(FUNDING, 1, 7).await;
     service
 }
 
@@ -139,7 +121,7 @@ async fn whatever_is_tampered_with_is_named() {
         let tool = Connection::open(copy.path().join(FILE)).expect("the file");
         assert_eq!(tool.execute(sql, []).expect(sql), 1, "{what}");
         drop(tool);
-        let found = proven(&opened(copy.path(), &service), None).await;
+        let found = proven(&store_at(copy.path(), &service.flows, &service.clock), None).await;
         let words: Vec<_> = found.faults.iter().map(ToString::to_string).collect();
         assert!(words.iter().any(|word| word.contains(said)), "{what}: {words:#?}");
     }
@@ -157,13 +139,13 @@ async fn a_cut_end_is_found() {
                DELETE FROM transfers WHERE transfer_id > 36; \
                DELETE FROM audit_units WHERE n > (SELECT max(audit_unit) FROM operator_actions);";
     tool.execute_batch(crash_point).expect("it is cut");
-    let store = opened(copy.path(), &service);
+    let store = store_at(copy.path(), &service.flows, &service.clock);
     let found = proven(&store, None).await;
     let [fault] = found.faults.as_slice() else { panic!("{:?}", found.faults) };
     assert!(fault.to_string().starts_with("the end was cut off: seal 3"), "{fault}");
     drop(store);
     tool.execute_batch("DELETE FROM audit_seals WHERE seal > 2").expect("it is cut");
-    let store = opened(copy.path(), &service);
+    let store = store_at(copy.path(), &service.flows, &service.clock);
     // what is left is whole in itself; only the seal in the log tells
     assert_eq!(proven(&store, None).await.faults, []);
     let said = parse_seal(&SealText(&last).to_string());

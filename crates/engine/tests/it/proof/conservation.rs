@@ -1,12 +1,12 @@
 //! Money that is not where the evidence says: each a HALT within two rounds, and for good.
 
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::folders::copied;
 use crate::fixture::tamper::{ALL, Tamper};
-use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, copied};
+use crate::fixture::test_service::TestService;
 use engine::Refused;
 use engine::operators::{ActionResult, AdminAction};
 use kernel::code::Code;
-use kernel::ids::UserId;
-use kernel::ports::ledger::{AccountStatus, StatusChange};
 use store::sqlite::FILE;
 use tempfile::TempDir;
 
@@ -14,23 +14,16 @@ use tempfile::TempDir;
 async fn lived_in() -> TempDir {
     let service = TestService::open(true, NEVER).await;
     let mut ids = service.work(1).await;
-    let change = StatusChange {
-        user: UserId(5),
-        status: AccountStatus::Disabled,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "disable".into(),
-    };
-    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
-    ids.push(service.opened(FUNDING, 5, 3).await);
-    ids.push(service.opened(FUNDING, 6, 5_000_000).await);
-    ids.push(service.opened(SPOT, 6, 5_000_000).await);
-    service.ended(&ids).await;
+    service.disable_at_spot(5).await;
+    ids.push(service.open_transfer(FUNDING, 5, 3).await);
+    ids.push(service.open_transfer(FUNDING, 6, 5_000_000).await);
+    ids.push(service.open_transfer(SPOT, 6, 5_000_000).await);
+    service.wait_for_end(&ids).await;
     let ends = service.states(&ids).await;
     for end in ["COMMITTED", "ROLLED_BACK", "FAILED"] {
         assert!(ends.values().any(|state| *state == end), "{end}: {ends:?}");
     }
-    service.adds_up().await;
+    service.assert_in_order().await;
     let folder = copied(&service.spot_folder());
     let (spot, whole) = (folder.path(), tempfile::tempdir().expect("a folder"));
     std::fs::rename(spot, whole.path().join("spot")).expect("it is moved");
@@ -53,12 +46,12 @@ async fn until_halted(service: &TestService) {
 
 /// HALT, with one case that says why, also after a restart.
 async fn for_good(mut service: TestService, name: &str) {
-    let reason = service.halted().await;
+    let reason = service.wait_for_stored_halt().await;
     assert!(reason.starts_with("conservation is broken: "), "{name}: {reason}");
     let kind = ("CRITICAL".to_owned(), "CONSERVATION".to_owned(), reason.to_string());
     assert_eq!(service.cases(), [kind], "{name}");
     service.restart().await;
-    assert_eq!(service.engine().halted(), Some(reason), "{name}: after a restart");
+    assert_eq!(service.engine.halted(), Some(reason), "{name}: after a restart");
     let refused = service.create(FUNDING, 7, 1).await;
     assert!(matches!(refused, Err(Refused::Code(Code::Halted))), "{name}: {refused:?}");
 }
@@ -76,26 +69,26 @@ const COUNTED: [&str; 5] = [
 
 /// It is found in the first two rounds after it, while transfers run, or in the next that counts.
 async fn found(dir: TempDir, name: &str, tamper: Tamper) {
-    let service = TestService::over(dir, true, NEVER).await;
+    let service = TestService::reopen(dir, true, NEVER).await;
     let rounds = async {
         // the second one begins to look at everything again
         for _ in 0..2 {
             assert!(
-                service.engine().reconciler.check_now().await.expect("a round").ok,
+                service.engine.reconciler.check_now().await.expect("a round").ok,
                 "{name}: before"
             );
         }
         tamper.with(&service).await;
         for _ in 0..2 {
-            let report = service.engine().reconciler.check_now().await.expect("a round");
+            let report = service.engine.reconciler.check_now().await.expect("a round");
             if !report.ok {
                 assert!(!COUNTED.contains(&name), "{name}: something else shows it as well");
                 return;
             }
         }
         assert!(COUNTED.contains(&name), "{name}: two rounds did not find it");
-        service.engine().reconciler.count_all().await;
-        let report = service.engine().reconciler.check_now().await.expect("a round");
+        service.engine.reconciler.count_all().await;
+        let report = service.engine.reconciler.check_now().await.expect("a round");
         assert!(report.recounted && !report.ok, "{name}: nor did the count of all rows");
     };
     tokio::join!(rounds, until_halted(&service));
@@ -121,34 +114,34 @@ async fn the_engine_looks_by_itself() {
 async fn a_wrong_running_sum_halts_once_and_never_again() {
     let mut service = TestService::open(true, NEVER).await;
     service.work(1).await;
-    assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
+    assert!(service.engine.reconciler.check_now().await.expect("a round").ok);
     let changed = service
         .tool()
         .execute("UPDATE running_sums SET amount = amount + 9 WHERE ledger = 1 AND leg = 'IN'", [])
         .expect("it is changed");
     assert_eq!(changed, 1);
-    let report = service.engine().reconciler.check_now().await.expect("a round");
+    let report = service.engine.reconciler.check_now().await.expect("a round");
     let found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
     assert_eq!(found, [("FUNDING/3/world", 9)]);
-    assert!(service.engine().halted().is_some() && !report.recounted);
-    let report = service.engine().reconciler.check_now().await.expect("a round");
+    assert!(service.engine.halted().is_some() && !report.recounted);
+    let report = service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok && report.recounted, "the rows add up: {report:?}");
-    assert!(service.engine().halted().is_some(), "two persons look at it first");
+    assert!(service.engine.halted().is_some(), "two persons look at it first");
     let resume = AdminAction::Resume { accept: Vec::new() };
     let Ok(ActionResult::Proposed { approval }) =
-        service.does("ada", "1", resume).await.map(|done| done.outcome)
+        service.execute_as("ada", "1", resume).await.map(|done| done.outcome)
     else {
         panic!("nothing is proposed")
     };
-    assert!(service.does("bob", "1", AdminAction::Approve(approval)).await.is_ok());
+    assert!(service.execute_as("bob", "1", AdminAction::Approve(approval)).await.is_ok());
     for _ in 0..3 {
         service.work(1).await;
-        assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
+        assert!(service.engine.reconciler.check_now().await.expect("a round").ok);
     }
     service.restart().await;
     service.work(1).await;
-    assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
-    assert_eq!(service.engine().halted(), None);
+    assert!(service.engine.reconciler.check_now().await.expect("a round").ok);
+    assert_eq!(service.engine.halted(), None);
 }
 
 /// Turns red where `Checker::round` leaves out any of its parts: the books of a ledger inside

@@ -1,8 +1,11 @@
 //! What is stored of the proof: a start and a resume go on there, and count no rows themselves.
 
-use crate::fixture::test_service::{FUNDING, NEVER, TestService, create};
+use crate::fixture::defaults::{FUNDING, NEVER};
+use crate::fixture::running::create;
+use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction};
 use kernel::ids::Id;
+use testkit::{MINUTE, wait_until};
 
 /// It is stored where it spares a start so many transfers.
 const WORTH: u64 = 10_000;
@@ -12,7 +15,7 @@ const STORED: &str = "SELECT value FROM service_state WHERE name = 'resource/pro
 async fn worth_storing(service: &TestService) {
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..200 {
-        let engine = service.engine().clone();
+        let engine = service.engine.clone();
         callers.spawn(async move {
             for _ in 0..=WORTH / 200 {
                 create(&engine, FUNDING, caller % 9 + 1, 1).await.expect("it is opened");
@@ -20,10 +23,10 @@ async fn worth_storing(service: &TestService) {
         });
     }
     callers.join_all().await;
-    let open = service.engine().journal().open_below(Id(u128::MAX)).await.expect("the journal");
-    service.ended(&open).await;
+    let open = service.engine.journal().open_below(Id(u128::MAX)).await.expect("the journal");
+    service.wait_for_end(&open).await;
     for _ in 0..2 {
-        assert!(service.engine().reconciler.check_now().await.expect("a round").ok);
+        assert!(service.engine.reconciler.check_now().await.expect("a round").ok);
     }
 }
 
@@ -33,31 +36,26 @@ fn stored(service: &TestService) -> String {
 }
 
 async fn recounted(service: &TestService) -> bool {
-    let report = service.engine().reconciler.check_now().await.expect("a round");
+    let report = service.engine.reconciler.check_now().await.expect("a round");
     assert!(report.ok, "{report:?}");
     report.recounted
 }
 
 /// The background's count; it is not waited for where it does not come.
 async fn counted_in_background(service: &TestService) -> bool {
-    for _ in 0..12_000 {
-        if service.engine().reconciler.report().is_some_and(|report| report.recounted) {
-            return true;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    false
+    let reconciler = &service.engine.reconciler;
+    wait_until(MINUTE, async || reconciler.report().is_some_and(|report| report.recounted)).await
 }
 
 /// HALT by hand, and the resume of two persons.
 async fn halted_and_resumed(service: &TestService, key: &str) {
-    let halted = service.does("ada", &format!("halt-{key}"), AdminAction::Halt).await;
+    let halted = service.execute_as("ada", &format!("halt-{key}"), AdminAction::Halt).await;
     halted.expect("it is halted");
     let resume = AdminAction::Resume { accept: Vec::new() };
-    let proposed = service.does("ada", key, resume).await.expect("it is proposed").outcome;
+    let proposed = service.execute_as("ada", key, resume).await.expect("it is proposed").outcome;
     let ActionResult::Proposed { approval } = proposed else { panic!("{proposed:?}") };
-    service.does("bob", key, AdminAction::Approve(approval)).await.expect("it is resumed");
-    assert_eq!(service.engine().halted(), None);
+    service.execute_as("bob", key, AdminAction::Approve(approval)).await.expect("it is resumed");
+    assert_eq!(service.engine.halted(), None);
 }
 
 /// Turns red where a start or a resume counts every row before it answers, where the background does
@@ -73,7 +71,7 @@ async fn a_start_and_a_resume_go_on_from_what_is_stored_and_the_background_count
     assert!(!recounted(&service).await, "a start goes on from the stored count");
     assert!(counted_in_background(&service).await, "behind a start");
     halted_and_resumed(&service, "1").await;
-    let proof = service.engine().reconciler.report().expect("the resume's proof");
+    let proof = service.engine.reconciler.report().expect("the resume's proof");
     assert!(proof.ok && !proof.recounted, "a resume goes on from the stored count: {proof:?}");
     assert!(!recounted(&service).await);
     assert!(counted_in_background(&service).await, "behind a resume");
@@ -96,16 +94,16 @@ async fn a_resume_behind_a_break_counts_all_rows_itself() {
     worth_storing(&service).await;
     let text = stored(&service);
     crate::fixture::tamper::Tamper::Users.with(&service).await;
-    assert!(!service.engine().reconciler.count_now().await.expect("a count").ok);
-    assert!(service.engine().halted().is_some());
+    assert!(!service.engine.reconciler.count_now().await.expect("a count").ok);
+    assert!(service.engine.halted().is_some());
     assert_ne!(stored(&service), text, "the count is believed no more");
     // as if another process had stored it again before it knew of the HALT
     let change = "UPDATE service_state SET value = ? WHERE name = 'resource/proven'";
     assert_eq!(service.tool().execute(change, [&text]).expect("it is changed"), 1);
     let resume = AdminAction::Resume { accept: Vec::new() };
-    let proposed = service.does("ada", "1", resume).await.expect("it is proposed").outcome;
+    let proposed = service.execute_as("ada", "1", resume).await.expect("it is proposed").outcome;
     let ActionResult::Proposed { approval } = proposed else { panic!("{proposed:?}") };
-    let resumed = service.does("bob", "1", AdminAction::Approve(approval)).await;
+    let resumed = service.execute_as("bob", "1", AdminAction::Approve(approval)).await;
     assert!(resumed.is_err(), "{resumed:?}");
-    assert!(service.engine().halted().is_some());
+    assert!(service.engine.halted().is_some());
 }

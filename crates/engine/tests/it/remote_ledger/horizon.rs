@@ -1,7 +1,9 @@
 //! One open transfer against a million others: the core forgets those, never that one.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, books};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::folders::books;
+use crate::fixture::test_service::TestService;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::money::Amount;
@@ -12,7 +14,7 @@ use kernel::record::Account;
 use ledgers::spot::Spot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use testkit::{MINUTE, wait_until};
 
 /// How many others there are between two raises of the horizon.
 const OTHERS: u64 = 100_000;
@@ -50,37 +52,33 @@ async fn kept(spot: &Spot) -> u64 {
 async fn one_open_transfer_against_a_million_others() {
     let service = TestService::open(true, NEVER).await;
     // the others are no transfers of the journal, which conservation would ask for
-    service.faulty_spot.hide(AssetId(4));
+    service.faulty_spot.hide_asset(AssetId(4));
     service.work(1).await;
     let spot = service.faulty_spot.spot();
     // two wait for a request that never arrives, one for a reply
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let mut open = vec![service.opened(FUNDING, 1, 7).await, service.opened(SPOT, 2, 5).await];
-    service.faulty_spot.mood(Mood::LoseReplies);
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let mut open =
+        vec![service.open_transfer(FUNDING, 1, 7).await, service.open_transfer(SPOT, 2, 5).await];
+    service.faulty_spot.set_fault(CallFault::LoseReplies);
     let before = books(&spot).await.0;
-    open.push(service.opened(FUNDING, 3, 9).await);
-    while spot.known().highest == before {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    service.faulty_spot.mood(Mood::Bars(open.iter().copied().collect::<BTreeSet<_>>()));
+    open.push(service.open_transfer(FUNDING, 3, 9).await);
+    service.faulty_spot.wait_for_operation(before + 1).await;
+    service
+        .faulty_spot
+        .set_fault(CallFault::LoseRequestsOf(open.iter().copied().collect::<BTreeSet<_>>()));
     for _ in 0..TIMES {
         others(&spot, service.clock.now()).await;
         assert!(kept(&spot).await >= OTHERS);
         service.clock.forward(2 * HOUR);
-        for _ in 0..12_000 {
-            if kept(&spot).await < 100 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        assert!(kept(&spot).await < 100, "the core keeps {}", kept(&spot).await);
+        let few = wait_until(MINUTE, async || kept(&spot).await < 100).await;
+        assert!(few, "the core keeps {}", kept(&spot).await);
         // the transfers of now go on
-        service.ended(&[service.opened(FUNDING, 4, 3).await]).await;
+        service.wait_for_end(&[service.open_transfer(FUNDING, 4, 3).await]).await;
     }
     assert!(spot.known().highest > TIMES * OTHERS);
     assert!(service.states(&open).await.values().all(|state| state.ends_with("PENDING")));
-    service.faulty_spot.mood(Mood::Fair);
-    service.ended(&open).await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_end(&open).await;
     assert!(service.states(&open).await.values().all(|state| *state == "COMMITTED"));
     // each leg once: a repeat is answered with what was stored, and a forgotten one not at all
     let Reply::Answered(_, holdings) =
@@ -90,7 +88,7 @@ async fn one_open_transfer_against_a_million_others() {
     };
     let coins = holdings.iter().find(|holding| holding.asset == AssetId(3)).expect("coins");
     assert_eq!(coins.available, Amount(100 - 30 + 9));
-    assert_eq!(service.engine().halted(), None);
+    assert_eq!(service.engine.halted(), None);
     let forgotten = Op {
         key: Key { id: Id::new(service.clock.now() - 2 * HOUR, 1), leg: Leg::Deposit },
         account: Account::User(UserId(1)),

@@ -5,10 +5,11 @@
 //! where `Controls::suspect` does nothing (no check finds out); those of another identity also where
 //! `concerning` names no transfer.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{
-    FUNDING, NEVER, SPOT, TestService, books, copied, create, spot_at,
-};
+use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::folders::{books, copied, spot_at};
+use crate::fixture::running::create;
+use crate::fixture::test_service::TestService;
 use engine::Refused;
 use kernel::code::Code;
 use kernel::flow::life::Leg;
@@ -34,19 +35,19 @@ enum Folder {
 /// Transfers on their way: of some the reply was lost, of others the request.
 async fn pending(service: &TestService) -> Vec<Id> {
     let mut ids = Vec::new();
-    service.faulty_spot.mood(Mood::LoseReplies);
+    service.faulty_spot.set_fault(CallFault::LoseReplies);
     for user in 1..4 {
-        ids.push(service.opened(FUNDING, user, 7).await);
-        ids.push(service.opened(SPOT, user, 5).await);
+        ids.push(service.open_transfer(FUNDING, user, 7).await);
+        ids.push(service.open_transfer(SPOT, user, 5).await);
     }
-    service.faulty_spot.mood(Mood::LoseRequests);
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
     for user in 4..7 {
-        ids.push(service.opened(FUNDING, user, 7).await);
-        ids.push(service.opened(SPOT, user, 5).await);
+        ids.push(service.open_transfer(FUNDING, user, 7).await);
+        ids.push(service.open_transfer(SPOT, user, 5).await);
     }
     // on a slow disk an opening is durable long before the source is debited
     for from_funding in ids.iter().step_by(2) {
-        service.reaches(*from_funding, "TARGET_PENDING").await;
+        service.wait_for_state(*from_funding, "TARGET_PENDING").await;
     }
     ids
 }
@@ -112,19 +113,19 @@ async fn leads_to(folder: Folder, fuse: bool, running: bool) {
     if !running {
         service.stop().await;
     }
-    service.faulty_spot.lead(Some(wrong.clone()));
-    service.faulty_spot.mood(Mood::Fair);
+    service.faulty_spot.route_to(Some(wrong.clone()));
+    service.faulty_spot.set_fault(CallFault::None);
     if running {
         // others come while it is found out
         for user in 7..10 {
-            let came = create(service.engine(), FUNDING, user, 2).await;
+            let came = create(&service.engine, FUNDING, user, 2).await;
             let halted = matches!(came, Err(Refused::Code(Code::Halted)));
             assert!(came.is_ok() || halted, "{came:?}");
         }
     } else {
         service.start().await;
     }
-    let reason = service.halted().await;
+    let reason = service.wait_for_stored_halt().await;
     assert_eq!(books(&wrong).await, before, "{folder:?}: something was executed");
     assert!(reason.contains("SPOT"), "{reason}");
     for id in &ids {
@@ -140,12 +141,12 @@ async fn leads_to(folder: Folder, fuse: bool, running: bool) {
     // HALT survives a restart, wherever the way leads then
     service.stop().await;
     service.start().await;
-    assert_eq!(service.engine().halted(), Some(reason.clone()));
+    assert_eq!(service.engine.halted(), Some(reason.clone()));
     stands_still(&service, &ids, &wrong).await;
     service.stop().await;
-    service.faulty_spot.lead(Some(right.clone()));
+    service.faulty_spot.route_to(Some(right.clone()));
     service.start().await;
-    assert_eq!(service.engine().halted(), Some(reason));
+    assert_eq!(service.engine.halted(), Some(reason));
     stands_still(&service, &ids, &right).await;
     assert_eq!(books(&wrong).await, before);
 }

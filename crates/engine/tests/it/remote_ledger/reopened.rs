@@ -1,38 +1,45 @@
 //! The normal case, a Spot that was started again, and those that only look like it.
 
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{
-    COIN, FUNDING, NEVER, SPOT, TestService, books, copied, spot_at,
-};
+use crate::fixture::defaults::{COIN, FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::folders::{books, copied, spot_at};
+use crate::fixture::test_service::TestService;
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
-use kernel::operation::{Key, Op, StoredOutcome};
+use kernel::operation::{Incarnation, Key, Known, Op, StoredOutcome};
 use kernel::ports::clock::Rng as _;
-use kernel::ports::ledger::{AccountStatus, Ledger, Reply, StatusChange, Stored};
+use kernel::ports::ledger::{AccountStatus, Ledger, Reply, Stored};
 use kernel::record::Account;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::UniqueRng;
+use testkit::{MINUTE, UniqueRng, wait_for, wait_until};
 use tokio::sync::Semaphore;
 
 /// Transfers whose deposit or withdraw was executed at Spot, without a reply.
 async fn unheard(service: &TestService) -> Vec<Id> {
-    service.faulty_spot.mood(Mood::LoseReplies);
+    service.faulty_spot.set_fault(CallFault::LoseReplies);
     let mut ids = Vec::new();
     for user in 1..6 {
-        ids.push(service.opened(FUNDING, user, 7).await);
-        ids.push(service.opened(SPOT, user, 5).await);
+        ids.push(service.open_transfer(FUNDING, user, 7).await);
+        ids.push(service.open_transfer(SPOT, user, 5).await);
     }
-    for _ in 0..12_000 {
+    let executed = wait_until(MINUTE, async || {
         let (highest, ..) = books(&service.faulty_spot.spot()).await;
-        if highest >= service.known().await.expect("Spot is known").highest + 10 {
-            return ids;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("the operations were not executed")
+        highest >= service.known_spot().await.expect("Spot is known").highest + 10
+    });
+    assert!(executed.await, "the operations were not executed");
+    ids
+}
+
+/// Waits until the journal knows Spot by another incarnation than this one.
+async fn wait_for_other_incarnation(service: &TestService, before: Incarnation) -> Known {
+    let other = wait_for(MINUTE, async || {
+        let now = service.known_spot().await.expect("Spot is known");
+        (now.incarnation != before).then_some(now)
+    });
+    other.await.expect("Spot is known by another incarnation")
 }
 
 /// Turns red where `Put::Receipt` is left out of the adoption: the receipts are missing then.
@@ -42,23 +49,17 @@ async fn the_same_folder_is_adopted_with_what_it_did() {
     service.work(1).await;
     for under_way in [true, false] {
         let ids = unheard(&service).await;
-        let before = service.known().await.expect("Spot is known");
+        let before = service.known_spot().await.expect("Spot is known");
         // whatever is adopted is not called yet
-        service.faulty_spot.mood(Mood::Bars(ids.iter().copied().collect()));
+        service.faulty_spot.set_fault(CallFault::LoseRequestsOf(ids.iter().copied().collect()));
         if under_way {
             service.reopen_spot().await;
             // somebody calls it, and finds out that it is another incarnation
-            service.opened(FUNDING, 9, 3).await;
+            service.open_transfer(FUNDING, 9, 3).await;
         } else {
             service.restart().await;
         }
-        let after = loop {
-            let now = service.known().await.expect("Spot is known");
-            if now.incarnation != before.incarnation {
-                break now;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        };
+        let after = wait_for_other_incarnation(&service, before.incarnation).await;
         assert!(after.highest >= before.highest + 10, "{before:?} {after:?}");
         let db = service.tool();
         for id in &ids {
@@ -66,13 +67,13 @@ async fn the_same_folder_is_adopted_with_what_it_did() {
             let found: i64 = db.query_row(sql, [id.to_string()], |row| row.get(0)).expect("it");
             assert_eq!(found, 1, "{id} has no receipt");
         }
-        service.faulty_spot.mood(Mood::Fair);
-        service.ended(&ids).await;
+        service.faulty_spot.set_fault(CallFault::None);
+        service.wait_for_end(&ids).await;
         assert!(service.states(&ids).await.values().all(|state| *state == "COMMITTED"));
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
     service.work(1).await;
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// Turns red where `adoption` asks the journal alone: an answer that came a moment before is not
@@ -84,23 +85,17 @@ async fn what_was_answered_must_be_known_though_no_receipt_is_stored() {
     let copy = copied(&service.spot_folder());
     // an answer that leads to no receipt: an operator's, after a leg that nobody heard of
     unheard(&service).await;
-    let change = StatusChange {
-        user: UserId(9),
-        status: AccountStatus::Frozen,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: "freeze".into(),
-    };
-    assert_eq!(service.engine().ledgers.set_status(SPOT, change).await, Ok(true));
-    let known = service.engine().known(SPOT).expect("it is adopted").highest;
-    let receipts = service.known().await.expect("it is known").highest;
+    let frozen = service.set_spot_status(9, AccountStatus::Frozen, "freeze").await;
+    assert_eq!(frozen, Ok(true));
+    let known = service.engine.known(SPOT).expect("it is adopted").highest;
+    let receipts = service.known_spot().await.expect("it is known").highest;
     assert!(known > receipts, "{known} {receipts}");
     let wrong = spot_at(copy.path()).await;
     let before = books(&wrong).await;
     assert_eq!(before.0, receipts);
-    service.faulty_spot.lead(Some(wrong.clone()));
-    service.faulty_spot.mood(Mood::Fair);
-    let reason = service.halted().await;
+    service.faulty_spot.route_to(Some(wrong.clone()));
+    service.faulty_spot.set_fault(CallFault::None);
+    let reason = service.wait_for_stored_halt().await;
     assert!(reason.contains("SPOT forgot operations"), "{reason}");
     assert_eq!(books(&wrong).await, before);
 }
@@ -113,26 +108,17 @@ async fn an_incarnation_that_another_followed_halts() {
     service.work(1).await;
     let original = service.faulty_spot.spot();
     let copy = copied(&service.spot_folder());
-    service.faulty_spot.lead(Some(spot_at(copy.path()).await));
+    service.faulty_spot.route_to(Some(spot_at(copy.path()).await));
     // a status is asked for: nothing is executed, so both stay level
-    let change = |key: &str| StatusChange {
-        user: UserId(9),
-        status: AccountStatus::Active,
-        reason: "a test".into(),
-        caller: "a test".into(),
-        key: key.into(),
-    };
-    let level = service.known().await.expect("it is known");
-    let set = |key| service.engine().ledgers.set_status(SPOT, change(key));
+    let level = service.known_spot().await.expect("it is known");
+    let set = |key| service.set_spot_status(9, AccountStatus::Active, key);
     assert_eq!(set("a").await.map_err(|cause| cause.class), Err("WRONG_LEDGER"));
-    while service.known().await.expect("it is known").incarnation == level.incarnation {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    assert_eq!(service.engine().halted(), None);
+    wait_for_other_incarnation(&service, level.incarnation).await;
+    assert_eq!(service.engine.halted(), None);
     let before = books(&original).await;
-    service.faulty_spot.lead(Some(original.clone()));
-    let id = service.opened(FUNDING, 1, 7).await;
-    let reason = service.halted().await;
+    service.faulty_spot.route_to(Some(original.clone()));
+    let id = service.open_transfer(FUNDING, 1, 7).await;
+    let reason = service.wait_for_stored_halt().await;
     assert!(reason.contains("SPOT came back as an incarnation that another"), "{reason}");
     assert!(reason.contains(&id.to_string()), "{reason}");
     assert_eq!(books(&original).await, before);
@@ -145,22 +131,16 @@ async fn each_way_to_notice_leads_to_adoption() {
     let service = TestService::open(true, NEVER).await;
     service.work(1).await;
     for hour in 1..3_u64 {
-        let before = service.known().await.expect("it is known").incarnation;
+        let before = service.known_spot().await.expect("it is known").incarnation;
         service.reopen_spot().await;
         // whoever asks whether it answers has asked since, and does not call it silent for hours
         tokio::time::sleep(Duration::from_millis(100)).await;
         // the horizon's task is the only one that calls now
         service.clock.forward(hour * 7_200_000);
-        for _ in 0..12_000 {
-            if service.known().await.expect("it is known").incarnation != before {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        assert_ne!(service.known().await.expect("it is known").incarnation, before);
+        wait_for_other_incarnation(&service, before).await;
     }
     service.work(1).await;
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// Turns red where a fence's receipt is stored as another refusal: the ledger lists a fence.
@@ -168,9 +148,9 @@ async fn each_way_to_notice_leads_to_adoption() {
 async fn a_fence_that_is_found_rolls_back() {
     let mut service = TestService::open(true, NEVER).await;
     service.work(1).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
-    let there = service.opened(FUNDING, 1, 7).await;
-    let back = service.opened(SPOT, 2, 5).await;
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
+    let there = service.open_transfer(FUNDING, 1, 7).await;
+    let back = service.open_transfer(SPOT, 2, 5).await;
     // a fence whose answer nobody heard, as a verdict before the crash would leave it
     let spot = service.faulty_spot.spot();
     for (id, leg) in [(there, Leg::Deposit), (back, Leg::Withdraw)] {
@@ -182,14 +162,14 @@ async fn a_fence_that_is_found_rolls_back() {
         assert_eq!(found.outcome, StoredOutcome::Fenced);
     }
     drop(spot);
-    service.faulty_spot.mood(Mood::Fair);
+    service.faulty_spot.set_fault(CallFault::None);
     service.restart().await;
-    service.ended(&[there, back]).await;
+    service.wait_for_end(&[there, back]).await;
     let states = service.states(&[there, back]).await;
     assert_eq!((states[&there], states[&back]), ("ROLLED_BACK", "FAILED"));
-    service.adds_up().await;
+    service.assert_in_order().await;
     service.restart().await;
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// Turns red where a journal that met no Spot takes any, or does not ask for everything it did.
@@ -214,9 +194,9 @@ async fn a_fresh_journal_takes_no_used_folder() {
         }
         let spot = used.faulty_spot.spot();
         let before = books(&spot).await;
-        fresh.faulty_spot.lead(Some(spot.clone()));
+        fresh.faulty_spot.route_to(Some(spot.clone()));
         fresh.start().await;
-        let reason = fresh.halted().await;
+        let reason = fresh.wait_for_stored_halt().await;
         assert!(reason.contains("SPOT"), "{reason}");
         if forgotten {
             assert!(reason.contains("does not list its operations above 0"), "{reason}");
@@ -230,7 +210,7 @@ async fn a_fresh_journal_takes_no_used_folder() {
             );
             assert!(reason.contains("more"), "{reason}");
         }
-        assert_eq!(fresh.known().await, None);
+        assert_eq!(fresh.known_spot().await, None);
         assert_eq!(books(&spot).await, before);
     }
 }
@@ -257,7 +237,7 @@ async fn a_journal_that_was_set_back_halts() {
     let spot = service.faulty_spot.spot();
     let before = books(&spot).await;
     service.start().await;
-    let reason = service.halted().await;
+    let reason = service.wait_for_stored_halt().await;
     let first = told.first().expect("one of them");
     assert!(reason.contains("did what no transfer asked for"), "{reason}");
     assert!(reason.contains(&first.to_string()), "{reason}");
@@ -278,8 +258,8 @@ async fn a_claimed_key_with_other_money_halts() {
     for change in other {
         let mut service = TestService::open(true, NEVER).await;
         service.work(1).await;
-        service.faulty_spot.mood(Mood::LoseRequests);
-        let id = service.opened(FUNDING, 1, 7).await;
+        service.faulty_spot.set_fault(CallFault::LoseRequests);
+        let id = service.open_transfer(FUNDING, 1, 7).await;
         service.stop().await;
         let mut op = Op {
             key: Key { id, leg: Leg::Deposit },
@@ -293,10 +273,10 @@ async fn a_claimed_key_with_other_money_halts() {
         let reply = spot.execute(spot.known(), [op].into()).await;
         assert!(matches!(reply, Reply::Answered(..)), "{reply:?}");
         drop(spot);
-        service.faulty_spot.mood(Mood::Fair);
+        service.faulty_spot.set_fault(CallFault::None);
         service.reopen_spot().await;
         service.start().await;
-        let reason = service.halted().await;
+        let reason = service.wait_for_stored_halt().await;
         assert!(reason.contains("SPOT did what no transfer asked for"), "{reason}");
         assert!(reason.contains(&id.to_string()), "{reason}");
     }
@@ -311,19 +291,18 @@ async fn a_late_answer_of_the_one_before_does_not_count() {
     let copy = copied(&service.spot_folder());
     let (original, held) = (service.faulty_spot.spot(), Arc::new(Semaphore::new(0)));
     let before = books(&original).await.0;
-    service.faulty_spot.mood(Mood::Late(held.clone()));
-    let late = service.opened(FUNDING, 1, 7).await;
-    while original.known().highest == before {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    service.faulty_spot.lead(Some(spot_at(copy.path()).await));
-    service.faulty_spot.mood(Mood::Fair);
+    service.faulty_spot.set_fault(CallFault::DelayReplies(held.clone()));
+    let late = service.open_transfer(FUNDING, 1, 7).await;
+    let executed = wait_until(MINUTE, async || original.known().highest > before).await;
+    assert!(executed, "the core did not execute it");
+    service.faulty_spot.route_to(Some(spot_at(copy.path()).await));
+    service.faulty_spot.set_fault(CallFault::None);
     // the copy is level with all that anybody heard: it is adopted, and works
-    let next = service.opened(FUNDING, 2, 7).await;
-    service.ended(&[next]).await;
+    let next = service.open_transfer(FUNDING, 2, 7).await;
+    service.wait_for_end(&[next]).await;
     held.add_permits(1);
-    service.ended(&[late]).await;
-    service.adds_up().await;
+    service.wait_for_end(&[late]).await;
+    service.assert_in_order().await;
     assert_eq!(books(&service.faulty_spot.spot()).await.0, before + 2);
 }
 
@@ -333,16 +312,18 @@ async fn a_late_answer_of_the_one_before_does_not_count() {
 async fn starts_under_work_raise_no_alarm() {
     let service = TestService::open(true, 20).await;
     service.work(1).await;
-    service.faulty_spot.mood(Mood::Rough);
+    service.faulty_spot.set_fault(CallFault::Random);
     let mut ids = BTreeSet::new();
     for start in 0..10_u64 {
         for user in 1..10 {
             let from = if (user + start) % 2 == 0 { FUNDING } else { SPOT };
-            ids.insert(service.opened(from, user, u128::from(UniqueRng.next() % 9) + 1).await);
+            ids.insert(
+                service.open_transfer(from, user, u128::from(UniqueRng.next() % 9) + 1).await,
+            );
         }
         service.reopen_spot().await;
     }
-    service.faulty_spot.mood(Mood::Fair);
-    service.ended(&ids.into_iter().collect::<Vec<_>>()).await;
-    service.adds_up().await;
+    service.faulty_spot.set_fault(CallFault::None);
+    service.wait_for_end(&ids.into_iter().collect::<Vec<_>>()).await;
+    service.assert_in_order().await;
 }

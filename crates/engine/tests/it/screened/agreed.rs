@@ -7,8 +7,9 @@
 use super::source::Source;
 use super::table::State;
 use super::{history, on_postgres, paid, service};
-use crate::fixture::faulty_ledger::Mood;
-use crate::fixture::test_service::{COIN, FUNDING, TestService, terms};
+use crate::fixture::defaults::{COIN, FUNDING, terms};
+use crate::fixture::faulty_ledger::CallFault;
+use crate::fixture::test_service::TestService;
 use engine::Engine;
 use engine::audit::prove;
 use kernel::audit::proof::Findings;
@@ -88,22 +89,22 @@ async fn the_agreed_party_gets_the_agreed_amount() {
     for fuse in [true, false] {
         let (mut service, source) = service(fuse).await;
         let before = holds(&service, PAYEE).await;
-        let id = open_unnamed(service.engine()).await;
+        let id = open_unnamed(&service.engine).await;
         source.looked(&[id], 3).await;
-        service.reaches(id, "CLEARED").await;
+        service.wait_for_state(id, "CLEARED").await;
         assert_eq!(record(&**service.store(), id).await.agreed, None, "no account is named yet");
         // and what was accepted is paid by a process that did not accept it
-        service.faulty_spot.mood(Mood::LoseRequests);
+        service.faulty_spot.set_fault(CallFault::LoseRequests);
         named(&source);
-        service.reaches(id, "DELIVERING").await;
+        service.wait_for_state(id, "DELIVERING").await;
         source.state().payee = Some(5);
         service.restart().await;
-        service.faulty_spot.mood(Mood::Fair);
-        service.reaches(id, "PAID").await;
+        service.faulty_spot.set_fault(CallFault::None);
+        service.wait_for_state(id, "PAID").await;
         agreed(&**service.store(), id).await;
         assert_eq!(holds(&service, PAYEE).await.0 - before.0, 90);
         assert_eq!(proven(&service).await.faults, []);
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
 }
 
@@ -112,13 +113,13 @@ async fn the_agreed_party_gets_the_agreed_amount() {
 async fn what_was_agreed_cannot_be_changed_behind_its_history() {
     let (service, source) = service(true).await;
     named(&source);
-    let id = open_unnamed(service.engine()).await;
-    service.reaches(id, "PAID").await;
+    let id = open_unnamed(&service.engine).await;
+    service.wait_for_state(id, "PAID").await;
     agreed(&**service.store(), id).await;
-    let plain = super::open(service.engine(), 2, 50).await;
-    service.reaches(plain, "PAID").await;
+    let plain = super::open(&service.engine, 2, 50).await;
+    service.wait_for_state(plain, "PAID").await;
     assert_eq!(proven(&service).await.faults, []);
-    service.adds_up().await;
+    service.assert_in_order().await;
     let hash = record(&**service.store(), id).await.agreed.expect("it was agreed").hash();
     let entry = format!(
         "UPDATE transfers SET history = replace(history, ',\"{}\"]', ']') WHERE req_id = '{id}'",
@@ -145,10 +146,10 @@ async fn what_was_agreed_cannot_be_changed_behind_its_history() {
         tool.execute(back, [before.0, before.1, id.to_string()]).expect("as it was");
     }
     assert_eq!(proven(&service).await.faults, []);
-    service.adds_up().await;
+    service.assert_in_order().await;
     // the books are held to it too
     service.tool().execute(&set("replace(agreed, '\"90\"', '\"91\"')"), []).expect("a change");
-    let report = service.engine().reconciler.check_now().await.expect("a proof");
+    let report = service.engine.reconciler.check_now().await.expect("a proof");
     assert!(!report.ok, "{report:?}");
 }
 
@@ -156,16 +157,16 @@ async fn what_was_agreed_cannot_be_changed_behind_its_history() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_acceptance_is_refused() {
     let (mut service, source) = service(false).await;
-    service.faulty_spot.mood(Mood::LoseRequests);
+    service.faulty_spot.set_fault(CallFault::LoseRequests);
     named(&source);
-    let id = open_unnamed(service.engine()).await;
-    service.reaches(id, "DELIVERING").await;
+    let id = open_unnamed(&service.engine).await;
+    service.wait_for_state(id, "DELIVERING").await;
     service.stop().await;
     let back = format!("UPDATE transfers SET state = 40 WHERE req_id = '{id}'");
     assert_eq!(service.tool().execute(&back, []).expect("a change"), 1);
     source.state().payee = Some(5);
     service.start().await;
-    service.case_stands("CONTRADICTION").await;
+    service.wait_for_open_case("CONTRADICTION").await;
     agreed(&**service.store(), id).await;
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"CLEARED"));
 }
@@ -182,12 +183,12 @@ async fn another_worker_pays_what_a_dead_one_agreed() {
         let plain = super::open(&dying.engine, 2, 50).await;
         source.looked(&[id, plain], 3).await;
         source.state().room = Some(u128::MAX);
-        fixture.until("SELECT count(*) FROM transfers WHERE agreed IS NOT NULL", "2").await;
+        fixture.wait_for_sql("SELECT count(*) FROM transfers WHERE agreed IS NOT NULL", "2").await;
         dying.kill().await;
         source.state().payee = Some(5);
         let heir = fixture.worker().await;
         for id in [id, plain] {
-            heir.reaches(id, "PAID").await;
+            heir.wait_for_state(id, "PAID").await;
         }
         agreed(&*heir.store, id).await;
         assert_eq!(history(&*heir.store, plain).await.len(), paid().len());

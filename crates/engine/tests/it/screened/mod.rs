@@ -9,7 +9,8 @@ mod source;
 mod table;
 
 use crate::fixture::crash_points::Side;
-use crate::fixture::test_service::{COIN, FUNDING, NEVER, TestService, terms};
+use crate::fixture::defaults::{COIN, FUNDING, NEVER, terms};
+use crate::fixture::test_service::TestService;
 use crate::postgres::fixture::{Fixture, quick};
 use engine::Engine;
 use kernel::audit::link;
@@ -18,7 +19,7 @@ use kernel::flow::table::{Flows, Table};
 use kernel::ids::Id;
 use kernel::ports::journal::{Journal, Linked};
 use kernel::retry::Backoff;
-use source::{Mood, Screening, Source};
+use source::{Screening, Source, SourceFault};
 use std::sync::Arc;
 use std::time::Duration;
 use table::State;
@@ -66,7 +67,7 @@ async fn open(engine: &Arc<Engine>, user: u64, amount: u128) -> Id {
 async fn opened(service: &TestService, many: u64) -> Vec<Id> {
     let mut ids = Vec::new();
     for n in 0..many {
-        ids.push(open(service.engine(), 1 + n % 9, 100).await);
+        ids.push(open(&service.engine, 1 + n % 9, 100).await);
     }
     ids
 }
@@ -105,10 +106,10 @@ fn the_table_holds() {
 async fn the_facts_of_a_decision_are_stored_with_it() {
     for fuse in [true, false] {
         let (service, _) = service(fuse).await;
-        let id = open(service.engine(), 1, 100).await;
-        service.reaches(id, "PAID").await;
+        let id = open(&service.engine, 1, 100).await;
+        service.wait_for_state(id, "PAID").await;
         assert_eq!(history(&**service.store(), id).await, paid(), "fused: {fuse}");
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
 }
 
@@ -116,24 +117,24 @@ async fn the_facts_of_a_decision_are_stored_with_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_is_stored_too_and_takes_its_edge() {
     let (service, source) = service(true).await;
-    let large = open(service.engine(), 1, 2_000).await;
-    service.reaches(large, "REFUSED").await;
+    let large = open(&service.engine, 1, 2_000).await;
+    service.wait_for_state(large, "REFUSED").await;
     source.state().released = Some(false);
-    let refused = open(service.engine(), 1, 100).await;
-    service.reaches(refused, "REFUSED").await;
+    let refused = open(&service.engine, 1, 100).await;
+    service.wait_for_state(refused, "REFUSED").await;
     let entries = history(&**service.store(), refused).await;
     let detail = r#"{"facts":{"released":{"flag":false}},"rule":"released","version":1}"#;
     assert_eq!(entries.last(), Some(&("NO".to_owned(), Some(detail.to_owned()))));
     source.state().released = Some(true);
     source.state().room = Some(1);
-    let returned = open(service.engine(), 2, 100).await;
-    service.reaches(returned, "RETURNED").await;
-    service.adds_up().await;
+    let returned = open(&service.engine, 2, 100).await;
+    service.wait_for_state(returned, "RETURNED").await;
+    service.assert_in_order().await;
 }
 
 /// Every version, and how often a unit was written.
 async fn written(service: &TestService, ids: &[Id]) -> (Vec<u32>, usize) {
-    let mut records = service.stand(ids).await;
+    let mut records = service.records(ids).await;
     records.sort_by_key(|record| record.id);
     let retries: u32 = records.iter().map(|record| record.head.retries).sum();
     assert_eq!(retries, 0);
@@ -156,10 +157,10 @@ async fn not_yet_writes_nothing_and_is_no_retry() {
         assert_eq!(service.episodes(), [], "nothing is stuck by its count");
         source.state().released = Some(true);
         for id in &ids {
-            service.reaches(*id, "PAID").await;
+            service.wait_for_state(*id, "PAID").await;
             assert_eq!(history(&**service.store(), *id).await, paid());
         }
-        service.adds_up().await;
+        service.assert_in_order().await;
     }
 }
 
@@ -167,16 +168,16 @@ async fn not_yet_writes_nothing_and_is_no_retry() {
 async fn not_yet_is_stuck_by_its_age() {
     let (service, source) = service(true).await;
     source.state().released = None;
-    let id = open(service.engine(), 1, 100).await;
+    let id = open(&service.engine, 1, 100).await;
     source.looked(&[id], 2).await;
     service.clock.forward(500_000);
     source.looked(&[id], 2).await;
     assert_eq!(service.episodes(), [], "its state says 600 s");
     service.clock.forward(101_000);
-    service.shows(&[("STUCK", format!("transfer/{id}"), true)]).await;
+    service.wait_for_episodes(&[("STUCK", format!("transfer/{id}"), true)]).await;
     source.state().released = Some(true);
-    service.reaches(id, "PAID").await;
-    service.shows(&[("STUCK", format!("transfer/{id}"), false)]).await;
+    service.wait_for_state(id, "PAID").await;
+    service.wait_for_episodes(&[("STUCK", format!("transfer/{id}"), false)]).await;
 }
 
 /// A wait may outlive many processes: those that end while it waits did not die of it.
@@ -190,51 +191,53 @@ async fn what_waits_is_found_again_after_each_restart_and_never_poison() {
         service.restart().await;
     }
     source.looked(&ids, 3).await;
-    for record in service.stand(&ids).await {
+    for record in service.records(&ids).await {
         assert_eq!((record.head.deaths, record.head.alone), (0, false), "{record:?}");
     }
     assert_eq!(service.episodes(), []);
     source.state().released = Some(true);
     for id in &ids {
-        service.reaches(*id, "PAID").await;
+        service.wait_for_state(*id, "PAID").await;
     }
-    service.adds_up().await;
+    service.assert_in_order().await;
 }
 
 /// A gathering and a question that learn nothing count, and leave a line only with their case.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_counts_and_writes_no_event_but_with_its_case() {
-    for (mood, state) in
-        [(Mood::Silent, "OPENED"), (Mood::Short, "OPENED"), (Mood::Silent, "SCREENING")]
-    {
+    for (fault, state) in [
+        (SourceFault::Silent, "OPENED"),
+        (SourceFault::Short, "OPENED"),
+        (SourceFault::Silent, "SCREENING"),
+    ] {
         let (mut service, source) = service(true).await;
         service.settings.alerts.after_retries = 4;
         service.restart().await;
         if state == "OPENED" {
-            source.state().mood = mood;
+            source.state().fault = fault;
         } else {
             service.crash_point.set_event(Side::After, "CLAIMED");
         }
-        let id = open(service.engine(), 1, 100).await;
+        let id = open(&service.engine, 1, 100).await;
         if state == "SCREENING" {
             service.crash_point.fell().await;
             service.stop().await;
-            source.state().mood = mood;
+            source.state().fault = fault;
             service.start().await;
         }
-        service.shows(&[("STUCK", format!("transfer/{id}"), true)]).await;
-        let [record] = service.stand(&[id]).await.try_into().expect("one");
+        service.wait_for_episodes(&[("STUCK", format!("transfer/{id}"), true)]).await;
+        let [record] = service.records(&[id]).await.try_into().expect("one");
         assert!(record.head.retries >= 4, "{record:?}");
         assert_eq!(service.states(&[id]).await.get(&id), Some(&state));
-        source.state().mood = Mood::Fair;
-        service.reaches(id, "PAID").await;
-        service.shows(&[("STUCK", format!("transfer/{id}"), false)]).await;
+        source.state().fault = SourceFault::None;
+        service.wait_for_state(id, "PAID").await;
+        service.wait_for_episodes(&[("STUCK", format!("transfer/{id}"), false)]).await;
         let mut entries = history(&**service.store(), id).await;
         let retry = |word: &str| ("RETRY".to_owned(), Some(format!("STUCK {word}")));
         assert_eq!(entries.pop(), Some(retry("closed")));
         let at = entries.iter().position(|line| *line == retry("opened")).expect("it was opened");
         entries.remove(at);
-        assert_eq!(entries, paid(), "{mood:?} in {state}");
+        assert_eq!(entries, paid(), "{fault:?} in {state}");
     }
 }
 
@@ -272,8 +275,8 @@ async fn one_bad_item_fails_no_neighbour() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // on a slow machine the clock was moved so far that it was a case
-    let report = service.engine().reconciler.check_now().await.expect("a proof");
-    assert!(report.ok && service.engine().halted().is_none(), "{:?}", report.breaks);
+    let report = service.engine.reconciler.check_now().await.expect("a proof");
+    assert!(report.ok && service.engine.halted().is_none(), "{:?}", report.breaks);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -281,20 +284,20 @@ async fn a_refused_question_takes_its_edge_and_a_dead_one_is_a_contradiction() {
     for fuse in [true, false] {
         let (service, source) = service(fuse).await;
         source.state().screening = Screening::Hit;
-        let hit = open(service.engine(), 1, 100).await;
-        service.reaches(hit, "RETURNED").await;
+        let hit = open(&service.engine, 1, 100).await;
+        service.wait_for_state(hit, "RETURNED").await;
         let entries = history(&**service.store(), hit).await;
         assert!(
             entries.contains(&("REJECTED".to_owned(), Some("SANCTIONED".to_owned()))),
             "{entries:?}"
         );
-        let [record] = service.stand(&[hit]).await.try_into().expect("one");
+        let [record] = service.records(&[hit]).await.try_into().expect("one");
         let doc = record.error.and_then(|error| error.doc);
         assert_eq!(doc.as_deref(), Some("list 7, line 3"));
-        service.adds_up().await;
+        service.assert_in_order().await;
         source.state().screening = Screening::Dead;
-        let dead = open(service.engine(), 2, 100).await;
-        service.shows(&[("CONTRADICTION", format!("transfer/{dead}"), true)]).await;
+        let dead = open(&service.engine, 2, 100).await;
+        service.wait_for_episodes(&[("CONTRADICTION", format!("transfer/{dead}"), true)]).await;
         assert_eq!(service.states(&[dead]).await.get(&dead), Some(&"SCREENING"));
     }
 }
@@ -306,18 +309,18 @@ async fn a_crash_at_a_decision_decides_once() {
         for side in [Side::Before, Side::After] {
             let (mut service, source) = service(fuse).await;
             service.crash_point.set_event(side, "YES");
-            let id = open(service.engine(), 1, 100).await;
+            let id = open(&service.engine, 1, 100).await;
             service.crash_point.fell().await;
             service.stop().await;
             // what was decided stays decided
             source.state().released = Some(false);
             let end = if side == Side::After { "PAID" } else { "REFUSED" };
             service.start().await;
-            service.reaches(id, end).await;
+            service.wait_for_state(id, end).await;
             if side == Side::After {
                 assert_eq!(history(&**service.store(), id).await, paid());
             }
-            service.adds_up().await;
+            service.assert_in_order().await;
         }
     }
 }
@@ -337,7 +340,7 @@ async fn what_a_dead_worker_held_back_is_decided_by_another() {
         let (fixture, source) = on_postgres(fuse).await;
         let dying = fixture.worker().await;
         let first = open(&dying.engine, 1, 100).await;
-        dying.reaches(first, "PAID").await;
+        dying.wait_for_state(first, "PAID").await;
         assert_eq!(history(&*dying.store, first).await, paid());
         source.state().released = None;
         let mut ids = Vec::new();
@@ -356,7 +359,7 @@ async fn what_a_dead_worker_held_back_is_decided_by_another() {
         assert_eq!(fixture.sql("SELECT sum(deaths) FROM transfers"), "0");
         source.state().released = Some(true);
         for id in &ids {
-            heir.reaches(*id, "PAID").await;
+            heir.wait_for_state(*id, "PAID").await;
             assert_eq!(history(&*heir.store, *id).await, paid());
         }
         let report = heir.engine.reconciler.check_now().await.expect("a proof");
@@ -383,12 +386,12 @@ async fn a_worker_without_the_flow_writes_nothing_for_it() {
     dying.kill().await;
     fixture.facts.clear();
     let other = fixture.worker().await;
-    fixture.until("SELECT count(*) FROM due WHERE orphan", "5").await;
+    fixture.wait_for_sql("SELECT count(*) FROM due WHERE orphan", "5").await;
     let rows = "SELECT string_agg(d.xmin || '/' || t.xmin, ' ' ORDER BY t.transfer_id) \
          FROM due d JOIN transfers t USING (transfer_id) WHERE t.flow = 'screened'";
     let before = fixture.sql(rows);
     for n in 0..5 {
-        other.moves(FUNDING, 1, &format!("own-{n}"), 5).await;
+        other.complete_transfer(FUNDING, 1, &format!("own-{n}"), 5).await;
         // some rounds of the scanner, and more than the longest backoff
         tokio::time::sleep(Duration::from_millis(150)).await;
     }
@@ -397,7 +400,7 @@ async fn a_worker_without_the_flow_writes_nothing_for_it() {
     let heir = fixture.worker().await;
     source.state().released = Some(true);
     for id in &ids {
-        heir.reaches(*id, "PAID").await;
+        heir.wait_for_state(*id, "PAID").await;
     }
     for worker in [other, heir] {
         worker.kill().await;

@@ -8,11 +8,12 @@ use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Fact, Facts, Record};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use testkit::{MINUTE, wait_until};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum SourceFault {
     /// It says what is known.
-    Fair,
+    None,
     /// It is not reached.
     Silent,
     /// It answers one item too few.
@@ -28,7 +29,7 @@ pub(crate) enum Screening {
 
 #[derive(Debug)]
 pub(crate) struct SourceState {
-    pub(crate) mood: Mood,
+    pub(crate) fault: SourceFault,
     /// `None`: not known yet.
     pub(crate) released: Option<bool>,
     pub(crate) room: Option<u128>,
@@ -50,7 +51,7 @@ impl Source {
     /// Everything is released, clear, and there is room.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(SourceState {
-            mood: Mood::Fair,
+            fault: SourceFault::None,
             released: Some(true),
             room: Some(u128::MAX),
             payee: None,
@@ -69,17 +70,11 @@ impl Source {
     /// Waits until each of these was looked at so often from now on.
     pub(crate) async fn looked(&self, ids: &[Id], times: u32) {
         self.state().looks.clear();
-        for _ in 0..12_000 {
-            let all = {
-                let state = self.state();
-                ids.iter().all(|id| state.looks.get(id).is_some_and(|n| *n >= times))
-            };
-            if all {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-        panic!("not looked at: {:?}", self.state().looks);
+        let looked = wait_until(MINUTE, async || {
+            let state = self.state();
+            ids.iter().all(|id| state.looks.get(id).is_some_and(|n| *n >= times))
+        });
+        assert!(looked.await, "not looked at: {:?}", self.state().looks);
     }
 
     /// Notes a batch; `None`: the outside is not reached.
@@ -96,7 +91,7 @@ impl Source {
             drop(state);
             panic!("poison");
         }
-        (state.mood != Mood::Silent).then_some(state)
+        (state.fault != SourceFault::Silent).then_some(state)
     }
 }
 
@@ -117,7 +112,7 @@ impl FactSource for Source {
                 }
                 other => panic!("no facts are gathered for {other}"),
             };
-            let short = usize::from(state.mood == Mood::Short);
+            let short = usize::from(state.fault == SourceFault::Short);
             records.iter().skip(short).map(|_| Gathered::Facts(facts.clone())).collect()
         })
     }

@@ -1,7 +1,7 @@
 //! Archiving beside replays: a key is never forgotten, nor an operation, and an archived transfer
 //! answers as before.
 
-use super::fixture::{database, open};
+use super::fixture::{database, open, wait_for_sql};
 use crate::fixture::{COIN, Fixture, NOON, id};
 use crate::folder_store::fund;
 use kernel::ids::Id;
@@ -108,9 +108,7 @@ async fn a_new_month_waits_for_no_reader() {
     let reader = std::thread::spawn(move || drop(there.sql(reads)));
     let sleeps = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' \
         AND datname = current_database() AND pid <> pg_backend_pid()";
-    while database.sql(&format!("SELECT count(*) {sleeps}")).expect("SQL") != "1" {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    wait_for_sql(&database, &format!("SELECT count(*) {sleeps}"), "1").await;
     let archived = store.archive(NOON + 1_000).await;
     // its session is ended from outside
     let end = format!("SELECT count(pg_terminate_backend(pid)) {sleeps}");

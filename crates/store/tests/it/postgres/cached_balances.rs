@@ -71,7 +71,7 @@ async fn an_operator_changes_an_account_by_hand() {
 async fn no_leg_is_refused_on_a_cached_balance() {
     let (fixture, database, [one, two]) = fleet().await;
     assert_eq!(said(&one, fixture.opening(1, USER, 850)).await, "done");
-    give(&*two.funding(), "more", USER, (COIN, Amount(500))).await;
+    give(&*two.funding(), "more", USER, COIN, Amount(500)).await;
     assert_eq!(held(&database), "550 950");
     assert_eq!(said(&one, fixture.opening(2, USER, 400)).await, "done");
     assert_eq!(held(&database), "150 1350");

@@ -1,13 +1,12 @@
 //! Two processes write the first row of a name at the same moment: there is no row yet that either of
 //! them could lock.
 
-use super::fixture::{database, open};
+use super::fixture::{database, open, wait_for_sql};
 use crate::fixture::Fixture;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 use store::postgres::Postgres;
 use testbed::Database;
 
@@ -26,7 +25,7 @@ impl Holder {
         let held = "BEGIN; LOCK TABLE service_state IN SHARE MODE; SELECT pg_sleep(600)";
         // its session is ended from outside
         let holder = thread::spawn(move || drop(there.sql(held)));
-        until(database, &format!("SELECT count(*) {HOLDS}"), "1").await;
+        wait_for_sql(database, &format!("SELECT count(*) {HOLDS}"), "1").await;
         Self(holder)
     }
 
@@ -34,12 +33,6 @@ impl Holder {
         let end = format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}");
         database.sql(&end).expect("SQL");
         self.0.join().expect("it ends");
-    }
-}
-
-async fn until(database: &Database, sql: &str, wanted: &str) {
-    while database.sql(sql).expect("SQL").trim() != wanted {
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -59,7 +52,7 @@ async fn both(
             [one, two].map(|mut wrote| wrote.pop().expect("an answer"))
         };
         let released = async {
-            until(database, WAITING, "2").await;
+            wait_for_sql(database, WAITING, "2").await;
             holder.ends(database);
         };
         let (told, ()) = tokio::join!(asked, released);

@@ -9,11 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::postgres::{Database, Options, Postgres, Time};
-use testkit::ManualClock;
+use testkit::{MINUTE, ManualClock, wait_until};
 
 /// A fresh database on the server that the tests were given.
 pub(crate) fn database() -> testbed::Database {
     testbed::Database::given().expect("a database")
+}
+
+/// Waits until SQL answers this.
+pub(crate) async fn wait_for_sql(database: &testbed::Database, sql: &str, wanted: &str) {
+    let mut seen = String::new();
+    let answered = wait_until(MINUTE, async || {
+        seen = database.sql(sql).expect("SQL");
+        seen.trim() == wanted
+    });
+    let answered = answered.await;
+    assert!(answered, "{sql}: {seen} instead of {wanted}");
 }
 
 /// The longest wait for an answer.

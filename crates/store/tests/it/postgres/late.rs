@@ -17,8 +17,8 @@ use kernel::money::Amount;
 use kernel::ports::journal::{SnapshotSource as _, UnitWriter as _};
 use kernel::unit::Wrote;
 use std::sync::Arc;
-use std::time::Duration;
 use store::postgres::Postgres;
+use testkit::{MINUTE, wait_until};
 use tokio_postgres::Client;
 
 /// A session that opens a transfer of user 2 waits in its COMMIT until the lock 4711 is free.
@@ -76,9 +76,7 @@ async fn a_number_that_is_committed_late_is_read() {
         let (one, fixture) = (Arc::clone(&one), fixture.clone());
         tokio::spawn(async move { opened(&one, &fixture, 1, 2).await })
     };
-    while !waits(&holder).await {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    assert!(wait_until(MINUTE, async || waits(&holder).await).await, "it does not wait");
     let third = opened(&two, &fixture, 2, 1).await;
     let after = reads_on(&two, after, &mut found).await;
     assert_eq!(after, first, "a lower number than {third:?} is still being written");

@@ -12,15 +12,16 @@ use super::fixture::open_brief;
 use crate::fixture::{COIN, Fixture, id};
 use crate::folder_store::{fund, give};
 use kernel::answer::Cause;
-use kernel::ids::{Id, UserId};
+use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::ports::journal::{TransferQueries as _, UnitWriter as _};
-use kernel::ports::ledger::{Direction, External, Moved, World as _};
+use kernel::ports::ledger::{Moved, World as _};
 use kernel::unit::Wrote;
 use std::sync::Arc;
 use std::time::Duration;
 use store::postgres::Postgres;
 use testbed::{Database, Server};
+use testkit::deposit;
 use tokio::task::JoinHandle;
 
 /// A primary whose every COMMIT waits for a standby, and a store on it.
@@ -69,20 +70,6 @@ impl Pair {
     }
 }
 
-/// A movement in, as a client's deposit.
-fn deposit(reference: &str) -> External {
-    External {
-        direction: Direction::In,
-        reference: reference.into(),
-        user: UserId(1),
-        number: None,
-        asset: COIN,
-        amount: Amount(5),
-        reason: "a test".into(),
-        caller: "a test".into(),
-    }
-}
-
 /// Turns red where a COMMIT whose wait was cancelled, or whose session was ended, is answered as
 /// written: the promoted standby does not know it.
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +82,8 @@ async fn a_cancelled_wait_is_unknown() {
     let wrote = wrote.await.expect("an answer");
     assert!(matches!(wrote.as_slice(), [Wrote::Unknown(_)]), "acknowledged: {wrote:?}");
     let funding = pair.store.funding();
-    let moved = tokio::spawn(async move { funding.external(deposit("cancelled")).await });
+    let moved =
+        tokio::spawn(async move { funding.external(deposit("cancelled", 1, COIN, 5)).await });
     pair.primary.until_waits(1).expect("it waits");
     pair.primary.cancel_waits().expect("it is cancelled");
     let moved = moved.await.expect("an answer");
@@ -121,14 +109,14 @@ async fn nothing_is_answered_from_a_row_that_no_standby_has() {
     let wrote = wrote.await.expect("an answer");
     assert!(!matches!(wrote.as_slice(), [Wrote::Lost(_)]), "{wrote:?}");
     let funding = pair.store.funding();
-    let moved = tokio::spawn(async move { funding.external(deposit("once")).await });
+    let moved = tokio::spawn(async move { funding.external(deposit("once", 1, COIN, 5)).await });
     pair.primary.until_waits(1).expect("it waits");
     pair.primary.cancel_waits().expect("it is cancelled");
     drop(moved.await.expect("an answer"));
     let (store, funding) = (pair.store.clone(), pair.store.funding());
     let bound = pair.bound(1);
     let got = tokio::spawn(async move { store.get(vec![id(1)]).await });
-    let again = tokio::spawn(async move { funding.external(deposit("once")).await });
+    let again = tokio::spawn(async move { funding.external(deposit("once", 1, COIN, 5)).await });
     let repeated = pair.opens(1);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let answered =
@@ -148,6 +136,6 @@ async fn nothing_is_answered_from_a_row_that_no_standby_has() {
     assert!(matches!(again, Ok(Moved::Done { replayed: true, .. })), "{again:?}");
     let repeated = repeated.await.expect("an answer");
     assert!(matches!(repeated.as_slice(), [Wrote::Lost(_)]), "{repeated:?}");
-    give(&*pair.store.funding(), "after", 1, (COIN, Amount(5))).await;
+    give(&*pair.store.funding(), "after", 1, COIN, Amount(5)).await;
     assert_eq!(pair.promoted(), "1");
 }

@@ -1,20 +1,18 @@
 //! An account has one status: also where another session changes it, or adds a row, at the same moment.
 
-use super::fixture::{database, open};
+use super::fixture::{database, open, wait_for_sql};
 use crate::fixture::{COIN, Fixture, word};
 use crate::folder_store::{fund, give};
 use kernel::code::Code;
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
 use kernel::ports::journal::UnitWriter as _;
-use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Ledger, Moved, Reply, StatusChange, World,
-};
+use kernel::ports::ledger::{AccountStatus, External, Ledger, Moved, Reply, StatusChange, World};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 use store::postgres::Postgres;
 use testbed::Database;
+use testkit::deposit;
 
 const USER: u64 = 1;
 const OTHER: AssetId = AssetId(1);
@@ -43,30 +41,19 @@ async fn session(database: &Arc<Database>, statement: &str) -> JoinHandle<()> {
     });
     let sleeps = "SELECT count(*) FROM pg_stat_activity \
                   WHERE datname = current_database() AND wait_event = 'PgSleep'";
-    while database.sql(sleeps).expect("SQL").trim() != "1" {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait_for_sql(database, sleeps, "1").await;
     session
 }
 
 fn into(asset: AssetId) -> External {
-    External {
-        direction: Direction::In,
-        reference: format!("into {asset}").into(),
-        user: UserId(USER),
-        number: None,
-        asset,
-        amount: Amount(5),
-        reason: "a test".into(),
-        caller: "a test".into(),
-    }
+    deposit(&format!("into {asset}"), USER, asset, 5)
 }
 
 /// Red where a status stays at the row that an operator's SQL named.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_set_at_one_row_is_the_accounts() {
     let (fixture, database, store) = account().await;
-    give(&*store.funding(), "gold", USER, (OTHER, Amount(10))).await;
+    give(&*store.funding(), "gold", USER, OTHER, Amount(10)).await;
     for (n, status) in (1..).zip(["FROZEN", "DISABLED", "ACTIVE", "FROZEN"]) {
         let sql = format!("UPDATE balances_tb SET status = '{status}' WHERE asset_id = 1");
         database.sql(&sql).expect("SQL");
@@ -76,7 +63,7 @@ async fn a_status_set_at_one_row_is_the_accounts() {
         let bars = if status == "ACTIVE" { "done".to_owned() } else { format!("ACCOUNT_{status}") };
         assert_eq!(said, bars);
     }
-    give(&*store.funding(), "more", USER, (NEXT, Amount(10))).await;
+    give(&*store.funding(), "more", USER, NEXT, Amount(10)).await;
     assert_eq!(statuses(&database), "1 FROZEN, 2 FROZEN, 3 FROZEN");
 }
 

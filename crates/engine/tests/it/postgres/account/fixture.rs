@@ -1,6 +1,6 @@
 //! Two workers of `account` on one database and one broker, and what is done to them.
 
-use crate::postgres::shared::{Life, SharedSite};
+use crate::postgres::shared::{SharedDatabase, WorkerProcess};
 use engine::messaging::BusParts;
 use engine::{Engine, Parts, Settings};
 use flows::account::AccountChecks;
@@ -19,18 +19,17 @@ use sim::service::{PortWraps, SimProcess};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use testbed::Database;
-use testkit::OpenedStore;
 use testkit::wrapper::Wrapper;
 
 /// One worker, from its start to its death.
 struct Worker {
     door: AccountDoor,
-    life: Life,
+    process: WorkerProcess,
 }
 
 /// Two workers, one of which dies in each play.
 pub(super) struct Pipeline {
-    site: SharedSite,
+    database: SharedDatabase,
     wraps: PortWraps,
     timeout: Millis,
     bus: SimBus,
@@ -77,12 +76,12 @@ impl Pipeline {
         wraps: PortWraps,
         timeout: Millis,
     ) -> Self {
-        let site = SharedSite::new(database, settings);
+        let database = SharedDatabase::new(database, settings);
         let mut pipeline = Self {
             wraps,
             timeout,
-            bus: SimBus::new(Arc::new(site.clock.clone())),
-            site,
+            bus: SimBus::new(Arc::new(database.clock.clone())),
+            database,
             next: NextAccountDeath::default(),
             workers: [None, None],
             case: AccountCase {
@@ -94,36 +93,34 @@ impl Pipeline {
             ended: Vec::new(),
             stopped: Vec::new(),
         };
-        pipeline.replace().await;
+        pipeline.start_missing().await;
         pipeline
     }
 
     /// Where a worker is missing one begins.
-    async fn replace(&mut self) {
+    async fn start_missing(&mut self) {
         while let Some(n) = self.workers.iter().position(Option::is_none) {
-            let worker = self.worker().await;
+            let worker = self.start_worker().await;
             self.workers.get_mut(n).expect("a place").replace(worker);
         }
     }
 
-    async fn worker(&self) -> Worker {
-        let life = self.site.begins().await;
-        let engine = Engine::start(self.parts(&life)).await.expect("the engine starts");
-        let store = &life.store;
-        let opened = OpenedStore::of(store.clone(), store.funding(), store.accounts());
+    async fn start_worker(&self) -> Worker {
+        let process = self.database.start_process().await;
+        let engine = Engine::start(self.parts(&process)).await.expect("the engine starts");
         let door = AccountDoor {
-            process: SimProcess { engine, opened },
-            clock: Arc::new(self.site.clock.clone()),
+            process: SimProcess { engine, opened: process.opened() },
+            clock: Arc::new(self.database.clock.clone()),
             bus: self.bus.clone(),
             timeout: self.timeout,
         };
-        Worker { door, life }
+        Worker { door, process }
     }
 
-    fn parts(&self, life: &Life) -> Parts {
-        let flows = &self.site.flows;
+    fn parts(&self, process: &WorkerProcess) -> Parts {
+        let flows = &self.database.flows;
         let table = flows.table(flows.named("account").expect("the flow")).clone();
-        let (store, crash) = (&life.store, life.crash.clone());
+        let (store, crash) = (&process.store, process.crash.clone());
         let next = self.next.clone();
         let link = FaultyBus::new(self.bus.clone(), crash.clone(), EventLog::default())
             .choosing(move |call| next.of_call(call));
@@ -140,7 +137,7 @@ impl Pipeline {
             }),
             journal,
             ledgers: vec![store.funding(), (self.wraps.accounts)(store.accounts())],
-            ..self.site.parts(life)
+            ..self.database.parts(process)
         }
     }
 
@@ -153,18 +150,18 @@ impl Pipeline {
         door.prepare(&case).await.expect("the accounts");
         self.next.set(point.clone());
         let ended = tokio::select! {
-            () = self.site.fell.notified() => None,
+            () = self.database.died.notified() => None,
             ended = door.insist(&case, &keys) => Some(ended),
         };
         let reached = match ended {
             None => true,
             Some(_) if self.next.struck() => {
-                self.site.fell.notified().await;
+                self.database.died.notified().await;
                 true
             }
             Some(_) => !self.next.take_back(),
         };
-        self.bury().await;
+        self.end_dead().await;
         let doors = self.doors();
         let [door, ..] = doors.as_slice() else { panic!("no worker is left") };
         match door.insist(&case, &keys).await {
@@ -176,7 +173,7 @@ impl Pipeline {
             }
             Err(why) => self.stopped.push(format!("{point:?}: {why}")),
         }
-        self.replace().await;
+        self.start_missing().await;
         reached
     }
 
@@ -185,10 +182,10 @@ impl Pipeline {
     }
 
     /// Ends what is left of a worker that died.
-    async fn bury(&mut self) {
+    async fn end_dead(&mut self) {
         for place in &mut self.workers {
-            if let Some(worker) = place.take_if(|worker| worker.life.is_over()) {
-                worker.life.tasks.kill().await;
+            if let Some(worker) = place.take_if(|worker| worker.process.is_dead()) {
+                worker.process.tasks.kill().await;
             }
         }
     }
@@ -197,14 +194,14 @@ impl Pipeline {
     pub(super) async fn faults(&self) -> Vec<String> {
         let doors = self.doors();
         let [door, ..] = doors.as_slice() else { panic!("no worker") };
-        let found = door.faults(&self.case, self.ended.clone(), self.site.settings.fuse).await;
+        let found = door.faults(&self.case, self.ended.clone(), self.database.settings.fuse).await;
         let found = found.unwrap_or_else(|why| vec![why]);
         self.stopped.iter().cloned().chain(found).collect()
     }
 
     pub(super) async fn end(self) {
         for worker in self.workers.into_iter().flatten() {
-            worker.life.tasks.kill().await;
+            worker.process.tasks.kill().await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Two workers of a flow that sends, on one database and over its simulated chains, one of which dies.
 
-use crate::postgres::shared::{Life, SharedSite};
+use crate::postgres::shared::{SharedDatabase, WorkerProcess};
 use engine::{Engine, Parts, Settings};
 use futures_util::FutureExt as _;
 use kernel::answer::Answer;
@@ -58,7 +58,7 @@ impl FactSource for CaseFacts {
 /// One worker, from its start to its death.
 struct Worker {
     engine: Arc<Engine>,
-    life: Life,
+    process: WorkerProcess,
     journal: Arc<dyn Journal>,
     /// Its links to the chains of the case that is played.
     links: Vec<Arc<FaultyChain>>,
@@ -67,7 +67,7 @@ struct Worker {
 
 impl Worker {
     /// From now on it is about these chains.
-    fn plays(&self, played: &ChainFlow, flows: &Arc<Flows>) {
+    fn play_over(&self, played: &ChainFlow, flows: &Arc<Flows>) {
         *self.facts.now() = (played.facts)(self.journal.clone());
         for (link, chain) in self.links.iter().zip(chains(played)) {
             // its engine was told once, when it began
@@ -84,7 +84,7 @@ fn chains(played: &ChainFlow) -> Vec<SimChain> {
 /// Two workers on one database, on which one case is played after the other, each over chains of its own. A worker
 /// that died is replaced before the next case.
 pub(super) struct ChainWorkers {
-    site: SharedSite,
+    database: SharedDatabase,
     rules: ChainRules,
     learned: FactLog,
     wraps: ChainWraps,
@@ -108,7 +108,7 @@ impl ChainWorkers {
     pub(super) fn new(settings: Settings, rules: ChainRules) -> Self {
         let database = Database::given().expect("a database");
         Self {
-            site: SharedSite::new(database, settings),
+            database: SharedDatabase::new(database, settings),
             rules,
             learned: FactLog::default(),
             wraps: ChainWraps::default(),
@@ -124,18 +124,18 @@ impl ChainWorkers {
         Self { wraps, timeout, ..self }
     }
 
-    async fn begins(&self, played: &ChainFlow) -> Worker {
-        let life = self.site.begins().await;
-        let flows = &self.site.flows;
+    async fn start_worker(&self, played: &ChainFlow) -> Worker {
+        let process = self.database.start_process().await;
+        let flows = &self.database.flows;
         let table = flows.table(flows.named(played.flow).expect("the flow")).clone();
-        let deaths = ChainDeaths { next: self.next.clone(), crash: life.crash.clone(), table };
-        let dies = deaths.at_journal(life.store.clone());
+        let deaths = ChainDeaths { next: self.next.clone(), crash: process.crash.clone(), table };
+        let dies = deaths.at_journal(process.store.clone());
         let journal: Arc<dyn Journal> = (self.wraps.journal)(Arc::new(Wrapper(dies)));
         let facts = Arc::new(CaseFacts(Mutex::new((played.facts)(journal.clone()))));
-        let learns = LinkedFacts::new(facts.clone(), self.learned.clone(), life.crash.clone());
+        let learns = LinkedFacts::new(facts.clone(), self.learned.clone(), process.crash.clone());
         let link = |chain: SimChain| {
             let port = Arc::new(SimPort::new(chain, flows.clone()));
-            Arc::new(deaths.at_chain(FaultyChain::new(port, life.crash.clone())))
+            Arc::new(deaths.at_chain(FaultyChain::new(port, process.crash.clone())))
         };
         let links: Vec<Arc<FaultyChain>> = chains(played).into_iter().map(link).collect();
         let port = |link: &Arc<FaultyChain>| (self.wraps.chain)(link.clone());
@@ -145,23 +145,23 @@ impl ChainWorkers {
             facts: BTreeMap::from([(played.flow, learns)]),
             chains: links.iter().map(port).collect(),
             journal: journal.clone(),
-            ..self.site.parts(&life)
+            ..self.database.parts(&process)
         };
         let engine = Engine::start(parts).await.expect("the engine starts");
-        Worker { engine, life, journal, links, facts }
+        Worker { engine, process, journal, links, facts }
     }
 
     /// What the clients at a worker see, until every transfer of the case ended.
-    async fn insists<C: ChainCase<Chain = SimChain>>(
+    async fn insist<C: ChainCase<Chain = SimChain>>(
         &self,
         case: &C,
         worker: &Worker,
     ) -> Result<Vec<Record>, String> {
-        let (engine, journal) = (worker.engine.clone(), worker.life.store.clone());
-        let (clock, series) = (Arc::new(self.site.clock.clone()), self.series);
-        let insists = case.insists(ChainClient { engine, journal, clock, series });
+        let (engine, journal) = (worker.engine.clone(), worker.process.store.clone());
+        let (clock, series) = (Arc::new(self.database.clock.clone()), self.series);
+        let insist = case.insists(ChainClient { engine, journal, clock, series });
         let late = |_| Err("it takes too long".to_owned());
-        tokio::time::timeout(self.timeout, insists).await.unwrap_or_else(late)
+        tokio::time::timeout(self.timeout, insist).await.unwrap_or_else(late)
     }
 
     /// Plays a case with two workers. The first worker to reach the point dies.
@@ -171,46 +171,46 @@ impl ChainWorkers {
         point: &ChainDeathPoint,
     ) -> ChainPlayed {
         let seed = u64::try_from(self.series).unwrap_or_default();
-        let played = case.over(self.rules, Arc::new(self.site.clock.clone()), seed);
-        self.workers.iter().for_each(|worker| worker.plays(&played, &self.site.flows));
+        let played = case.over(self.rules, Arc::new(self.database.clock.clone()), seed);
+        self.workers.iter().for_each(|worker| worker.play_over(&played, &self.database.flows));
         while self.workers.len() < 2 {
-            let worker = self.begins(&played).await;
+            let worker = self.start_worker(&played).await;
             self.workers.push(worker);
         }
-        let reached = self.dies_at(case, point).await;
-        for worker in self.workers.extract_if(.., |worker| worker.life.is_over()) {
-            worker.life.tasks.kill().await;
+        let reached = self.insist_until_death(case, point).await;
+        for worker in self.workers.extract_if(.., |worker| worker.process.is_dead()) {
+            worker.process.tasks.kill().await;
         }
         let heir = self.workers.first().expect("a worker is left");
-        let faults = match self.insists(case, heir).await {
+        let faults = match self.insist(case, heir).await {
             Ok(ended) => self.faults(case, &chains(&played), heir, &ended).await,
             // a wrong build's transfer may never end, and a case says why
-            Err(why) => [vec![why], self.cases(), self.waiting()].concat(),
+            Err(why) => [vec![why], self.database.cases(), self.unfinished_rows()].concat(),
         };
         self.series += 1;
         ChainPlayed { reached, faults }
     }
 
     /// Clients insist at both workers until one of these dies or every transfer ended. True where one died.
-    async fn dies_at<C: ChainCase<Chain = SimChain>>(
+    async fn insist_until_death<C: ChainCase<Chain = SimChain>>(
         &self,
         case: &C,
         point: &ChainDeathPoint,
     ) -> bool {
-        let (fell, next) = (&self.site.fell, &self.next);
+        let (died, next) = (&self.database.died, &self.next);
         let [one, other] = self.workers.as_slice() else { panic!("two workers") };
         // the death of the case before may have been seen without its ring
-        let _rung = fell.notified().now_or_never();
+        let _rang = died.notified().now_or_never();
         next.set(point.clone());
         // clients race for what they open; those of a worker that dies may wait for ever
         let reached = tokio::select! {
-            () = fell.notified() => true,
-            _ = self.insists(case, one) => false,
-            _ = self.insists(case, other) => false,
+            () = died.notified() => true,
+            _ = self.insist(case, one) => false,
+            _ = self.insist(case, other) => false,
         };
         let reached = reached || !next.take_back();
-        if reached && !one.life.is_over() && !other.life.is_over() {
-            fell.notified().await;
+        if reached && !one.process.is_dead() && !other.process.is_dead() {
+            died.notified().await;
         }
         reached
     }
@@ -227,34 +227,27 @@ impl ChainWorkers {
         tokio::time::sleep(Duration::from_millis(self.rules.block_ms * 10)).await;
         // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
         let mut faults = case.faults(chains, ended, Harm::More);
-        let (journal, flows) = (&*heir.life.store, &self.site.flows);
+        let (journal, flows) = (&*heir.process.store, &self.database.flows);
         faults.extend(chain_faults(journal, flows, chains, &self.learned, ended).await);
-        faults.extend(self.cases());
+        faults.extend(self.database.cases());
         faults
     }
 
     /// What the database has of what did not end, for the reader of a failed test.
-    fn waiting(&self) -> Vec<String> {
+    fn unfinished_rows(&self) -> Vec<String> {
         let tables = "SELECT 'transfer', t.transfer_id, t.target_account, t.state, t.version, t.retry_count, t.alone, \
              t.error_class, d.due_at - portage_now() FROM transfers t JOIN due d USING (transfer_id); \
              SELECT 'attempt', a.serial, a.state, a.lane, a.lock, a.sent, a.due_at - portage_now(), a.leased_by \
              FROM attempts a WHERE closed_at IS NULL; \
              SELECT 'lane', name, value FROM service_state WHERE name LIKE 'lane%'; \
              SELECT 'worker', w.*, portage_now() FROM workers w";
-        let rows = self.site.database.sql(tables).unwrap_or_else(|why| why);
-        rows.lines().map(str::to_owned).collect()
-    }
-
-    fn cases(&self) -> Vec<String> {
-        let cases = "SELECT kind, severity, status FROM cases ORDER BY case_id";
-        let cases = self.site.database.sql(cases).expect("SQL");
-        cases.lines().map(|case| format!("a case: {case}")).collect()
+        self.database.rows(tables)
     }
 
     /// Ends the workers that are left.
     pub(super) async fn end(self) {
         for worker in self.workers {
-            worker.life.tasks.kill().await;
+            worker.process.tasks.kill().await;
         }
     }
 }
