@@ -197,7 +197,7 @@ impl Env {
     /// Whatever a process leaves when it ends.
     pub(super) fn bury(&mut self) {
         self.sim.revive();
-        self.links.iter().for_each(|link| link.lead(None));
+        self.links.iter().for_each(|link| link.route.lead(None));
         if self.options.get(Knob::Power) > 0 && self.draws.once_in(1, 2) {
             self.disk.power_cut();
         }
@@ -258,12 +258,12 @@ impl Env {
         if self.links.is_empty() {
             let link_parts = self.link_parts(self.sim.crash());
             let link = |ledger: &Arc<dyn Ledger>| {
-                Arc::new(NetworkLink::new(&**ledger, link_parts.clone()))
+                Arc::new(NetworkLink::new(ledger.id(), link_parts.clone()))
             };
             self.links = ledgers.iter().map(link).collect();
         }
         for (link, ledger) in self.links.iter().zip(ledgers) {
-            link.lead(Some(ledger.clone()));
+            link.route.lead(Some(ledger.clone()));
         }
     }
 
@@ -289,7 +289,7 @@ impl Env {
         let inner = self.build.journal(Arc::new(Wrapper(spoiling)));
         let traced = TracedJournal { inner, sim: sim.clone(), trace: trace.clone() };
         let ledger = |link: &Arc<NetworkLink>| -> Arc<dyn Ledger> {
-            let inner = self.build.near(Arc::new(LinkEnd(link.clone())));
+            let inner = self.build.near(Arc::new(Wrapper(LinkEnd(link.clone()))));
             let (sim, trace, oracles) = (sim.clone(), trace.clone(), self.oracles.clone());
             Arc::new(Wrapper(TracedLedger { inner, sim, trace, oracles }))
         };

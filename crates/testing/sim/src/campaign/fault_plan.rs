@@ -102,9 +102,9 @@ async fn silence(mut plan: FaultPlan, links: Vec<Arc<NetworkLink>>) {
         let spare = plan.draws.once_in(1, 2);
         let link = if spare { links.first() } else { links.last() };
         let Some(link) = link else { return };
-        link.silence(true);
+        link.route.silence(true);
         let wait = plan.draws.next() % SILENT;
         plan.sim.sleep(wait).await;
-        link.silence(false);
+        link.route.silence(false);
     }
 }

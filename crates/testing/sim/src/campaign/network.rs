@@ -7,16 +7,17 @@ use super::Knob;
 use super::fault_rates::FaultRates;
 use super::oracles::Oracles;
 use super::stats::Stats;
+use crate::ledger::LedgerRoute;
 use crate::world::{Crash, Sim, breath, die};
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{AssetId, Id, LedgerId, Millis};
-use kernel::money::Asset;
-use kernel::operation::{Key, Known, Op, Operation};
+use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::operation::{Key, Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
+use kernel::ports::ledger::{Ledger, Reply, Stored, Totals};
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use testkit::wrapper::LedgerWrapper;
 
 /// What goes wrong with one request that may have an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,12 +118,9 @@ pub(super) struct LinkParts {
 
 /// A ledger at the end of a bad link.
 pub(super) struct NetworkLink {
-    id: LedgerId,
-    holds: Option<bool>,
-    inner: Mutex<Option<Arc<dyn Ledger>>>,
+    pub route: LedgerRoute,
     link_parts: LinkParts,
     wire: Mutex<Vec<Message>>,
-    silent: Mutex<bool>,
     misread: Mutex<bool>,
 }
 
@@ -148,27 +146,18 @@ fn words(reply: &Reply<Vec<Answer>>) -> &'static str {
 }
 
 impl NetworkLink {
-    /// The link to a ledger of this kind; it leads nowhere yet.
-    pub(super) fn new(ledger: &dyn Ledger, link_parts: LinkParts) -> Self {
-        Self {
-            id: ledger.id(),
-            holds: ledger.enlist().map(Enlist::holds),
-            inner: Mutex::new(None),
-            link_parts,
-            wire: Mutex::default(),
-            silent: Mutex::default(),
-            misread: Mutex::default(),
-        }
-    }
-
-    /// The link leads to this ledger from now on; nowhere where there is none.
-    pub(super) fn lead(&self, inner: Option<Arc<dyn Ledger>>) {
-        *held(&self.inner) = inner;
-    }
-
-    /// Nothing is answered any more, or again.
-    pub(super) fn silence(&self, silent: bool) {
-        *held(&self.silent) = silent;
+    /// The link to this ledger; it leads nowhere yet.
+    pub(super) fn new(id: LedgerId, link_parts: LinkParts) -> Self {
+        let LinkParts { questions, stats, .. } = link_parts.clone();
+        let loses = move || {
+            let lost = questions.draw().is_some();
+            if lost {
+                stats.fault("question unanswered");
+            }
+            lost
+        };
+        let (wire, misread) = (Mutex::default(), Mutex::default());
+        Self { route: LedgerRoute::new(id, loses), link_parts, wire, misread }
     }
 
     /// The ledger's sums are read wrong from now on, or right again.
@@ -178,7 +167,7 @@ impl NetworkLink {
 
     /// Nothing is disturbed any more.
     pub(super) fn calm(&self) {
-        self.silence(false);
+        self.route.silence(false);
         self.misread(false);
     }
 
@@ -218,26 +207,10 @@ impl NetworkLink {
                 on_wire.arrives != message.arrives || !Arc::ptr_eq(&on_wire.ops, &message.ops)
             };
             held(&link.wire).retain(open);
-            let inner = held(&link.inner).clone();
-            if let Some(inner) = inner {
+            if let Some(inner) = link.route.leads_to() {
                 inner.execute(message.known, message.ops).await;
             }
         });
-    }
-
-    /// The ledger, unless it is gone or silent.
-    fn reach(&self) -> Result<Arc<dyn Ledger>, Cause> {
-        let inner = held(&self.inner).clone();
-        inner.filter(|_| !*held(&self.silent)).ok_or(Cause::of("TIMEOUT"))
-    }
-
-    /// The ledger, for a question.
-    fn asked(&self) -> Result<Arc<dyn Ledger>, Cause> {
-        if self.link_parts.questions.draw().is_some() {
-            self.link_parts.stats.fault("question unanswered");
-            return Err(Cause::of("TIMEOUT"));
-        }
-        self.reach()
     }
 
     /// A trouble that met a request whose answer would have been this.
@@ -250,7 +223,7 @@ impl NetworkLink {
     async fn call(self: Arc<Self>, known: Known, ops: Arc<[Op]>) -> Reply<Vec<Answer>> {
         breath().await;
         let Some(trouble) = self.link_parts.troubles.draw() else {
-            let Ok(inner) = self.reach() else { return timeout() };
+            let Ok(inner) = self.route.reach() else { return timeout() };
             let reply = inner.execute(known, ops).await;
             breath().await;
             return reply;
@@ -258,7 +231,7 @@ impl NetworkLink {
         if let Some(lost) = self.before(trouble, known, &ops).await {
             return lost;
         }
-        let Ok(inner) = self.reach() else { return timeout() };
+        let Ok(inner) = self.route.reach() else { return timeout() };
         let reply = inner.execute(known, ops.clone()).await;
         self.met(trouble, &ops, words(&reply));
         breath().await;
@@ -296,7 +269,7 @@ impl NetworkLink {
                 sim.sleep(1 + self.link_parts.troubles.below(*delay)).await;
             }
             Trouble::Twice => {
-                if let Ok(inner) = self.reach() {
+                if let Ok(inner) = self.route.reach() {
                     inner.execute(known, ops.clone()).await;
                 }
             }
@@ -313,7 +286,7 @@ impl NetworkLink {
 
     /// The ledger makes up its mind against them, for ever.
     async fn refuse(&self, known: Known, ops: &[Op]) {
-        let Ok(inner) = self.reach() else { return };
+        let Ok(inner) = self.route.reach() else { return };
         for op in ops.iter().filter(|op| op.key.leg.refusable()) {
             self.link_parts.oracles.may_fence(op.key.id);
             if let Reply::Answered(_, Stored::Found(_)) = inner.fence(known, op.key).await {
@@ -362,44 +335,19 @@ impl NetworkLink {
 /// The engine's end of a link.
 pub(super) struct LinkEnd(pub(super) Arc<NetworkLink>);
 
-/// Asks the ledger a question, unless it is gone.
-macro_rules! asked {
-    ($self:ident, $inner:ident => $ask:expr) => {
-        Box::pin(async move {
-            match $self.0.asked() {
-                Ok($inner) => $ask.await,
-                Err(cause) => Reply::NoAnswer(cause),
-            }
-        })
-    };
-}
-
-impl Ledger for LinkEnd {
-    fn id(&self) -> LedgerId {
-        self.0.id
-    }
-
-    fn know(&self, assets: &[Asset]) {
-        let inner = held(&self.0.inner).clone();
-        inner.iter().for_each(|inner| inner.know(assets));
-    }
-
-    fn hello(&self) -> Fut<'_, Reply<()>> {
-        asked!(self, inner => inner.hello())
+impl LedgerWrapper for LinkEnd {
+    fn inner(&self) -> &dyn Ledger {
+        &self.0.route
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(self.0.clone().call(known, ops))
     }
 
-    fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        asked!(self, inner => inner.query(known, key))
-    }
-
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(async move {
-            let reply = match self.0.reach() {
-                Ok(inner) => inner.fence(known, key).await,
+            let reply = match self.0.route.reach() {
+                Ok(ledger) => ledger.fence(known, key).await,
                 Err(cause) => return Reply::NoAnswer(cause),
             };
             // the tombstone is stored, and no caller hears of it
@@ -412,35 +360,6 @@ impl Ledger for LinkEnd {
     }
 
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
-        asked!(self, inner => async { self.0.read(inner.totals().await) })
-    }
-
-    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
-        asked!(self, inner => inner.operations(after, limit))
-    }
-
-    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>> {
-        asked!(self, inner => inner.horizon(known, id, open))
-    }
-
-    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
-        asked!(self, inner => inner.accounts(whose))
-    }
-
-    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
-        asked!(self, inner => inner.status(known, change))
-    }
-
-    fn enlist(&self) -> Option<&dyn Enlist> {
-        self.0.holds.map(|_| {
-            let enlisted: &dyn Enlist = self;
-            enlisted
-        })
-    }
-}
-
-impl Enlist for LinkEnd {
-    fn holds(&self) -> bool {
-        self.0.holds.unwrap_or(false)
+        Box::pin(async move { self.0.read(self.inner().totals().await) })
     }
 }

@@ -88,12 +88,12 @@ impl Member {
     fn faults(&mut self, env: &mut Env) {
         let now = env.sim.time();
         if self.silent.is_some_and(|until| until <= now) {
-            self.links.iter().for_each(|link| link.silence(false));
+            self.links.iter().for_each(|link| link.route.silence(false));
             self.silent = None;
         } else if self.silent.is_none() && is_due(env, Knob::Silence) {
             let spot = env.draws.once_in(1, 2);
             let link = if spot { self.links.last() } else { self.links.first() };
-            link.into_iter().for_each(|link| link.silence(true));
+            link.into_iter().for_each(|link| link.route.silence(true));
             self.silent = Some(now + 1 + env.draws.next() % SILENT);
             env.stats.fault("a ledger out of reach");
         }
@@ -230,8 +230,8 @@ impl Fleet {
         let mut links = Vec::new();
         let spot: Arc<dyn Ledger> = Arc::new(self.spot.clone());
         for ledger in [funding, spot.clone()] {
-            let link = Arc::new(NetworkLink::new(&*ledger, link_parts.clone()));
-            link.lead(Some(ledger));
+            let link = Arc::new(NetworkLink::new(ledger.id(), link_parts.clone()));
+            link.route.lead(Some(ledger));
             links.push(link);
         }
         let settings = Settings { lease_ms: LEASE, ..self.env.settings.clone() };

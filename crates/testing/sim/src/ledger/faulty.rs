@@ -1,18 +1,19 @@
 //! The network to a ledger: it loses requests and replies, delays, garbles, and may lead elsewhere.
 
+use super::route::LedgerRoute;
 use crate::event_log::{EventLog, LoggedEvent};
 use crate::world::{Crash, SplitMix, breath, die};
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{AssetId, Id, LedgerId, Millis};
-use kernel::money::Asset;
-use kernel::operation::{Key, Known, Op, Operation};
+use kernel::ids::{LedgerId, Millis};
+use kernel::operation::{Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
+use kernel::ports::ledger::{Ledger, Reply};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use testkit::wrapper::LedgerWrapper;
 
 /// What goes wrong with one call that may have an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +69,6 @@ struct Plan {
     calls: u64,
     planned: BTreeMap<u64, Trouble>,
     rate: Option<(u64, SplitMix)>,
-    /// The other side is gone: nothing is answered.
-    silent: bool,
     /// Every request arrives twice.
     twice: bool,
 }
@@ -81,10 +80,7 @@ fn panic(why: &'static str) -> ! {
 
 /// A ledger at the end of a bad link.
 pub struct Faulty {
-    id: LedgerId,
-    /// Whether the ledger that it led to last is part of the journal's writes, and holds there.
-    holds: Mutex<Option<bool>>,
-    inner: Mutex<Option<Arc<dyn Ledger>>>,
+    pub(crate) route: LedgerRoute,
     clock: Arc<dyn Clock>,
     crash: Crash,
     plan: Mutex<Plan>,
@@ -93,32 +89,19 @@ pub struct Faulty {
 
 impl fmt::Debug for Faulty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Faulty").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Faulty").field("id", &self.route.id()).finish_non_exhaustive()
     }
 }
 
 impl Faulty {
     /// A link to this ledger that leads nowhere yet, and on which nothing goes wrong.
     pub fn new(id: LedgerId, clock: Arc<dyn Clock>, crash: Crash) -> Self {
-        let (holds, inner) = (Mutex::default(), Mutex::default());
         let (plan, event_log) = (Mutex::default(), Mutex::default());
-        Self { id, holds, inner, clock, crash, plan, event_log }
+        Self { route: LedgerRoute::new(id, || false), clock, crash, plan, event_log }
     }
 
     fn plan_now(&self) -> MutexGuard<'_, Plan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The link leads to this ledger from now on.
-    pub fn lead(&self, inner: Arc<dyn Ledger>) {
-        let holds = inner.enlist().map(Enlist::holds);
-        *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = holds;
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
-    }
-
-    /// The ledger that it leads to, if there is one.
-    pub fn leads_to(&self) -> Option<Arc<dyn Ledger>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What is asked from now on is told there.
@@ -130,13 +113,8 @@ impl Faulty {
         let event_log = self.event_log.lock().unwrap_or_else(PoisonError::into_inner);
         if event_log.is_on() {
             let keys = ops.iter().map(|op| op.key).collect();
-            event_log.add(LoggedEvent::Call { ledger: self.id, n, keys });
+            event_log.add(LoggedEvent::Call { ledger: self.route.id(), n, keys });
         }
-    }
-
-    /// The link leads nowhere from now on, and keeps nothing of where it led.
-    pub fn cut(&self) {
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// So many calls that may have an effect were begun.
@@ -152,11 +130,6 @@ impl Faulty {
     /// One such call in `of` goes wrong in some way that leaves our process alive; 0: none.
     pub fn rate(&self, of: u64, seed: u64) {
         self.plan_now().rate = (of > 0).then_some((of, SplitMix(seed)));
-    }
-
-    /// Nothing is answered any more, or again.
-    pub fn silence(&self, silent: bool) {
-        self.plan_now().silent = silent;
     }
 
     /// Every request that may have an effect arrives twice, or once.
@@ -177,11 +150,6 @@ impl Faulty {
             Trouble::HINDRANCES.get(at).copied().filter(|_| unlucky)
         });
         (n, planned.or(drawn))
-    }
-
-    /// The ledger, unless it is gone.
-    fn reach(&self) -> Result<Arc<dyn Ledger>, Cause> {
-        self.leads_to().filter(|_| !self.plan_now().silent).ok_or(Cause::of("TIMEOUT"))
     }
 
     async fn call(&self, known: Known, ops: Arc<[Op]>) -> Reply<Vec<Answer>> {
@@ -205,7 +173,7 @@ impl Faulty {
         if trouble.is_some_and(|trouble| !trouble.arrives()) {
             return Reply::NoAnswer(Cause::of("TIMEOUT"));
         }
-        let inner = match self.reach() {
+        let inner = match self.route.reach() {
             Ok(inner) => inner,
             Err(cause) => return Reply::NoAnswer(cause),
         };
@@ -234,76 +202,12 @@ impl Faulty {
     }
 }
 
-/// Asks the ledger, unless it is gone.
-macro_rules! reached {
-    ($self:ident, $inner:ident => $ask:expr) => {
-        Box::pin(async move {
-            match $self.reach() {
-                Ok($inner) => $ask.await,
-                Err(cause) => Reply::NoAnswer(cause),
-            }
-        })
-    };
-}
-
-impl Ledger for Faulty {
-    fn id(&self) -> LedgerId {
-        self.id
-    }
-
-    fn know(&self, assets: &[Asset]) {
-        if let Ok(inner) = self.reach() {
-            inner.know(assets);
-        }
-    }
-
-    fn hello(&self) -> Fut<'_, Reply<()>> {
-        reached!(self, inner => inner.hello())
+impl LedgerWrapper for Faulty {
+    fn inner(&self) -> &dyn Ledger {
+        &self.route
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(self.call(known, ops))
-    }
-
-    fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        reached!(self, inner => inner.query(known, key))
-    }
-
-    fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        reached!(self, inner => inner.fence(known, key))
-    }
-
-    fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
-        reached!(self, inner => inner.totals())
-    }
-
-    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
-        reached!(self, inner => inner.operations(after, limit))
-    }
-
-    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>> {
-        reached!(self, inner => inner.horizon(known, id, open))
-    }
-
-    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
-        reached!(self, inner => inner.accounts(whose))
-    }
-
-    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
-        reached!(self, inner => inner.status(known, change))
-    }
-
-    fn enlist(&self) -> Option<&dyn Enlist> {
-        let holds = *self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        holds.map(|_| {
-            let enlisted: &dyn Enlist = self;
-            enlisted
-        })
-    }
-}
-
-impl Enlist for Faulty {
-    fn holds(&self) -> bool {
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(false)
     }
 }

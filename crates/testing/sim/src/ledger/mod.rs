@@ -2,6 +2,8 @@
 
 mod faulty;
 mod plain;
+mod route;
 
 pub use faulty::{Faulty, Trouble};
 pub use plain::Plain;
+pub(crate) use route::LedgerRoute;

@@ -141,10 +141,10 @@ impl SimService {
     /// Runs this at the process, and where it dies by plan at the ones after it, until one lives to its end.
     ///
     /// # Errors
-    /// Why a process stopped that was not to die.
+    /// Why a process stopped that was not to die, or that all of them died.
     ///
     /// # Panics
-    /// Where processes die for ever, or as [`SimService::start_alive`].
+    /// As [`SimService::start_alive`].
     pub fn outlive<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         &mut self,
         line: &str,
@@ -161,7 +161,7 @@ impl SimService {
             drop(process);
             process = self.start_alive(line, &parts);
         }
-        panic!("{line}: it dies for ever")
+        Err(Stop::Dead("it dies for ever".into()))
     }
 
     /// A worker joins the others over the journal of this place.

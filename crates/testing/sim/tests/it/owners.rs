@@ -132,7 +132,7 @@ fn another_core_is_refused_while_the_owner_lives_and_halts_when_none_does() {
         cluster.ask(&first, 0..4);
         cluster.passes(5_000);
         let before = owners(&cluster, &first);
-        let refused = join(&cluster, 2, &disk(2)).err().expect("it is refused");
+        let refused = join(&cluster, 2, &disk(2)).expect_err("it is refused");
         assert!(refused.contains("OWNED"), "{refused}");
         assert_eq!(owners(&cluster, &first), before, "it touched something");
         assert_eq!(cluster.faults(&first), [""; 0]);
@@ -161,7 +161,7 @@ fn a_core_of_its_own_is_refused_where_others_share_one() {
         cluster.fund(&member);
         cluster.ask(&member, 0..4);
         cluster.passes(5_000);
-        let refused = join(&cluster, 2, &disk(2)).err().expect("it is refused");
+        let refused = join(&cluster, 2, &disk(2)).expect_err("it is refused");
         assert!(refused.contains("OWNED"), "{refused}");
         assert_eq!(owners(&cluster, &member), [], "it touched something");
         assert_eq!(cluster.faults(&member), [""; 0]);
