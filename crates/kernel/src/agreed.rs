@@ -1,10 +1,10 @@
 //! What is agreed for a transfer after it was opened: the party that gets the money, the amount and the
 //! fee. The unit that accepts the transfer writes it once, and the hash of that unit's event covers it.
 
-use crate::audit::Hash;
+use crate::audit::hash::Hash;
 use crate::ids::{AssetId, Millis};
 use crate::money::Amount;
-use crate::record::{Account, Party, System};
+use crate::party::{Account, Party, System};
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -115,10 +115,10 @@ pub fn target_side<'a>(
 #[cfg(test)]
 mod tests {
     use super::Agreed;
-    use crate::audit::hex;
+    use crate::audit::hash::hex;
     use crate::ids::{AssetId, ChainId};
     use crate::money::Amount;
-    use crate::record::{Account, Party, System};
+    use crate::party::{Account, Party, System};
 
     fn agreed() -> Agreed {
         Agreed {

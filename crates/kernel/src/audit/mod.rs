@@ -6,9 +6,12 @@
 //! [`seal`] covers units up to a stated number. The journal calls these functions while it writes, so a row
 //! and its hash are one write; [`proof`] computes all of them again.
 
+pub mod hash;
 pub mod merkle;
 pub mod proof;
 pub mod seal;
+
+pub use hash::{Hash, hex, unhex};
 
 use crate::ids::{Id, Millis};
 use crate::record::{Binding, Origin, Party, Terms, TermsVersion};
@@ -18,28 +21,6 @@ use sha2::{Digest, Sha256};
 pub const OPERATORS: Id = Id(0);
 /// The chain of external movements: deposits and withdrawals.
 pub const WORLD: Id = Id(1);
-
-/// The bytes of a SHA-256 hash.
-pub type Hash = [u8; 32];
-
-/// A hash in hexadecimal digits, as it is stored and shown.
-pub fn hex(hash: &Hash) -> String {
-    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
-    let mut text = String::with_capacity(64);
-    for byte in hash {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 0xf));
-    }
-    text
-}
-
-/// The hash of 64 hexadecimal digits; none of anything else.
-pub fn unhex(text: &str) -> Option<Hash> {
-    let digits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let byte = |at: usize| u8::from_str_radix(text.get(at..at.checked_add(2)?)?, 16).ok();
-    let bytes: Vec<u8> = (0..64).step_by(2).map(byte).collect::<Option<_>>()?;
-    bytes.try_into().ok().filter(|_| digits)
-}
 
 /// The fields of an entry of the history, as they are hashed and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,8 @@ use crate::record::{Facts, Record};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
+pub use crate::flow::share::Share;
+
 /// States, acts and rules are words: each has a list of all values, a stored number and the source's
 /// spelling.
 pub trait Word: Copy + Eq + Debug + 'static {
@@ -322,24 +324,6 @@ pub enum Audience {
 impl Audience {
     /// Every audience, users first.
     pub const ALL: &'static [Self] = &[Self::User, Self::Operator];
-}
-
-/// How much an act moves, and in whose asset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// What the source party gives, in its asset.
-    Gross,
-    /// What the source party gives less the fee, in its asset.
-    LessFee,
-    /// What the target party gets, in its asset.
-    Net,
-    /// None of the transfer's money: the service pays what it costs.
-    OwnCost,
-}
-
-impl Share {
-    /// Every share, in the order of the declaration.
-    pub const ALL: &'static [Self] = &[Self::Gross, Self::LessFee, Self::Net, Self::OwnCost];
 }
 
 /// The end of the transfer at which an act is made.

@@ -5,5 +5,7 @@ pub mod crash_points;
 pub mod dataflow;
 pub mod life;
 pub mod mermaid;
+pub mod share;
+pub mod state;
 pub mod table;
 pub mod table_mutations;

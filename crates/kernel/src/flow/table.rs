@@ -10,8 +10,8 @@ use crate::ids::FlowId;
 use crate::message::{Emission, Message};
 use crate::record::{Facts, Record};
 
-/// A state's index in its table; never stored.
-pub type S = u8;
+pub use crate::flow::state::S;
+
 /// An act's index in its table; never stored.
 pub type A = u8;
 /// A rule's index in its table; never stored.

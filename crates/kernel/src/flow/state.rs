@@ -1,0 +1,4 @@
+//! How a transfer names its state.
+
+/// A state's index in its table; never stored.
+pub type S = u8;
