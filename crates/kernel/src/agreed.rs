@@ -4,7 +4,7 @@
 use crate::audit::hash::Hash;
 use crate::ids::{AssetId, Millis};
 use crate::money::Amount;
-use crate::party::{Account, Party, System};
+use crate::record::party::{Account, Party, System};
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -118,7 +118,7 @@ mod tests {
     use crate::audit::hash::hex;
     use crate::ids::{AssetId, ChainId};
     use crate::money::Amount;
-    use crate::party::{Account, Party, System};
+    use crate::record::party::{Account, Party, System};
 
     fn agreed() -> Agreed {
         Agreed {

@@ -21,7 +21,6 @@ pub mod money;
 pub mod operation;
 pub mod operators;
 pub mod owner;
-pub mod party;
 pub mod ports;
 pub mod principal;
 pub mod reconcile;

@@ -1,5 +1,6 @@
 //! The house rules that no compiler knows. Each check is a pure function over paths and texts.
 
+mod circles;
 mod docs;
 mod imports;
 mod manifest;
@@ -87,6 +88,7 @@ pub(crate) fn run() -> Outcome {
     }
     faults.extend(runbook::check(&sources, &pages));
     faults.extend(states::check(&sources));
+    faults.extend(circles::check(&sources));
     if faults.is_empty() {
         return Ok(());
     }

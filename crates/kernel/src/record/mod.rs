@@ -1,6 +1,10 @@
 //! The record of a transfer: its terms (frozen, shared) and its head, which says where it stands (small,
 //! copied).
 
+pub mod party;
+
+pub use party::{Account, Party, System};
+
 use crate::agreed::{Agreed, target_side};
 use crate::answer::Evidence;
 use crate::flow::share::Share;
@@ -12,8 +16,6 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-pub use crate::party::{Account, Party, System};
 
 /// A client's key for a request: unique for ever within (flow, scope).
 #[derive(Debug, Clone, PartialEq, Eq)]
