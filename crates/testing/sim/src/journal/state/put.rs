@@ -181,6 +181,6 @@ fn bound(record: &Record) -> Option<BindingKey> {
     Some((record.flow, binding.scope.clone(), binding.key.clone()))
 }
 
-fn higher<T: PartialOrd>(a: T, b: T) -> T {
+pub(super) fn higher<T: PartialOrd>(a: T, b: T) -> T {
     if a > b { a } else { b }
 }

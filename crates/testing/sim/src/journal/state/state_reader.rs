@@ -1,6 +1,7 @@
 //! What the product's rules ask, answered from the simulated journal's state.
 
 use super::State;
+use super::put::higher;
 use kernel::accounts::NumberedAccount;
 use kernel::attempt::AttemptId;
 use kernel::audit::birth;
@@ -52,7 +53,7 @@ impl StateReader for Reader<'_> {
     }
 
     fn number(&self) -> u64 {
-        self.state.books.highest().max(self.state.accounts.highest()) + 1
+        higher(self.state.books.highest(), self.state.accounts.highest()) + 1
     }
 
     fn transfer(&mut self, id: Id) -> Result<Option<StoredTransfer>, Infallible> {
