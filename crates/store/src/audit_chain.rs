@@ -1,4 +1,5 @@
-//! What belongs to no transfer and yet to the audit: external movements and operators' actions.
+//! Names, for both stores, the tables of the two audit chains, whose rows belong to no transfer:
+//! external movements and operators' actions.
 //!
 //! Each is a row of a table of its own and an entry of a chain (`kernel::audit`).
 

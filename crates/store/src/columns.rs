@@ -1,4 +1,4 @@
-//! How values of ours stand in the columns of either database.
+//! Reads and writes the columns that both databases spell alike: ids, amounts, statuses and accounts.
 
 use kernel::agreed::{Agreed, target_side};
 use kernel::answer::Evidence;

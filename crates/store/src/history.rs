@@ -1,4 +1,4 @@
-//! A transfer's history as both databases keep it.
+//! Links the stored entries of a transfer's history to its hash chain, for both stores.
 
 use kernel::audit::proof::StoredEntry;
 use kernel::audit::{self, Hash};

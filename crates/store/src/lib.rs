@@ -1,4 +1,5 @@
-//! The journal port with its enlisted ledgers: where transfers are kept.
+//! Stores transfers: implements the engine's journal port, and the ledgers that live in the journal's
+//! database, on SQLite and on PostgreSQL.
 
 pub mod postgres;
 pub mod sqlite;

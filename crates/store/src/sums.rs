@@ -1,4 +1,4 @@
-//! What stored operations add up to: what a row of either store means for the sums of its ledger.
+//! Adds up stored operations for both stores: says what one row means for the sums of its ledger.
 
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, LedgerId};

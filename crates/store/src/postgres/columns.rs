@@ -1,5 +1,5 @@
-//! How values of ours stand in columns of PostgreSQL: ids as `uuid`, amounts as `numeric`, which
-//! travel as text.
+//! Converts values to columns of PostgreSQL and back: ids as `uuid`, amounts as `numeric`, which travel
+//! as text.
 
 use super::error::StoreError;
 use kernel::ids::{Id, WorkerId};

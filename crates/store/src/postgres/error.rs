@@ -1,4 +1,4 @@
-//! What an error of PostgreSQL means for a write, and what of it is told.
+//! Classifies the errors of PostgreSQL for the writers, and makes the cause that a caller gets.
 
 use super::session::client::ConnectionError;
 use kernel::answer::Cause;

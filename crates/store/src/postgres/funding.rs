@@ -1,4 +1,5 @@
-//! An enlisted ledger as a [`Ledger`] of its own: the plain path, operators, and external money.
+//! Implements the port [`Ledger`] for an enlisted ledger: single legs, operators' queries, deposits and
+//! withdrawals.
 
 use super::read::read_pool::ReadPool;
 use super::write::queue::Queue;

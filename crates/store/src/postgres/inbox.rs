@@ -1,5 +1,5 @@
-//! Events that consumers had: read with a batch, written with it. Two transactions that take the same
-//! event at once meet at the row's key: the later one writes nothing and reads again.
+//! Reads and writes, with a batch, the events that consumers have consumed. Where two transactions take
+//! the same event at once, they meet at the row's key: the later one writes nothing and reads again.
 
 use super::error::StoreError;
 use super::write::read_rows::Query;

@@ -1,4 +1,5 @@
-//! Migrations: embedded, ordered, never changed once released; each is one transaction.
+//! Migrates the database. Migrations are embedded and ordered, and never change once they are released;
+//! each is one transaction.
 
 use super::DatabaseOpenError;
 use super::columns::small;

@@ -1,10 +1,10 @@
-//! The journal and the Funding ledger in PostgreSQL (15 and later): any number of processes share
-//! it.
+//! Stores the journal and the enlisted ledgers in PostgreSQL (15 and later), for any number of
+//! processes that share the database.
 //!
-//! Each process writes through a few connections (`write`): each takes everything that waits as
-//! one transaction, and owns a *lane*, its own sequence of writes. What is a transaction of its own
-//! has other connections (`single`), and so have questions (`read`). How a connection is made,
-//! and what it must promise, is in `session`.
+//! Each process writes through a few connections (`write`). Each of them takes all waiting items as one
+//! transaction, and owns a *lane*, its own sequence of writes. Changes that need a transaction of their
+//! own have other connections (`single`), and so have queries (`read`). `session` makes the connections
+//! and checks what the database must guarantee.
 
 mod attempts;
 mod columns;

@@ -1,5 +1,5 @@
-//! Resources and counters: rows of `service_state`. A write reads them under their locks in the order of
-//! their names, decides on one after the other, and writes them in arrays.
+//! Stores resources and counters, which are rows of `service_state`. A write reads them under their
+//! locks in the order of their names, decides on one after the other, and writes them in arrays.
 
 use super::columns::{int, read_amount, uint};
 use super::error::StoreError;

@@ -1,13 +1,13 @@
-//! Numbers of transfers that commit late: a write takes its block of numbers when it begins, and
-//! one with a lower block may commit after one with a higher. So a write announces, before it takes
-//! its block, the least number that it may get; a reader that goes on behind a number stays below
-//! the least that is announced.
+//! Finds the number up to which no write is still under way, for readers that go through transfers by
+//! number. A write takes its block of numbers when it begins, and a write with a lower block may commit
+//! after one with a higher. So a write announces, before it takes its block, the least number that it
+//! may get; a reader that goes on behind a number stays below the least number that is announced.
 //!
-//! The announcement is an advisory lock that ends with the transaction. The reader asks for the
-//! next block first, for announcements then, and begins its instant last. A number below the next
-//! block was taken before the first question; its announcement was there before that. Where the
-//! second question does not find it, its transaction had ended, and the instant has what it wrote:
-//! a transaction lets its locks go after it became visible.
+//! The announcement is an advisory lock that ends with the transaction. The reader reads the next block
+//! first, then the announcements, and begins its instant last. A number below the next block was taken
+//! before the first query, and its announcement was there before that. Where the second query does not
+//! find the announcement, its transaction has ended, and the instant shows what it wrote: a transaction
+//! releases its locks after it becomes visible.
 
 use super::columns::uint;
 use super::error::StoreError;

@@ -1,5 +1,5 @@
-//! Rows of `accounts_tb`: read under their locks in the order of their numbers, written in one
-//! statement, listed.
+//! Stores numbered accounts, which are rows of `accounts_tb`: a write reads them under their locks in
+//! the order of their numbers, and writes them in one statement; a query lists them.
 
 use super::columns::{self, count, int, most, small, uint};
 use super::error::StoreError;

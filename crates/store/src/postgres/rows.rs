@@ -1,4 +1,5 @@
-//! A transfer, and an operation of a ledger, as the rows that they are read from.
+//! Reads a transfer, and an operation of a ledger, from the columns of its row, for every query of this
+//! store.
 
 use super::columns::{self, count, uint};
 use super::error::StoreError;

@@ -1,5 +1,5 @@
-//! How values of ours stand in columns of SQLite: amounts as text that compares like a number, ids
-//! in plain letters.
+//! Converts values to columns of SQLite and back: amounts as text that compares like a number, ids as
+//! plain letters.
 
 use crate::columns::{self as shared, WrongValue};
 use kernel::ids::Id;

@@ -1,4 +1,5 @@
-//! What an error of SQLite means for a write.
+//! Classifies the errors of SQLite for the writer: says what each means for the transaction that
+//! failed.
 
 use rusqlite::ErrorCode;
 

@@ -1,4 +1,4 @@
-//! The journal port: what is written goes to the writer, what is asked to the readers.
+//! Implements the journal's ports: sends every write to the writer, and every query to the readers.
 
 use super::funding::accounts;
 use super::read::{attempts, named_values, operators, snapshot, transfers};

@@ -1,5 +1,5 @@
-//! Who owns the cores that run inside a process: a row of the service's state for each ledger,
-//! whose version is the epoch.
+//! Encodes and reads the owner of each ledger core that runs inside a process: a row of the service's
+//! state for each ledger, whose version is the epoch.
 
 use super::columns::{damaged, uint};
 use kernel::ids::{LedgerId, WorkerId};

@@ -1,9 +1,9 @@
-//! The embedded store: the journal and the Funding ledger in one folder, on SQLite, for one
+//! The embedded store keeps the journal and the enlisted ledgers in one folder, on SQLite, for one
 //! process.
 //!
-//! One writer thread (`write`) takes everything that waits as one transaction with one sync.
-//! Readers (`read`) have connections of their own and never wait for it; the searches and lists
-//! of operators (`admin`) have others again.
+//! One writer thread (`write`) takes all waiting items as one transaction with one sync. Readers
+//! (`read`) have connections of their own and never wait for the writer; operators' searches and lists
+//! (`admin`) have other connections again.
 
 mod admin;
 mod columns;

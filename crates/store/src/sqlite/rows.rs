@@ -1,4 +1,4 @@
-//! A transfer as a row, and back.
+//! Reads a transfer's record from the columns of its row, for every query of this store.
 
 use super::columns;
 use crate::columns as shared;

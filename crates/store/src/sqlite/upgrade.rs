@@ -1,8 +1,8 @@
-//! The shape of the tables, and the steps from the shape of a former release to the present one.
+//! Upgrades the tables of a store, step by step, from the shape of a former release to the present one.
 //!
-//! `schema.sql` is the shape of 0.1.0, and a fresh store runs the steps behind it too: so it has the
-//! tables of a store that was upgraded, always. A step that was released is never edited; what is new
-//! is appended to [`STEPS`] with a file in `upgrades/`.
+//! `schema.sql` is the shape of 0.1.0, and a fresh store runs the steps behind it too, so it always has
+//! the tables of a store that was upgraded. A released step is never edited; a change is a new entry at
+//! the end of [`STEPS`] with a file in `upgrades/`.
 
 use super::{APPLICATION, OpenError, columns};
 use kernel::money::Asset;

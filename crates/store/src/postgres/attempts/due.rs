@@ -1,6 +1,5 @@
-//! Which open attempts the scanner is given: those whose time has come, and those whose worker is
-//! gone. A row of one that no worker was given is as in `due`: without a time its worker looks after
-//! it right now.
+//! Leases open attempts to the scanner: those that are due, and those whose worker is gone. As in the
+//! table `due`, a leased attempt without a time is one that its worker carries right now.
 
 use super::read::all;
 use crate::postgres::columns::ABSURD;

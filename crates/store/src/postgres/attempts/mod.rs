@@ -1,4 +1,5 @@
-//! Attempts on chains: how a batch writes them, how they are read, and who is given them.
+//! Stores attempts on chains: a batch writes them, the journal's port reads them, and the scanner
+//! leases them.
 
 mod due;
 pub(crate) mod read;

@@ -1,4 +1,4 @@
-//! Attempts as they are read: whole, with their forms and their members as they stand.
+//! Reads attempts for the journal's port, each with its forms and with its members as they are now.
 
 use crate::columns::flow_names;
 use crate::postgres::columns::{self, count, uint};

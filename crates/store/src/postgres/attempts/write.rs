@@ -1,4 +1,5 @@
-//! Attempts of a write: read under their locks, decided on by one unit each, written in arrays.
+//! Writes the attempts of a batch: reads them under their locks, keeps what one unit decides on each,
+//! and writes them in arrays.
 
 use super::read::purpose;
 use crate::postgres::columns::{count, int, small};

@@ -1,4 +1,5 @@
-//! What operators and the audit ask of the store, and the little that they have it write.
+//! Implements the ports of the audit and of operators' queries, with the few writes that belong to
+//! them.
 
 use super::Postgres;
 use crate::postgres::write::work::{DeliveryAttempt, DeliveryClaim, SingleWrite};

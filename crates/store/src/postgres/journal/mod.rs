@@ -1,4 +1,5 @@
-//! The store as the ports see it.
+//! The store on PostgreSQL implements the journal's ports: it sends writes to the queue of the lanes
+//! and queries to the read pool.
 
 mod admin;
 mod queries;

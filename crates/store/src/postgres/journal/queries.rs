@@ -1,4 +1,4 @@
-//! What the journal answers from the read pool: the parts of the port that only read.
+//! Implements the parts of the journal's port that only read, from the read pool.
 
 use super::Postgres;
 use kernel::accounts::{AccountsOf, NumberedAccount};

@@ -1,5 +1,5 @@
-//! Accounts beside their operations: what each has, and what its operations add up to, read once
-//! from end to end through a cursor of the instant.
+//! Reads every account with its balance and the sum of its operations, for reconciliation, in one pass
+//! through a cursor of the instant.
 
 use crate::postgres::columns::{self, count, int};
 use crate::postgres::error::StoreError;

@@ -1,5 +1,5 @@
-//! Ended transfers, moved out of the way: keys and operations stay, and a question for one by its
-//! id or its key is answered from the archive.
+//! Moves ended transfers into the archive, in small parts. Their keys and operations stay, and a query
+//! for one by its id or its key is answered from the archive.
 
 use super::read_pool::{one, rows, written};
 use super::transfers::ended;

@@ -1,4 +1,4 @@
-//! The audit as it is read for its proof and its seals: one instant of it.
+//! Reads the audit trail at one instant, for its proof and its seals.
 
 use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{audit_chain, transfers};

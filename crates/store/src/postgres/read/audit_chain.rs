@@ -1,6 +1,6 @@
-//! The chains of what belongs to no transfer, as rows, each at the place that `entry` says: numbers
-//! of rows may have gaps and come in another order, places do not. What is hashed is what [`read`] makes
-//! of the row: numbers in plain digits.
+//! Reads the audit chains, whose entries belong to no transfer, from their rows. Each row is at the
+//! place that `entry` says: numbers of rows may have gaps and come in another order, places do not. The
+//! hash covers what [`read`] makes of the row: numbers in plain digits.
 
 use super::read_pool::rows;
 use crate::audit_chain::{AuditChain, ChainTable};

@@ -1,8 +1,8 @@
-//! What the scanner is given: what is due, and what no worker carries any more.
+//! Leases to the scanner the transfers that are due, and those that no worker carries any more.
 //!
-//! A transfer that never waited belongs to the worker of its row in `open_batches`; one that did
-//! has a row in `due` until it ends. A row there is taken where `leased_by` is a worker
-//! that lives; without a time that worker is carrying it on right now.
+//! A transfer that never waited belongs to the worker of its row in `open_batches`; one that did wait
+//! has a row in `due` until it ends. That row is taken while `leased_by` names a worker that lives;
+//! where it has no time as well, that worker carries the transfer right now.
 
 use super::read_pool::{ReadPool, rows, written};
 use super::transfers::{ended, records};

@@ -1,4 +1,4 @@
-//! What enlisted ledgers are asked.
+//! Answers queries to the enlisted ledgers: stored operations, totals, balances and booked movements.
 
 use super::read_pool::{ReadPool, one, rows};
 use super::sums;

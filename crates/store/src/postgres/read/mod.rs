@@ -1,5 +1,4 @@
-//! What the journal answers from, on connections that only questions use, and what the scanner
-//! leases.
+//! Answers the journal's queries on connections that only queries use, and leases work to the scanner.
 
 pub(crate) mod read_pool;
 

@@ -1,4 +1,4 @@
-//! Cases, actions and approvals of operators, as the journal reads them.
+//! Reads operators' cases, actions and approvals for the journal's port.
 
 use super::read_pool::{one, rows};
 use crate::postgres::columns::{self, uint};

@@ -1,8 +1,9 @@
-//! The outbox: leases of its buckets, rows that are taken, marked, sent again and forgotten.
+//! Implements the port `Outbox`: leases buckets to workers, reads their rows, and has rows marked as
+//! published, sent again and expired.
 //!
-//! Each statement is a transaction of its own, on connections that no transfer waits for. A bucket is
-//! read from its beginning every time, and what is marked leaves the table: a row that is committed
-//! after one of a higher place was marked is found all the same.
+//! Each statement is a transaction of its own, on connections that no transfer waits for. A worker
+//! reads a bucket from its beginning every time, and marked rows leave the table: so it also finds a
+//! row that is committed after a row of a higher place was marked.
 
 use super::read_pool::{ReadPool, rows, written};
 use crate::postgres::columns::{self, count, int, small, uint};

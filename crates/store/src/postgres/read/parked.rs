@@ -1,4 +1,5 @@
-//! The inbox as its port sees it: what a group had, and messages that wait under their keys.
+//! Implements the port `Inbox`: which messages a consumer group has consumed, and which messages wait
+//! under their keys.
 //!
 //! Each statement is a transaction of its own, on connections that no transfer waits for.
 

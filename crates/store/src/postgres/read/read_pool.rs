@@ -1,4 +1,4 @@
-//! The connections that questions use: theirs alone, so that none waits for a write.
+//! Keeps the connections that only queries and leases use, so that no query waits for a write.
 
 use super::due::ScanState;
 use crate::postgres::columns::int;

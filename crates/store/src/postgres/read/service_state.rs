@@ -1,4 +1,5 @@
-//! Flags, pauses, accepted breaks, assets and ledgers, in one statement: all of one instant.
+//! Reads flags, pauses, accepted breaks, assets and ledgers in one statement, so that all of them are
+//! of one instant.
 
 use super::read_pool::{ReadPool, rows};
 use crate::postgres::columns;

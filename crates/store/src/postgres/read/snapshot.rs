@@ -1,4 +1,4 @@
-//! One instant of the store, as the conservation check reads it.
+//! Implements `Snapshot` for reconciliation: one instant of the store, as a read transaction.
 
 use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{account_sums, sums};

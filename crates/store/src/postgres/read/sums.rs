@@ -1,4 +1,4 @@
-//! Sums over stored rows, and operations as they are listed.
+//! Adds up stored balances and operations, for reconciliation, and lists operations.
 
 use super::read_pool::rows;
 use crate::postgres::columns::{self, int, uint};

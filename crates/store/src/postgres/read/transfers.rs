@@ -1,4 +1,4 @@
-//! What the journal is asked.
+//! Reads transfers and their histories for the journal's port, by id, number, key, user and age.
 
 use super::read_pool::{ReadPool, one, rows};
 use super::{audit_chain, operators};

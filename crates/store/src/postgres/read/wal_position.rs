@@ -1,7 +1,8 @@
-//! One place of the database's log: what a backup of a ledger outside is paired with.
+//! Reads one position of the database's log for backups: an operator pairs it with the backup of a
+//! ledger outside.
 //!
-//! Recovery to this place, without what begins behind it, gives a database that knows every claim
-//! which was durable when it was asked, and nothing that was begun after the answer.
+//! Recovery to this position, without what begins behind it, gives a database that knows every claim
+//! that was durable when the position was read, and nothing that began after the answer.
 
 use super::audit::{SEALS, seal};
 use super::read_pool::one;

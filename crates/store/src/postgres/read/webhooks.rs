@@ -1,4 +1,5 @@
-//! Webhooks: cursors, messages that are queued, claimed and tried, and their log.
+//! Implements the port `WebhookOutbox`: cursors, queued messages, claims, results of tries, and the log
+//! of messages.
 //!
 //! Each statement is a transaction of its own, on connections that no transfer waits for.
 

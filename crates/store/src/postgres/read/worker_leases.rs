@@ -1,4 +1,5 @@
-//! Workers that are at work: leases by the database's clock, and who still moves money under HALT.
+//! Renews and ends the leases of workers by the database's clock, and lists the workers that still move
+//! money under HALT.
 
 use super::due::LIVES;
 use super::read_pool::{ReadPool, rows, written};

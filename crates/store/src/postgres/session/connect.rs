@@ -1,4 +1,4 @@
-//! Connections: how each is made, and what it promises before it is used.
+//! Makes the connections of this store: their settings, their TLS, and the pools for each purpose.
 
 use super::client::{Client, ConnectionError};
 use super::replication::Replication;

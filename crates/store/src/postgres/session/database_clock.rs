@@ -1,5 +1,5 @@
-//! The journal's time without asking for it each time: the database's at one moment, and what the
-//! machine's own clock counted since.
+//! Tells the journal's time without a query: it adds what the machine's own clock has counted to the
+//! database's time at one moment.
 
 use crate::postgres::Time;
 use crate::postgres::columns::uint;

@@ -1,5 +1,4 @@
-//! Connections to the database: how each is made, and what the database must promise before it is
-//! used.
+//! Connects to the database, and checks what the database must guarantee before the store uses it.
 
 pub(crate) mod client;
 pub(crate) mod connect;

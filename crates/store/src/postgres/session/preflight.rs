@@ -1,4 +1,4 @@
-//! What a database must promise before anything is written to it.
+//! Checks, before the store writes anything, that the database does not lose what it acknowledges.
 
 use super::client::ConnectionError;
 use super::connect::{Database, connect_once};

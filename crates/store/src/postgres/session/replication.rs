@@ -1,9 +1,11 @@
-//! What is known of the standby that must have every COMMIT (`synchronous_standby_names`).
+//! Tracks, for the writers and the readers, what is known of the standby that must have every COMMIT
+//! (`synchronous_standby_names`).
 //!
-//! A COMMIT that waits for it can be cancelled, or its session ended, or the primary may crash and
-//! come back: then its rows are visible, and no standby has them. So a row that was read proves
-//! nothing by itself. What proves it is a later COMMIT of our own that was waited for to its end:
-//! the log is replicated in its order. Where no standby is required none of this costs anything.
+//! While a COMMIT waits for the standby, an operator can cancel it or end its session, or the primary
+//! can crash and come back: then its rows are visible, and no standby has them. So a row that was read
+//! proves nothing by itself. A later COMMIT of this process proves it, once the standby has
+//! acknowledged that COMMIT: the log is replicated in its order. Where no standby is required, none of
+//! this costs anything.
 
 use super::client::{Client, ConnectionError};
 use std::collections::BTreeSet;

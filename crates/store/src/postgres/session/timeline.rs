@@ -1,8 +1,9 @@
-//! Whether a new connection leads to the database that this process has been working on.
+//! Checks that a new connection leads to the database that this process has been working on.
 //!
-//! After a failover to a standby that lagged, or a restore, acknowledged writes are missing, and
-//! what this process holds in RAM was never there. It ends; the next start lists what the ledgers
-//! did above the journal's highest, and matches it, before anything is called (`ledgers.md` §2).
+//! After a failover to a standby that lagged, or after a restore, acknowledged writes are missing, and
+//! the database never had what this process holds in RAM. So the process ends. The next start lists
+//! what the ledgers did above the journal's highest number, and matches it before it calls anything
+//! (`ledgers.md` §2).
 
 use super::client::{Client, ConnectionError};
 use crate::postgres::columns::{int, uint};

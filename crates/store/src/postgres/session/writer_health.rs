@@ -1,5 +1,5 @@
-//! Whether the connections that write hear anything: a worker that cannot write must not look
-//! alive.
+//! Watches whether the connections that write get answers. A worker whose writers get none does not
+//! renew its lease, so that it does not look alive.
 
 use kernel::answer::Cause;
 use std::collections::BTreeMap;

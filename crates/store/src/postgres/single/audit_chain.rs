@@ -1,6 +1,6 @@
-//! Adding to the chains of external movements and operators' actions. The statement that inserts a
-//! row is followed by [`SingleTransaction::append_to_chain`] right after it, which reads it as the
-//! proof will; its transaction holds the chains' lock from its beginning.
+//! Adds rows to the audit chains of external movements and operators' actions. Each statement that
+//! inserts such a row is followed at once by [`SingleTransaction::append_to_chain`], which reads the
+//! row as the proof will read it; its transaction holds the chains' lock from its beginning.
 
 use super::SingleTransaction;
 use crate::audit_chain::{AuditChain, ChainTable};

@@ -1,4 +1,5 @@
-//! What became of webhooks: claimed for a try, delivered or to be tried again.
+//! Stores claims and results of webhooks about cases: a claim for a try, a delivery, or the time of the
+//! next try.
 
 use super::{Finish, SingleTransaction, TransactionBody};
 use crate::postgres::columns::int;

@@ -1,4 +1,5 @@
-//! What Funding does by itself: tombstones, an account's status, external money in and out.
+//! Writes the changes at Funding that belong to no unit: tombstones, an account's status, deposits and
+//! withdrawals.
 
 use super::{Finish, SingleTransaction, TransactionBody};
 use crate::audit_chain::AuditChain;

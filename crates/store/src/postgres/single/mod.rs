@@ -1,5 +1,5 @@
-//! What is a transaction of its own: units with something rare in them, and what belongs to no
-//! transfer. One statement after the other.
+//! Runs what needs a transaction of its own, one statement after the other: units with a rare change in
+//! them, and changes that belong to no transfer.
 
 mod audit_chain;
 mod deliveries;

@@ -1,4 +1,5 @@
-//! Operators' cases and decisions as rows: cases, pauses, actions, approvals, assets.
+//! Writes operators' cases and decisions as rows: cases, notes, halts, pauses, actions, approvals and
+//! assets.
 
 use super::SingleTransaction;
 use crate::audit_chain::AuditChain;

@@ -1,4 +1,4 @@
-//! What is rare in a unit, written one statement each.
+//! Writes the rare changes of a unit, with one statement for each.
 
 use super::SingleTransaction;
 use crate::postgres::columns::{self, int, small};

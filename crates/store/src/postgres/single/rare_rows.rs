@@ -1,4 +1,4 @@
-//! What the rules ask about a unit with something rare in it, read one by one under the rows'
+//! Reads the rows that the rules ask for only in a unit with a rare change, one by one and under their
 //! locks.
 
 use super::SingleTransaction;

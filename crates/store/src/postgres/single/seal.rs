@@ -1,4 +1,4 @@
-//! Seals of the audit.
+//! Writes the seals of the audit.
 
 use super::{Finish, SingleTransaction, TransactionBody};
 use crate::postgres::columns::{int, uint};

@@ -1,9 +1,10 @@
-//! What waits to be written, by account: no two groups of this process name the same account, and
-//! what another transaction holds waits for its turn on a connection of its own.
+//! Queues the items that wait to be written, by account, for the lanes. No two groups of this process
+//! name the same account, and an item whose rows another transaction holds waits for its turn on a
+//! connection of its own.
 //!
-//! A key in another open transaction shows only where a row is inserted beside it, and there a
-//! whole batch waits. So a request for such a key waits in the key's own queue until it is free:
-//! asked for again and again, it holds up neither a group nor the rest of its account.
+//! A key in another open transaction shows only where a write inserts a row beside it, and there a
+//! whole batch waits. So an item with such a key waits in the key's own queue until the key is free:
+//! even where clients repeat it, it holds up neither a group nor the rest of its account.
 
 use super::work::WorkItem;
 use crate::postgres::named_values;

@@ -1,5 +1,5 @@
-//! How items become changes: the rules look at the workspace, and what they say is added to what is
-//! written.
+//! Turns the items of a batch into changes: the rules read the workspace, and this module adds what
+//! they decide to the rows that will be written.
 
 use super::work::EnlistedOp;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, Undecided, UsageRow};

@@ -1,10 +1,11 @@
-//! What accounts hold, as this process wrote it last: to move their money again, nothing is read.
+//! Caches balances as this process wrote them last, so that the writer moves their money again without
+//! a read.
 //!
-//! It is only assumed. A write changes a balance only where it still is what was assumed, or
-//! nothing at all (`StoreError::AssumptionFailed`): a
-//! transfer that several processes share, an operator's SQL, nothing slips between. Where
-//! assumptions fail none are made for so many batches, twice as many each time: processes that
-//! share their accounts soon read always.
+//! A cached balance is only assumed. A write changes a balance only where the row still is as assumed;
+//! otherwise the whole write fails (`StoreError::AssumptionFailed`). So neither another process that
+//! shares the account nor an operator's SQL is overlooked. After a failure the cache assumes nothing
+//! for a number of batches, twice as many each time: processes that share their accounts soon read
+//! always.
 
 use super::row_set::RowSet;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace};

@@ -1,4 +1,4 @@
-//! One group of items as one transaction: read, decide, write.
+//! Runs one group of items as one transaction: it reads the rows, has the rules decide, and writes.
 
 use super::balance_cache::BalanceKey;
 use super::connection::WriteConnection;

@@ -1,4 +1,5 @@
-//! Clients' keys: which are bound, and which another transaction may be about to bind.
+//! Reads, for a batch, which clients' keys are bound, and waits for keys that another transaction may
+//! be about to bind.
 
 use super::connection::WriteConnection;
 use super::read_rows::Query;

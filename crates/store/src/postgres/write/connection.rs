@@ -1,4 +1,4 @@
-//! One connection that writes, and the lane whose number it holds.
+//! One connection that writes, and the lane that it holds by an advisory lock.
 
 use super::workspace::WriteNumbers;
 use crate::postgres::columns::uint;

@@ -1,4 +1,5 @@
-//! The batch pipeline: what waits is read, decided by the rules and written in two round trips.
+//! The batch pipeline reads the rows of all waiting items, has the rules decide, and writes, in two
+//! round trips.
 //!
 //! ```text
 //! queue ─► account_queues ─► writer ─► batch: row_set ─► read_rows ─► apply ─► write_rows

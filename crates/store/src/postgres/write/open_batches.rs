@@ -1,5 +1,5 @@
-//! What this process knows of the batches that it opened: when the last transfer of one has ended,
-//! the batch's row goes with the next write, and no row is counted down in the database.
+//! Counts the open transfers of the batches that this process opened. When the last transfer of a batch
+//! has ended, the next write deletes the batch's row; the database counts nothing.
 
 use super::transfer_rows::EndedTransfers;
 use std::collections::HashMap;

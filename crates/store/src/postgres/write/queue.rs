@@ -1,4 +1,4 @@
-//! Where a process hands over what is to be written.
+//! Accepts the units and legs of this process for the lanes, and returns their answers.
 
 use super::account_queues::AccountQueues;
 use super::balance_cache::BalanceCache;

@@ -1,5 +1,5 @@
-//! The first round trip of a write: the transaction, the time, the flags, and every row that its
-//! items name, under their locks.
+//! Runs the first round trip of a write: it begins the transaction, and reads the time, the flags, and
+//! every row that the items name, under their locks.
 
 use super::client_keys;
 use super::connection::WriteConnection;

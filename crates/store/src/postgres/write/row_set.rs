@@ -1,4 +1,5 @@
-//! Which rows a group of items names: what is read, and locked, before anything is decided.
+//! Collects the rows that a group of items names: the writer reads and locks them before the rules
+//! decide anything.
 
 use super::work::{BatchablePut, WorkItem};
 use crate::postgres::inbox::InboxKey;

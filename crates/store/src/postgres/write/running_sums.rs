@@ -1,5 +1,5 @@
-//! Running sums: what each write adds to `operations` and `externals`, added up in its lane's own
-//! rows and in its transaction, so that no reader needs all rows to know what they add up to.
+//! Adds what each write inserts into `operations` and `externals` to running sums, in rows of its own
+//! lane and in its transaction. So no reader has to read all rows for a sum.
 
 use super::statement::{Statements, params};
 use super::workspace::BatchChanges;

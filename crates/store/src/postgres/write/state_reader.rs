@@ -1,4 +1,5 @@
-//! What the rules ask, answered from the workspace: everything was read before, under its locks.
+//! Answers the rules' questions (`StateReader`) from the workspace, for the writer: the first round
+//! trip has read every row already, under its lock.
 
 use super::workspace::{BalanceRow, BatchWorkspace, TransferRow, Undecided, UsageRow};
 use crate::postgres::error::StoreError;

@@ -1,5 +1,5 @@
-//! What a write tells each table, put together as one statement: a server's work for each
-//! statement, and for each answer, is more than for a row.
+//! Puts the parts of a write, one for each table, together as one statement, since each statement and
+//! each answer costs the server more than a row.
 
 use super::connection::WriteConnection;
 use crate::postgres::error::StoreError;

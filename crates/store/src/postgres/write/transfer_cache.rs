@@ -1,9 +1,9 @@
-//! Where the transfers stand that this process wrote last: to move one of them again, nothing is
-//! read.
+//! Caches the transfers that this process wrote last, so that the writer moves one of them again
+//! without a read.
 //!
-//! It is only assumed. A write that moves a transfer changes its row only at the version that was
-//! assumed, or nothing at all ([`StoreError::AssumptionFailed`]); and an assumption that moves
-//! nothing is not used.
+//! A cached transfer is only assumed. A write that moves it changes its row only at the assumed
+//! version; otherwise the whole write fails ([`StoreError::AssumptionFailed`]). An assumption that no
+//! move checks is not used.
 
 use super::row_set::RowSet;
 use super::workspace::{BatchWorkspace, TransferRow};

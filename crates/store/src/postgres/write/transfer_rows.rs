@@ -1,5 +1,5 @@
-//! What a write tells the rows of transfers: those that are opened, those that move, what the
-//! scanner is to know of them.
+//! Adds to a write the rows of transfers: those that it opens, those that it moves, and the due times
+//! for the scanner.
 
 use super::statement::{Params, Statements, params};
 use super::workspace::BatchWorkspace;

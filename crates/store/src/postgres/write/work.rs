@@ -1,5 +1,5 @@
-//! What the lanes are asked to do, item by item: each may wait, or be run again, without the others
-//! of its call.
+//! Defines the work items of the lanes and the places for their answers. Each item may wait, or run
+//! again, without the other items of its call.
 
 use super::row_set::ClientKey;
 use crate::postgres::error::StoreError;

@@ -1,5 +1,5 @@
-//! What a batch of items is decided on: rows as they were read under their locks, and what the
-//! items before did to them. Deciding reads and writes nothing else.
+//! Holds the state on which the rules decide a batch: the rows as they were read under their locks, and
+//! the changes of the items before. The decision reads and writes nothing else.
 
 use super::balance_cache::BalanceKey;
 use super::row_set::ClientKey;

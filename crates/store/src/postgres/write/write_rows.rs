@@ -1,8 +1,8 @@
-//! The second round trip of a write: one statement with a part for each table, everything in
+//! Runs the second round trip of a write: one statement with a part for each table, with all values in
 //! arrays.
 //!
-//! Where a part would change other rows than were decided on the statement raises an error, so that
-//! COMMIT, which was sent behind it, does nothing.
+//! Where a part would change other rows than the rules decided on, the statement raises an error, so
+//! that the COMMIT, which is sent behind it, does nothing.
 
 use super::balance_cache::BalanceKey;
 use super::connection::WriteConnection;

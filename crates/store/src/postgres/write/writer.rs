@@ -1,5 +1,5 @@
-//! The lanes of this process at work: who takes which items, and what is done about a group that
-//! cannot be written as a whole.
+//! Runs the lanes of this process: each takes items as a group, writes the group, and splits a group
+//! that cannot be written as a whole.
 
 use super::account_queues::{AccountQueues, QueueKey};
 use super::balance_cache::BalanceCache;

@@ -1,8 +1,8 @@
-//! A copy of the database as of one instant, while it is written to.
+//! Copies the database for a backup, as of one instant, while the writer goes on.
 //!
-//! SQLite's own backup copies what a read transaction sees, page by page; later writes do not touch
-//! it. The copy is then marked: it is halted, with a case that names the instant, so that an
-//! operator who opens it finds that it is one.
+//! SQLite's own backup copies what a read transaction sees, page by page; later writes do not touch it.
+//! The copy is then marked: it is under HALT, with a case that names the instant, so that an operator
+//! who opens it sees that it is a copy.
 
 use crate::sqlite::columns::uint;
 use crate::sqlite::failure::{Failure, failure};

@@ -1,4 +1,5 @@
-//! Webhooks: what is to be told of a case, and what became of the tries.
+//! Reads which webhooks about cases are due, and stores the result of each try, for the delivery of
+//! cases.
 
 use super::lists::{CASE, case_row};
 use crate::sqlite::columns::{self, int, uint};

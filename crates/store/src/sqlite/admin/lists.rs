@@ -1,4 +1,4 @@
-//! Cases, approvals, actions, legs and counts, as operators list them.
+//! Reads the lists of the operators' routes: cases, approvals, actions, halts, legs and counts.
 
 use crate::sqlite::columns::{self, uint};
 use crate::sqlite::funding::operations;

@@ -1,5 +1,5 @@
-//! Searches and lists for operators, and copies of the database. What may read many transfers has
-//! connections of its own: neither a transfer nor a webhook waits for it.
+//! Answers operators' searches and lists (`AdminQueries`), and copies the database. Queries that may
+//! read many transfers have connections of their own: neither a transfer nor a webhook waits for them.
 
 pub(crate) mod backup;
 mod deliveries;

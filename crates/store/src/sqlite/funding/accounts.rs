@@ -1,5 +1,5 @@
-//! Numbered accounts while one journal write is being filled: a row is read once for each write and
-//! written once.
+//! Buffers numbered accounts while the writer fills one journal write: it reads a row once for each
+//! write and writes it once.
 
 use crate::sqlite::columns::{self, int, most, uint};
 use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus};

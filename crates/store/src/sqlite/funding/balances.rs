@@ -1,7 +1,8 @@
-//! Balances, clearing and world while one journal write is being filled.
+//! Buffers balances and books (clearing, world) while the writer fills one journal write.
 //!
-//! A row is read once for each write and written once: a hot account gets faster. Nothing is kept
-//! beyond the transaction, so an operator's plain SQL works from its commit.
+//! The buffer reads a row once for each write and writes it once, so an account with many changes costs
+//! less for each. It keeps nothing beyond the transaction, so an operator's plain SQL takes effect from
+//! its commit.
 
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::write::writer_state::LANE;

@@ -1,4 +1,5 @@
-//! The ledgers that live in the journal's database, Funding and the accounts ledger: double entry inside the journal's own transactions.
+//! The ledgers that live in the journal's database, Funding and the accounts ledger: they keep double
+//! entry inside the journal's own transactions.
 
 pub(crate) mod accounts;
 pub(crate) mod balances;

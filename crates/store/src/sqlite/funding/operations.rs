@@ -1,4 +1,4 @@
-//! What ledgers did, as rows.
+//! Writes the operations of ledgers as rows, for the writer, and reads them back.
 
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::write::batch::WriteBatch;

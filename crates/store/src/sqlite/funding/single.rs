@@ -1,5 +1,5 @@
-//! What Funding does by itself: single legs, tombstones, an account's status, money from the world
-//! and back.
+//! Writes the changes at Funding that belong to no unit: single legs, tombstones, an account's status,
+//! deposits and withdrawals.
 
 use crate::audit_chain::AuditChain;
 use crate::sqlite::columns::{self, int, uint};

@@ -1,4 +1,5 @@
-//! The inbox: which messages a group had, and those that wait under their keys.
+//! Writes the inbox: which messages a consumer group has consumed, and which messages wait under their
+//! keys.
 
 mod port;
 mod rows;

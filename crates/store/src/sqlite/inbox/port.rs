@@ -1,4 +1,4 @@
-//! The inbox as its port sees it.
+//! Implements the port `Inbox` on SQLite, through the writer and the readers.
 
 use super::{InboxWrite, rows};
 use crate::sqlite::Embedded;

@@ -1,4 +1,4 @@
-//! Rows of the inbox as they are read.
+//! Reads the rows of the inbox for its port.
 
 use super::texts;
 use crate::sqlite::columns::{self, most, uint};

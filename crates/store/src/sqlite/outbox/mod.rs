@@ -1,4 +1,5 @@
-//! The outbox: rows that units add, rows that are marked, sent again and forgotten.
+//! Writes the outbox: units add rows; the bus publisher has rows marked as published, sent again and
+//! expired.
 
 mod port;
 mod rows;

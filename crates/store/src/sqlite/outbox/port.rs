@@ -1,4 +1,4 @@
-//! The outbox as its port sees it.
+//! Implements the port `Outbox` on SQLite, through the writer and the readers.
 
 use super::{OutboxWrite, published, rows};
 use crate::sqlite::Embedded;

@@ -1,4 +1,4 @@
-//! Rows of the outbox as they are read.
+//! Reads the rows of the outbox for its port.
 
 use crate::sqlite::columns::{self, int, uint};
 use kernel::message::Emitted;

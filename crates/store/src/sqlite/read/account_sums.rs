@@ -1,5 +1,4 @@
-//! Accounts beside their operations: what each has, and what its operations add up to, read once
-//! from end to end.
+//! Reads every account with its balance and the sum of its operations, in one pass, for reconciliation.
 
 use super::threads::ReaderThreads;
 use crate::sqlite::columns::{self, int};

@@ -1,4 +1,4 @@
-//! Attempts on chains, as they are read: whole, with their forms and their members.
+//! Reads attempts on chains, each with its forms and its members.
 
 use crate::columns::flow_names;
 use crate::sqlite::columns::{self, most, uint};

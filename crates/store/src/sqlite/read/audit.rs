@@ -1,4 +1,4 @@
-//! The audit as it is read for its proof and its seals: a read transaction of its own.
+//! Reads the audit trail in one read transaction, for its proof and its seals, and writes seals.
 
 use super::threads::ReaderThreads;
 use super::transfers;

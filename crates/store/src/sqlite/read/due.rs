@@ -1,4 +1,5 @@
-//! What the scanner is given: what is due, and what the folder's last owner died holding.
+//! Gives the scanner the attempts and transfers that are due, and those that the folder's last owner
+//! carried when it ended.
 
 use super::attempts::UNATTEMPTED;
 use super::due_attempts::HandedAttempts;

@@ -1,5 +1,5 @@
-//! Which open attempts the scanner is given: those whose time has come, and those that the folder's
-//! last owner died holding.
+//! Gives the scanner open attempts: those that are due, and those that the folder's last owner carried
+//! when it ended.
 
 use super::attempts;
 use super::due::LATE;

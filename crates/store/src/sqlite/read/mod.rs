@@ -1,4 +1,4 @@
-//! What the journal answers from: readers on threads of their own, which never wait for the writer.
+//! Answers the journal's queries on reader threads of their own, which never wait for the writer.
 
 pub(crate) mod threads;
 

@@ -1,4 +1,4 @@
-//! Resources and counters: values of `service_state` by name.
+//! Reads resources and counters, which are values of `service_state` by name.
 
 use crate::sqlite::columns;
 use kernel::ports::journal::Resource;

@@ -1,4 +1,4 @@
-//! Cases, actions and approvals of operators, as the journal reads them.
+//! Reads operators' cases, pauses, actions and approvals for the journal's port.
 
 use crate::sqlite::columns::{self, int, scope, uint};
 use kernel::flow::table::Flows;

@@ -1,4 +1,5 @@
-//! One instant of the store: a read transaction on a connection and a thread of its own.
+//! Implements `Snapshot` for reconciliation: one instant of the store, as a read transaction on a
+//! connection and a thread of its own.
 
 use super::account_sums::Reading;
 use super::sums;

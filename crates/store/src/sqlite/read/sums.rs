@@ -1,4 +1,5 @@
-//! Sums over stored rows, added up here since SQL knows no such large numbers.
+//! Adds up stored balances and operations, for reconciliation. It adds in Rust, since SQL has no
+//! integers of 128 bits.
 
 use crate::sqlite::columns::{self, int, most};
 use crate::sqlite::funding::operations::{COLUMNS, operation};

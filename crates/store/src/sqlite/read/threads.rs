@@ -1,4 +1,5 @@
-//! A connection on a thread of its own that answers questions one after the other.
+//! Runs queries on reader threads: each has its own connection, and takes one query after the other
+//! from a common queue.
 
 use kernel::answer::Cause;
 use kernel::ports::Fut;

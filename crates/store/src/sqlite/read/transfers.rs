@@ -1,4 +1,4 @@
-//! Questions to the store.
+//! Reads transfers and their histories for the journal's port, by id, number, key, user and age.
 
 use super::operators;
 use crate::audit_chain::AuditChain;

@@ -1,4 +1,5 @@
-//! Webhooks: cursors, messages that are queued, claimed and tried, and their log.
+//! Writes the webhook tables: cursors, queued messages, claims, results of tries, and the log of
+//! messages.
 
 mod port;
 mod rows;

@@ -1,4 +1,4 @@
-//! Webhooks as their port sees them.
+//! Implements the port `WebhookOutbox` on SQLite, through the writer and the readers.
 
 use super::{WebhookWrite, WebhookWritten, rows};
 use crate::sqlite::Embedded;

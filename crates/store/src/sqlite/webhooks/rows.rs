@@ -1,4 +1,4 @@
-//! Rows of webhooks as they are read.
+//! Reads the rows of the webhook tables for their port.
 
 use super::super::admin::{CASE, case_row, first_at};
 use super::super::columns::{self, int, uint};

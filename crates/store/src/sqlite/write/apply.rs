@@ -1,4 +1,4 @@
-//! How one unit becomes rows, once the rules said what it comes to.
+//! Writes one unit as rows, after the rules have decided it.
 
 use super::batch::WriteBatch;
 use crate::sqlite::columns::{self, int};

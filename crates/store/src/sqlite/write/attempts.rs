@@ -1,4 +1,4 @@
-//! Attempts on chains, as rows that are written.
+//! Writes attempts on chains as rows, and reads what the rules check of them.
 
 use super::batch::WriteBatch;
 use crate::sqlite::columns::{int, most};

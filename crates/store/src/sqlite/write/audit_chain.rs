@@ -1,5 +1,6 @@
-//! The chains of what belongs to no transfer, as rows. The statement that inserts one is followed by [`WriteBatch::append_to_chain`] right
-//! after it, which reads it as the proof will.
+//! Adds rows to the audit chains, whose entries belong to no transfer. Each statement that inserts such
+//! a row is followed at once by [`WriteBatch::append_to_chain`], which reads the row as the proof will
+//! read it.
 
 use super::batch::WriteBatch;
 use super::writer_state::LANE;

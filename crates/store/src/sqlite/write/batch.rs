@@ -1,8 +1,8 @@
-//! One journal write: many units in one transaction.
+//! Fills one journal write: many units in one transaction.
 //!
-//! Each unit is decided before anything of it is written, so one that is lost or hindered leaves
-//! nothing behind. What would be written again and again (balances, books, counters) is gathered
-//! and written once at the end; nothing of it outlives the transaction.
+//! The rules decide each unit before the batch writes anything of it, so a unit that is lost or
+//! hindered leaves nothing behind. Rows that many units change (balances, books, counters) are gathered
+//! and written once at the end; nothing of them outlives the transaction.
 
 use super::daily_usage::UsageBuffer;
 use super::running_sums::RunningSums;

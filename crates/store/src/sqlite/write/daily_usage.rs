@@ -1,4 +1,5 @@
-//! What users moved on a day, raised and given back within one write and written once at its end.
+//! Buffers users' daily usage while the writer fills one write: raises it, gives it back, and writes
+//! each row once at the end.
 
 use super::batch::WriteBatch;
 use crate::sqlite::columns::{self, int, uint};

@@ -1,5 +1,5 @@
-//! The writer: many units in one transaction, each decided by the rules before anything of it is
-//! written.
+//! The writer takes many units as one transaction; the rules decide each unit before the writer writes
+//! anything of it.
 
 pub(crate) mod work;
 pub(crate) mod writer;

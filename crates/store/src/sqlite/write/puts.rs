@@ -1,4 +1,5 @@
-//! Rows that belong to no transfer: receipts, identities, counters, messages.
+//! Writes the rows of a unit that belong to no transfer: receipts, resources, the incarnations and
+//! owners of ledgers, the horizon, and operators' decisions.
 
 use super::batch::WriteBatch;
 use crate::sqlite::columns::int;

@@ -1,5 +1,5 @@
-//! Running sums: what the rows of `operations` and `externals` add up to, gathered while a write is
-//! filled and written with it, so that no reader needs all rows to know it.
+//! Gathers running sums while the writer fills a write, and writes them with it: what the rows of
+//! `operations` and `externals` add up to. So no reader has to read all rows for a sum.
 
 use super::batch::WriteBatch;
 use crate::sqlite::columns;

@@ -1,5 +1,6 @@
-//! What the rules ask, read from SQLite at the moment that they ask it: what earlier units of the
-//! same write did stands there already, or is gathered in the group.
+//! Answers the rules' questions (`StateReader`) from SQLite, at the moment of the question, for the
+//! writer. The answer includes what earlier units of the same write did, whether it is written or still
+//! buffered.
 
 use super::batch::WriteBatch;
 use crate::sqlite::funding::operations;

@@ -1,4 +1,4 @@
-//! How what a unit does to transfers becomes rows.
+//! Writes what a unit does to transfers as rows: opens, moves, history, and due times for the scanner.
 
 use super::batch::WriteBatch;
 use super::writer_state::higher;

@@ -1,5 +1,5 @@
-//! What the writer is asked to do. Each item can be run again: a group that is broken by one of
-//! them is taken apart.
+//! Defines the work items of the writer, and runs each inside a transaction. Each item can run again:
+//! where one item breaks a group, the writer splits the group.
 
 use super::batch::WriteBatch;
 use crate::sqlite::admin::DeliveryAttempt;

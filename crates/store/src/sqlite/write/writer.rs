@@ -1,4 +1,5 @@
-//! The one writer: takes everything that waits as one transaction, so that one sync carries it all.
+//! The one writer thread takes all waiting items as one transaction, so that one sync makes them all
+//! durable.
 
 use super::batch::WriteBatch;
 use super::work::Work;

@@ -1,4 +1,4 @@
-//! What the one writer carries from one journal write to the next.
+//! Holds the counters and flags that the writer carries from one journal write to the next.
 
 use super::audit_chain::{self, ChainEnds};
 use crate::sqlite::columns::{int, read_id, uint};

@@ -1,4 +1,4 @@
-//! Webhooks that are to be told.
+//! Reads which webhooks about cases are due, for the delivery of cases.
 
 use super::lists::{CASE, case_row};
 use crate::postgres::columns::{count, int, uint};

@@ -1,5 +1,5 @@
-//! Searches and lists for operators. What may read many transfers has connections of its own: no
-//! transfer waits for it, and no webhook.
+//! Answers operators' searches and lists. Queries that may read many transfers have connections of
+//! their own: neither a transfer nor a webhook waits for them.
 
 mod deliveries;
 mod lists;

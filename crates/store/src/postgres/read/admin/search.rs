@@ -1,7 +1,7 @@
-//! Transfers by whatever is known of them, newest first.
+//! Searches transfers for operators, by any of their fields, newest first.
 //!
-//! What an operator typed reaches SQL as a parameter only; the text is put together from words of
-//! this file.
+//! An operator's input reaches SQL as a parameter only; the text of the query consists of words of this
+//! file.
 
 use crate::postgres::columns::{int, small};
 use crate::postgres::error::StoreError;
