@@ -1,4 +1,5 @@
-//! The real folder: files with room set aside, one thread that syncs, a lock.
+//! Implements the port `Disk` for the Spot core with a real folder: it reserves room in files ahead,
+//! syncs on one thread, and locks the folder.
 
 use crate::SpotOpenError;
 use kernel::ports::Fut;

@@ -1,4 +1,4 @@
-//! Why a ledger's folder was not opened.
+//! Defines the errors that keep the Spot core from opening its folder.
 
 use std::{fmt, io};
 

@@ -1,7 +1,7 @@
-//! Ledgers outside the journal's database: the Spot core with the real folder that it writes to,
-//! and ledgers at the other end of a network.
+//! Ledgers outside the journal's database: the Spot core with the real folder that it writes to, and
+//! ledgers at the other end of a network.
 //!
-//! The core reaches disk and chance through ports only, so that a simulation can hold all of it on
+//! The core reaches disk and randomness through ports only, so that a simulation can hold all of it on
 //! one thread. Reading order: [`spot`], [`disk`], [`remote`].
 
 pub mod disk;

@@ -1,4 +1,4 @@
-//! The names of assets: the wire speaks symbols, the kernel numbers.
+//! Maps assets between the wire, which names them by symbol, and the kernel, which numbers them.
 
 use kernel::ids::AssetId;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,4 +1,4 @@
-//! From the bytes of an answer to what is known: exact, listed answers count, everything else is
+//! Classifies the bytes of an answer, for both forms: exact, listed answers count, everything else is
 //! unknown (`spec/api.md`, "Remote ledger"; `sources/internal-transfer-v2.md` §5.4).
 //!
 //! | status | body | means |

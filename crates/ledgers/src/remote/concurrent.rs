@@ -1,4 +1,4 @@
-//! Waiting for a few things at once.
+//! Runs a few futures at once, for requests that do not depend on each other.
 
 use kernel::ports::Fut;
 use std::future::poll_fn;

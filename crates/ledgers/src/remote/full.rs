@@ -1,4 +1,5 @@
-//! The full form: a ledger that knows who it is, keeps its answers, lists and proves them.
+//! Implements a remote ledger in the full form, for the engine: a ledger that names itself, keeps its
+//! results, lists them, and can be fenced.
 
 use super::asset_codes::AssetCodes;
 use super::http::{Http, Keep, Settings, Unfit};

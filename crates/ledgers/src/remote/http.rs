@@ -1,5 +1,5 @@
-//! One request and its whole answer: bounded in time, in size and in number, never repeated, never
-//! redirected, never through a proxy.
+//! Sends one request and reads its whole answer, for both forms: bounded in time, in size and in
+//! number, never repeated, never redirected, never through a proxy.
 
 use super::classify::HttpReply;
 use super::tls;

@@ -1,5 +1,5 @@
-//! JSON as strict as money needs it: no key stands twice, nothing follows the end, a number is a
-//! whole one or none.
+//! Reads JSON as strictly as money needs it: no key stands twice, nothing follows the end, and a number
+//! counts only where it is a whole one.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Reading what decides nothing about a transfer: totals, balances, a changed status, a horizon.
+//! Classifies the answers that decide nothing about a transfer: totals, balances, a changed status, a
+//! horizon.
 
 use super::asset_codes::AssetCodes;
 use super::classify::{HttpReply, Named, about, asked, bad, told};

@@ -1,11 +1,12 @@
-//! The simple form: a service that knows only `sources/internal-transfer-v2.md`. It takes one
-//! operation at a time and can be asked for it; it cannot be fenced, and has no name.
+//! Implements a remote ledger in the simple form, for the engine: a service that knows only
+//! `sources/internal-transfer-v2.md`. It takes one operation at a time and answers queries for it; it
+//! cannot be fenced, and has no name.
 //!
-//! So whatever stands before it can answer in its place, with the same words on every route. An
-//! answer counts by what it names (decision 0015): one that repeats `req_id` and `leg` is about
-//! this operation. Its refusal is one when the query, in an answer that names the operation too,
-//! returns the same words as stored, and no earlier request of the key is unanswered: such a
-//! request may be delivered long after its connection was closed, and done then.
+//! So any hop before the service can answer in its place, with the same words on every route. An answer
+//! counts by what it names (decision 0015): one that repeats `req_id` and `leg` is about this
+//! operation. A refusal counts when the query, in an answer that names the operation too, returns the
+//! same words as stored, and no earlier request of the key is unanswered: the network may deliver such
+//! a request long after its connection was closed, and the service then executes it.
 
 use super::asset_codes::AssetCodes;
 use super::classify::{self, Simple, SimpleReply};

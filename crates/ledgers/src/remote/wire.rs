@@ -1,5 +1,6 @@
-//! The wire contract as types (`spec/api.md`, "Remote ledger"): what is asked, and what the other
-//! end of ours answers. What others answer is read by [`super::classify`], which is stricter.
+//! Defines the wire contract as types (`spec/api.md`, "Remote ledger"): the requests that the engine's
+//! side sends, and the answers that `portage spot serve` gives. The answers of other ledgers are read
+//! by [`super::classify`], which is stricter.
 //!
 //! Identities and incarnations are 32 lower-case hexadecimal digits, ids 26 characters, amounts
 //! decimal strings in base units; a sum may have a sign.

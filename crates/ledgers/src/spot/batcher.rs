@@ -1,8 +1,9 @@
-//! The driver's loop: a caller that finds no write under way writes for all that asked meanwhile.
+//! Writes the requests of concurrent callers together: a caller that finds no write under way writes
+//! one batch for every request that is queued.
 //!
-//! There is no task behind it. A caller that goes away in the middle of a batch leaves it to the
-//! next one, which cuts off what was written, and decides the same requests again: no caller was
-//! answered, and nothing was applied.
+//! There is no task behind it. A caller that goes away in the middle of a batch leaves it to the next
+//! caller, which cuts off the bytes of that batch and decides the same requests again: no caller has an
+//! answer yet, and the books are unchanged.
 
 use super::core::decide::{Command, CoreReply, Request};
 use super::log::{Log, Refused, full};

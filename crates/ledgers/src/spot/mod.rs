@@ -1,4 +1,4 @@
-//! The trading account's ledger: books in memory, results in a log, snapshots.
+//! The Spot core is the ledger of trading accounts: books in memory, results in a log, snapshots.
 //!
 //! [`Spot`] is a thin driver around a pure core. The core decides what a batch comes to and changes
 //! nothing; the driver makes the results durable, applies them, and only then answers.
@@ -7,7 +7,7 @@
 //! decide ─► log (one sync) ─► apply ─► answer          start: snapshot ─► every batch after it
 //! ```
 //!
-//! Reading order: `record`, `core`, `decide` (the rules), `collect` (the driver's loop), `log`,
+//! Reading order: `record`, `core`, `decide` (the rules), `batcher` (the driver's loop), `log`,
 //! `replay`.
 
 mod batcher;

@@ -1,4 +1,4 @@
-//! The Spot core as a ledger.
+//! Implements the port `Ledger` for the Spot core.
 
 use super::Spot;
 use super::core::decide::{Command, CoreReply};

@@ -1,4 +1,5 @@
-//! Bytes by chance: whatever is not exactly a known answer is unknown, and nothing panics.
+//! Tests the classification with random bytes: an answer that is not exactly a known one is unknown,
+//! and nothing panics.
 //!
 //! What should count is decided here from the fields that were drawn, not from the text.
 

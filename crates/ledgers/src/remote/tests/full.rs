@@ -1,4 +1,4 @@
-//! The full form, answer by answer.
+//! Tests the full form, answer by answer.
 //!
 //! Seen red with builds that: count `success: true` beside `error`, or with a status of 500; take a
 //! result of another key; take a number above the highest; read the last of two equal keys; call a

@@ -1,5 +1,5 @@
-//! Drawn answers and requests, held to a reading of their own by another parser: what counts must
-//! be there, word for word. An input is a status, a blank, and a body.
+//! Compares drawn answers and requests with the reading of another parser: what counts must be in the
+//! bytes, word for word. An input is a status, a blank, and a body.
 
 use super::{KNOWN, asset_codes, change, op, who};
 use crate::remote::classify::{self, Fenced, HttpReply, Simple};

@@ -1,4 +1,4 @@
-//! Which answers count, one by one and by chance.
+//! Tests which answers count, one by one and with random bytes.
 
 mod chance;
 mod full;

@@ -1,4 +1,4 @@
-//! The simple form: the table of the source, and nothing beside it.
+//! Tests the simple form: the classifier takes the table of the source, and nothing beside it.
 
 use super::reply;
 use crate::remote::classify::{Simple, SimpleReply, denies, simple};

@@ -1,4 +1,5 @@
-//! The rules: a batch of requests against the books, each one against what those before it did.
+//! The rules decide a batch of requests against the books; each request also sees what those before it
+//! in the batch did.
 
 use super::entry::{Entry, ResultCode};
 use super::record::Record;

@@ -1,4 +1,4 @@
-//! One kept result, packed: a core keeps an hour of them in memory.
+//! Packs one kept result into 48 bytes, since a core keeps an hour of results in memory.
 
 use kernel::answer::{Answer, Evidence, Receipt};
 use kernel::code::Code;

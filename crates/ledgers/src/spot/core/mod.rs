@@ -1,4 +1,4 @@
-//! The books in memory. Pure: records go in, nothing else changes them.
+//! Holds the books of the Spot ledger in memory. Pure: only records change them.
 
 pub(crate) mod decide;
 pub(crate) mod entry;

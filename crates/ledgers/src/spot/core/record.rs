@@ -1,4 +1,4 @@
-//! What the log and the snapshots are made of: results, never commands.
+//! Defines the records of the log and the snapshots: they are results, never commands.
 
 use super::entry::Entry;
 use kernel::ids::{AssetId, Id, UserId};

@@ -1,4 +1,5 @@
-//! The kept results: found by key, listed by number, forgotten below the horizon.
+//! Keeps the results of operations: finds them by key, lists them by number, and forgets them below the
+//! horizon.
 
 use super::entry::Entry;
 use kernel::flow::life::Leg;

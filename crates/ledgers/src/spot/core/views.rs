@@ -1,4 +1,4 @@
-//! What the books say when they are asked.
+//! Answers queries from the books: totals, stored results, operations and balances.
 
 use crate::spot::core::{Account, Core};
 use kernel::answer::Cause;

@@ -1,5 +1,5 @@
-//! Records as bytes: a tag, then fields; numbers in groups of seven bits. Whatever the bytes are,
-//! reading them does not panic.
+//! Encodes records as bytes and decodes them: a tag, then fields; numbers in groups of seven bits. No
+//! bytes make the decoder panic.
 
 use crate::spot::core::entry::{Entry, ResultCode, leg_number, leg_numbered};
 use crate::spot::core::record::Record;

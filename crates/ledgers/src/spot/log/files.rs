@@ -1,5 +1,5 @@
-//! The files of a core. Each is named after the number of the batch that comes first in it, or next
-//! after it.
+//! Names the files of a core. Each name has the number of the first batch in the file, or of the batch
+//! that comes next after it.
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

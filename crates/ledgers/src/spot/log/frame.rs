@@ -1,4 +1,4 @@
-//! One batch as it lies in a file: a header with its own checksum, then the records.
+//! Frames one batch as bytes of a file: a header with its own checksum, then the records.
 //!
 //! ```text
 //! bytes  0  "SPOT"                     25  operations that it numbers

@@ -1,4 +1,4 @@
-//! The log's end: where whole batches are added, one at a time.
+//! Appends batches to the end of the log, one whole batch at a time.
 
 pub(crate) mod codec;
 pub(crate) mod files;

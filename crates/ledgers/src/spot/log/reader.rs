@@ -1,4 +1,4 @@
-//! A file read forward through a window.
+//! Reads a file forward, through a window of it in memory.
 
 use kernel::ports::disk::Disk;
 use std::io;

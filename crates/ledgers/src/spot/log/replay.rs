@@ -1,4 +1,4 @@
-//! A start: the newest snapshot, then every batch after it.
+//! Rebuilds the books at a start: from the newest snapshot, then from every batch after it.
 
 use super::Log;
 use super::files::FileName;

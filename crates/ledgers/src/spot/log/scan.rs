@@ -1,4 +1,4 @@
-//! Batches one after the other, and what lies behind the last whole one.
+//! Reads the batches of a file one after the other, and says what lies behind the last whole one.
 
 use super::codec;
 use super::frame::{self, HEADER, Header, MAGIC, ParsedHeader};

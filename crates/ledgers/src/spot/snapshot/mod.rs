@@ -1,4 +1,4 @@
-//! The books in a file, so that a start need not repeat every batch ever written.
+//! Writes the books into a file, so that a start need not repeat every batch.
 //!
 //! A snapshot is made of the same batches as the log. It is written aside and made durable before
 //! it gets its name, and only then the segments before it go.

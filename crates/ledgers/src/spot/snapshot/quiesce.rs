@@ -1,4 +1,4 @@
-//! A moment in which the core stands still, so that its files can be copied as of one instant.
+//! Stops the core for a moment, so that a backup copies its files as of one instant.
 
 use crate::spot::Spot;
 use crate::spot::batcher::Writer;

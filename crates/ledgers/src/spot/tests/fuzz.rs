@@ -1,4 +1,4 @@
-//! Drawn bytes as a log: what is read is what would be written, and nothing panics.
+//! Reads drawn bytes as a log: the core accepts only bytes that it would write, and nothing panics.
 
 use super::*;
 use sim::fuzz::{Target, kind};

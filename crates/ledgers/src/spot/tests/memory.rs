@@ -1,4 +1,4 @@
-//! One transfer that stays open while a million others come and go.
+//! Keeps one transfer open while a million others come and go, and checks that memory stays bounded.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The core alone: its rules, that a replay is what ran, and that its memory is bounded.
+//! Tests the core alone: its rules, that a replay gives the same books, and that its memory is bounded.
 
 mod fuzz;
 mod memory;

@@ -1,4 +1,5 @@
-//! Whatever is asked, the records alone give the books, and so does a snapshot of them.
+//! Tests, with drawn requests, that the records alone give the books, and that a snapshot of the books
+//! gives them too.
 
 use super::*;
 use crate::spot::snapshot::PartStart;

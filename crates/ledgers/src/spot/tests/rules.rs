@@ -1,4 +1,4 @@
-//! What is decided, rule by rule, where the suite of all ledgers does not reach.
+//! Tests the decisions of the core rule by rule, where the suite of all ledgers does not reach.
 
 use super::*;
 use kernel::operation::{Known, StoredOutcome};

@@ -1,8 +1,8 @@
 //! Leases to the scanner the transfers that are due, and those that no worker carries any more.
 //!
 //! A transfer that never waited belongs to the worker of its row in `open_batches`; one that did wait
-//! has a row in `due` until it ends. That row is taken while `leased_by` names a worker that lives;
-//! where it has no time as well, that worker carries the transfer right now.
+//! has a row in `due` until it ends. That row belongs to the worker in `leased_by` as long as this
+//! worker lives; where the row has no time, the worker carries the transfer right now.
 
 use super::read_pool::{ReadPool, rows, written};
 use super::transfers::{ended, records};
