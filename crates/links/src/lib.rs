@@ -1,4 +1,4 @@
-//! Links to systems outside: the bus that lives in the process, Apache Kafka, and NEAR.
+//! Links to outside systems: the bus of one process, Apache Kafka, and NEAR.
 
 pub mod in_process;
 #[cfg(feature = "kafka")]

@@ -1,4 +1,4 @@
-//! Who consumes what: the partitions of a group's topics, dealt out among its members.
+//! Assigns the partitions of a group's topics to the group's members.
 
 use super::PARTITIONS;
 use kernel::ports::bus::Partition;

@@ -1,4 +1,5 @@
-//! The file: messages by partition and offset, and how far each group is.
+//! Stores the bus in a file of SQLite: messages by partition and offset, and the committed offsets of
+//! each group.
 
 use super::{PARTITIONS, failed};
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! A member of a group: where it reads next in each of its partitions.
+//! Implements a member of a group: it reads each of its partitions from its next offset.
 
 use super::{InProcess, failed};
 use futures_util::future::select;

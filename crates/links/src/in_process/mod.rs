@@ -1,10 +1,10 @@
-//! The bus of one process: a log of messages in a file of its own, and groups in RAM.
+//! The bus of one process keeps a log of messages in a file of its own, and its groups in RAM.
 //!
 //! It has what a broker has (partitions by murmur2, offsets of groups, rebalances), so that a flow
-//! behaves the same on both. A process that dies keeps what it published and committed. Where power is
-//! lost the last moments of the file may be, as with a broker that acknowledges before it syncs: the
-//! outbox of the journal is the truth, and sends again by time. Calls take the file's lock for the time
-//! of a transaction without a sync.
+//! behaves the same on both. A process that dies keeps what it published and committed. A loss of power
+//! may lose the last moments of the file, as with a broker that acknowledges before it syncs: the
+//! outbox of the journal is the truth, and can send its messages again by time. Calls take the file's
+//! lock for the time of a transaction without a sync.
 
 mod groups;
 mod log;

@@ -1,4 +1,4 @@
-//! What the clients of one bus say about the brokers: kept for the log, which hears of each change once.
+//! Tracks, for the clients of one bus, whether the brokers answer, and logs each change once.
 
 use kernel::answer::Cause;
 use rdkafka::client::ClientContext;

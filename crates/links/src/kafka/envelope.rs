@@ -1,5 +1,5 @@
-//! A message as a record of Kafka: CloudEvents 1.0 in binary mode. The value is the payload; number and
-//! headers are the record's headers.
+//! Encodes a message as a record of Kafka, and back: CloudEvents 1.0 in binary mode. The value is the
+//! payload; number and headers are the record's headers.
 
 use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
 use rdkafka::message::{Header, Headers as _, Message, OwnedHeaders};

@@ -1,4 +1,5 @@
-//! A member of a group: what it has, what it gave out, and the commits that it still owes.
+//! Implements a member of a group: it tracks its partitions, the messages that it gave out, and the
+//! offsets that it has still to commit.
 
 use super::Shared;
 use super::connection::{Membership, is_away};

@@ -1,8 +1,8 @@
-//! Apache Kafka as the bus, through librdkafka.
+//! Implements the bus with Apache Kafka, through librdkafka.
 //!
-//! Kafka is transport, at least once: the outbox has what is to be published, the journal what was
-//! consumed, and both are the truth. No Kafka transaction is used, since those end where a database
-//! begins. A broker that is away stops nothing but the messages.
+//! Kafka is transport, at least once: the outbox has the messages to publish, the journal those that
+//! were consumed, and both are the truth. The bus uses no Kafka transactions, since they do not include
+//! the database. A broker that is away stops nothing but the messages.
 
 mod connection;
 mod envelope;

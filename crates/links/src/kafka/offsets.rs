@@ -1,4 +1,4 @@
-//! How far groups are, and groups taken to a time: by clients that are members of none.
+//! Reads the offsets of groups, and moves groups to a time, with clients that are members of no group.
 
 use super::Shared;
 use super::connection::Connection;

@@ -1,4 +1,4 @@
-//! Where the brokers are, how they are reached, and what librdkafka is told of both.
+//! Defines the settings of the Kafka bus, and turns them into those of librdkafka.
 
 use kernel::ids::Millis;
 use rdkafka::ClientConfig;

@@ -1,4 +1,4 @@
-//! The topics: one that does not exist is created before it is used, where the settings say so.
+//! Creates missing topics before the bus uses them, where the settings say so.
 
 use super::connection::Connection;
 use super::settings::{KafkaSettings, NewTopics};

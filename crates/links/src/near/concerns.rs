@@ -1,5 +1,5 @@
-//! What a person should know of the chain as a whole, as this process saw it lately: what is not seen again is
-//! over after a while. It is kept in RAM: it moves no money and decides nothing.
+//! Keeps, for operators' cases, what this process saw lately of the chain as a whole; what it does not
+//! see again is over after a while. The list is in RAM: it moves no money and decides nothing.
 
 use super::rpc::PROVIDERS_DISAGREE;
 use kernel::answer::Cause;

@@ -1,4 +1,5 @@
-//! Forms that are stored: what each does is read out of its bytes, and must be what its attempt says.
+//! Reads stored forms: derives from the bytes of each what it does, and refuses one that does not do
+//! what its attempt says.
 
 use super::NearLink;
 use super::foreign::stored_transaction;

@@ -1,5 +1,5 @@
-//! The block that changed a key, found by halving a range of blocks. One provider shows the way: what is concluded from
-//! the block that is found, as many providers as are needed show alike.
+//! Finds the block that changed a key, by halving a range of blocks. One provider leads the search; a
+//! conclusion from the block that is found needs as many providers as are needed to show it alike.
 
 use super::NearLink;
 use super::rpc::{BlockAt, access_key};

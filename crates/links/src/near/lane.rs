@@ -1,4 +1,5 @@
-//! What the providers say of a key, and which nonce its next attempt takes. Pure.
+//! Chooses the nonce of a key's next attempt, from the journal and from what the providers say of the
+//! key. Pure.
 
 use super::rpc::KeyView;
 use kernel::answer::Cause;

@@ -1,11 +1,13 @@
-//! The chain NEAR: the relay's account pays fungible tokens, up to a hundred transfers to a transaction.
+//! The adapter for the chain NEAR: the relay's account pays fungible tokens, up to a hundred transfers
+//! to a transaction.
 //!
-//! One rule keeps it from paying twice, whatever its providers say: an attempt keeps its key and nonce, and
-//! whatever is signed for it again takes the same two. The chain spends a nonce at most once.
+//! One rule keeps it from paying twice, whatever its providers say: an attempt keeps its key and nonce,
+//! and every later form of it takes the same two. The chain spends a nonce at most once.
 //!
-//! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
-//! nonce, `sign` makes forms, `prove` reads what became of them, `foreign` what other programs did with our keys,
-//! `presence` which keys the account has, `returned` which of them it has again, `facts` what the flow asks of receivers.
+//! `rpc` calls providers, `tx` writes and reads transactions, `keystore` has the keys, `lane` chooses
+//! the next nonce, `sign` makes forms, `prove` finds out how they ended, `foreign` reads what other
+//! programs did with the relay's keys, `presence` which keys the account has, `returned` which of them
+//! it has again; `facts` answers the flow's questions about receivers.
 
 mod concerns;
 mod facts;

@@ -1,7 +1,9 @@
-//! The keys that the relay's account has, and what it has for fees: for people who take a key out of use.
+//! Reads which of the relay's keys its account has, and what the account has for fees, for operators
+//! who take a key out of use.
 //!
-//! That a key is gone is a proof, as that an attempt is dead: two providers at least show every key of the
-//! account at final blocks without it, and none shows it. A block from before the key was used says nothing.
+//! A key is proven gone in the same way as an attempt is proven dead: at least two providers show every
+//! key of the account at final blocks without it, and none shows it. A block from before the key was
+//! used says nothing.
 
 use super::NearLink;
 use super::rpc::{KeyList, RpcFailure, access_keys, account, answered};

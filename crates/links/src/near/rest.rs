@@ -1,7 +1,7 @@
-//! When nothing is signed for one act of a token, and why. It is kept in RAM and is advice: losing it costs
-//! a transaction that fails.
+//! Holds back the signing of one act of a token for a while (a rest), and says why. A rest is in RAM
+//! and is advice: losing it costs a transaction that fails.
 //!
-//! A contract that is paused says so only to a transaction, which burns gas. So one member goes alone when the
+//! A paused contract says so only to a transaction, which burns gas. So one member goes alone when the
 //! rest is over, and the others wait: its success ends the rest, its failure begins one twice as long.
 
 use kernel::ids::Millis;

@@ -1,8 +1,9 @@
-//! Keys that were proven gone and that the account has again.
+//! Finds keys that were proven gone and that the account has again, for the engine.
 //!
-//! The chain begins a key that is added at the block's height times a million, above every nonce that was signed
-//! before. That nonce was spent by no transaction. Where two providers show the block that added the key, what it spends
-//! is counted from there; where none can show it any more, nothing is known of it.
+//! When a key is added, the chain sets its nonce to the block's height times a million, above every
+//! nonce that was signed before. No transaction spent that nonce. Where two providers show the block
+//! that added the key, the nonces that it spends are counted from there; where none can show that block
+//! any more, nothing is known of them.
 
 use super::NearLink;
 use super::key_history::{NonceChange, is_not_kept};

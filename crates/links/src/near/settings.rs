@@ -1,4 +1,5 @@
-//! What the adapter is told about its chain: the account that pays, the tokens, the providers and their limits.
+//! Defines the settings of the adapter: the account that pays, the tokens, the providers and their
+//! limits.
 
 use flows::relay::is_account_id;
 use kernel::ids::{AssetId, ChainId, Millis};

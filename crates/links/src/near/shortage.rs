@@ -1,5 +1,6 @@
-//! What the relay's account has too little of, as it was read last: payments above that wait, and smaller ones go
-//! on. It is kept in RAM and is advice: the balance is read again before anything is signed.
+//! Tracks what the relay's account had too little of when its balance was read last: payments above
+//! that balance wait, and smaller ones go on. It is in RAM and is advice: the balance is read again
+//! before anything is signed.
 
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;

@@ -1,5 +1,6 @@
-//! Signing: what is written, under which gas and base block, and what was read back out of it. Nothing is
-//! sent here, and what is read of the chain decides only whether and for how many members is signed.
+//! Signs the forms of attempts: it chooses gas and base block, writes the transaction, and reads back
+//! from the bytes what they pay. It sends nothing, and what it reads of the chain decides only whether
+//! it signs and for how many members.
 
 use super::NearLink;
 use super::concerns::{NEAR_LOW, TREASURY_SHORT};

@@ -1,6 +1,6 @@
-//! Whether the relay's account and the contracts of its tokens are what the settings say: asked once the store is bound to
-//! its chain, and now and then until it is known. What as many providers as are needed say alike is definite; a provider that
-//! does not answer says nothing.
+//! Checks whether the relay's account and the contracts of its tokens are what the settings say: once
+//! the store is bound to its chain, and now and then until that is known. What as many providers as are
+//! needed say alike is definite; a provider that does not answer says nothing.
 
 use super::NearLink;
 use super::concerns::TOKEN_CONTRACT_INVALID;

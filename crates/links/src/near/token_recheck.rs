@@ -1,5 +1,6 @@
-//! That a token's contract may be gone since it was found to fit: what a view or a final transaction failed with names it.
-//! It is a reason to ask again, and nothing more: what the providers say then alike is what counts.
+//! Notes that a token's contract may be gone since it was found to fit, from the error of a view or of
+//! a final transaction. A note is a reason to check again, and nothing more: what the providers then
+//! say alike is what counts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,5 +1,6 @@
-//! The relay's tokens, and what was learnt of each: the gas that its calls need, how many fit into one
-//! transaction, what a registration costs, and whether it rests. All of it is advice: losing it costs time.
+//! Keeps the relay's tokens, and what this process learnt of each: the gas that its calls need, how
+//! many fit into one transaction, what a registration costs, and whether the token rests. All of it is
+//! advice: losing it costs time.
 
 use super::rest::{RestCause, TokenRest};
 use super::settings::{NearSettings, NearToken, USUAL_TGAS, gas_of_each};

@@ -1,7 +1,7 @@
 //! Writes the books into a file, so that a start need not repeat every batch.
 //!
-//! A snapshot is made of the same batches as the log. It is written aside and made durable before
-//! it gets its name, and only then the segments before it go.
+//! A snapshot consists of the same batches as the log. The core writes it under a temporary name and
+//! makes it durable before it gets its name; only then are the segments before it removed.
 
 pub(crate) mod quiesce;
 

@@ -1,5 +1,6 @@
-//! What was seen of receivers lately: that they are registered, that they exist, or for a moment that they are not
-//! registered. It may be wrong: a receiver can take its deposit back, and its payment then fails and isolates it.
+//! Caches what this process saw of receivers lately: that they are registered, that they exist, or for
+//! a moment that they are not registered. It may be wrong: a receiver can take its deposit back, and
+//! its payment then fails and isolates it.
 
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;

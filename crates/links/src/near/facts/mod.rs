@@ -1,5 +1,6 @@
-//! What the relay's rules ask: whether a receiver is registered with its token, and whether it may be
-//! registered at the relay's cost. A wrong answer costs gas or a deposit, and pays nothing twice.
+//! Answers the questions of the relay's rules: whether a receiver is registered with its token, and
+//! whether the relay may register it at its own cost. A wrong answer costs gas or a deposit, and pays
+//! nothing twice.
 
 mod cache;
 

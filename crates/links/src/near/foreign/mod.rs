@@ -1,9 +1,10 @@
-//! Keys that are used elsewhere: which are ahead of the journal, and the transactions that spent their nonces.
+//! Finds the keys that are used elsewhere, whose nonces are ahead of the journal, and reads the
+//! transactions that spent those nonces.
 //!
-//! A single provider finds the block in which a nonce was spent. That it is that block, and what the block
-//! has, as many providers as are needed say alike: the key's nonce there and in the block before it, the
-//! transactions of its chunks, and the outcome of each. The highest of them has to be the nonce that the block
-//! left, so that none is missing.
+//! A single provider finds the block in which a nonce was spent. As many providers as are needed then
+//! confirm the block and its content: the key's nonce there and in the block before it, the
+//! transactions of its chunks, and the outcome of each. The highest of these transactions must have the
+//! nonce that the block left, so that none is missing.
 
 mod transaction;
 

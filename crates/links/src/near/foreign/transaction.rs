@@ -1,4 +1,5 @@
-//! A transaction as providers show it: what it pays, which transfers it names, and how it is stored. Pure.
+//! Reads a transaction as providers show it, for `foreign`: which payments it makes, which transfers it
+//! names, and how it is stored. Pure.
 
 use crate::near::rpc::{ChunkTransaction, shortened};
 use crate::near::tx::{BatchAction, ReadTransaction, from_base58, read_call};

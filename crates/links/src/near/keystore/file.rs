@@ -1,5 +1,5 @@
-//! The encrypted key file: the keys' texts, a line each, under XChaCha20-Poly1305 with a key that Argon2id
-//! makes of a passphrase. Whatever the file says besides is authenticated with it.
+//! Encrypts and decrypts the key file: the keys' texts, a line each, under XChaCha20-Poly1305 with a
+//! key that Argon2id derives from a passphrase. The rest of the file is authenticated with it.
 
 use super::{BadKeys, KeyRing};
 use argon2::{Algorithm, Argon2, Params, Version};

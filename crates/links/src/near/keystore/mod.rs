@@ -1,5 +1,6 @@
-//! The relay's keys. A payment attaches a deposit, and only a full-access key may: such a key
-//! is the whole account. They are read from an encrypted file, kept in memory that is wiped, and never shown.
+//! Keeps the relay's keys. A payment attaches a deposit, and only a full-access key may do that: such a
+//! key controls the whole account. The keys come from an encrypted file, stay in memory that is wiped,
+//! and are never shown.
 
 mod file;
 mod ring;

@@ -1,4 +1,4 @@
-//! Keys in memory.
+//! Signs with keys that it keeps in memory.
 
 use super::{BadKeys, NearSigner};
 use crate::near::tx::{PREFIX, digest, lane_of};

@@ -1,5 +1,6 @@
-//! Why a transaction failed, and who goes alone next time. The place of the failing action isolates its
-//! member; it condemns it only where it failed alone, registered, and with money enough.
+//! Finds out why a transaction failed, and which member goes alone next time. The place of the failing
+//! action isolates its member; it condemns the member only where the member failed alone, registered,
+//! and with money enough.
 
 use super::{Landed, act_of, all, dead};
 use crate::near::NearLink;

@@ -1,9 +1,10 @@
-//! An attempt whose key was deleted before it spent the attempt's nonce: nothing of it landed, or ever will.
+//! Proves that an attempt is dead because its key was deleted before the attempt's nonce was spent:
+//! nothing of it landed, or ever will.
 //!
-//! It is not concluded from a transaction that is not found. Two providers show the block that deleted the key; behind the
-//! block before it the key's nonce is below the attempt's, so that no block up to there has a form; neither do the
-//! chunks of these two. Later blocks have no such key, and one that is added again begins above the nonce: the
-//! chain sets it to the height times a million.
+//! A transaction that is not found proves nothing here. Two providers show the block that deleted the
+//! key. At the block before it the key's nonce is below the attempt's, so no block up to there has a
+//! form; the chunks of these two blocks have none either. Later blocks have no such key, and a key that
+//! is added again begins above the nonce: the chain sets it to the height times a million.
 
 use super::super::NearLink;
 use super::super::forms::nonce_of;

@@ -1,4 +1,4 @@
-//! The token's own events (NEP-297) of a final transaction, compared with what was signed.
+//! Compares the token's own events (NEP-297) of a final transaction with its signed payments.
 
 use super::super::tx::{BatchAction, ReadTransaction};
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! What spent a nonce under which no form of its attempt is found: the block in which it was spent is searched
-//! for, and its transactions are read. It is words for people who look, and proves nothing: a transaction that
-//! is not found in one provider's blocks may be there.
+//! Explains to operators what spent a nonce under which no form of its attempt is found: it searches
+//! for the block in which the nonce was spent, and reads the block's transactions. The text proves
+//! nothing: a transaction that is not found in one provider's blocks may be there.
 
 use super::super::NearLink;
 use super::super::rpc::{KeyView, chunk, chunks};

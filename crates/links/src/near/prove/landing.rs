@@ -1,4 +1,4 @@
-//! Which form of an attempt landed, by what each provider says of each form. Pure.
+//! Decides which form of an attempt landed, from what each provider says of each form. Pure.
 
 use super::super::rpc::{
     ExecutionResult, FinalTransaction, PROVIDERS_DISAGREE, RpcFailure, StatusReply, shortened,

@@ -1,10 +1,10 @@
-//! What became of an attempt: only what as many providers as are needed say of final blocks. A timeout, an
-//! error and a transaction that is not found say nothing.
+//! Proves how an attempt ended, from final blocks alone, and only from what as many providers as are
+//! needed say of those blocks. A timeout, an error and a transaction that is not found say nothing.
 //!
-//! Four ends are possible. A form landed: its outcome is every member's. Nothing landed and every form is
-//! past its last block while the nonce is not spent: the same nonce is signed once more. The key was deleted before
-//! it spent the nonce: the attempt is dead. The nonce is spent and no form is found: nothing is proven, whatever
-//! it looks like, and the lane keeps its attempt.
+//! Four ends are possible. A form landed: its outcome is every member's. Nothing landed, and every form
+//! is past its last block while the nonce is not spent: the same nonce is signed once more. The key was
+//! deleted before it spent the nonce: the attempt is dead. The nonce is spent and no form is found:
+//! nothing is proven, however it looks, and the lane keeps its attempt.
 
 mod blame;
 mod deleted;

@@ -1,4 +1,4 @@
-//! The rate of requests at one provider: a bucket of tokens that refills by the clock.
+//! Limits the rate of requests at one provider: a token bucket that refills by the clock.
 
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;

@@ -1,4 +1,5 @@
-//! The methods that are called, each with its parameters and the way its answer is read.
+//! Defines the RPC methods that the adapter calls, each with its parameters and the way to read its
+//! answer.
 
 use super::reply::{RpcFailure, amount, bad_reply, hash, number, shortened, text};
 use super::status::{self, StatusReply};

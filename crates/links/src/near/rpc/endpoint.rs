@@ -1,4 +1,5 @@
-//! One provider: a request and its whole answer, bounded in time, size and rate, never repeated here.
+//! Sends requests to one provider, and reads each answer whole: bounded in time, size and rate, never
+//! repeated here.
 
 use super::budget::RequestBudget;
 use super::calls::identity;

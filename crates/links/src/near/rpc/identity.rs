@@ -1,7 +1,8 @@
-//! Which chain a provider shows: asked with `status` before anything else that it says counts, again after a while, and
-//! again after it was silent, since another node may answer at its address then.
+//! Checks which chain a provider shows, before anything else that it says counts: it asks `status`
+//! first, again after a while, and again after the provider was silent, since another node may answer
+//! at its address then.
 //!
-//! A provider that shows another chain than the settings and the journal name is not asked for anything else.
+//! A provider that shows another chain than the settings and the journal name gets no other request.
 
 use super::calls::identity;
 use super::reply::RpcFailure;

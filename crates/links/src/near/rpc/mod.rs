@@ -1,5 +1,5 @@
-//! A thin JSON-RPC client over several providers. What one of them answers is a hint; what closes an
-//! attempt is what several say of final blocks.
+//! A thin JSON-RPC client over several providers. The answer of one of them is a hint; only what
+//! several say of final blocks closes an attempt.
 
 mod budget;
 mod calls;

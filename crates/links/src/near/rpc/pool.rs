@@ -1,4 +1,4 @@
-//! All providers of the chain: one of them for a hint, each of them for a proof.
+//! Asks the providers of the chain: one of them for a hint, each of them for a proof.
 
 use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};

@@ -1,4 +1,4 @@
-//! The adapter reads what nodes of the network were recorded to answer.
+//! Tests that the adapter reads recorded answers of nodes of the network.
 
 use super::calls::{
     BlockAt, KeyView, RpcCall, access_key, access_keys, account, block, chunk, chunks, code,

@@ -1,5 +1,5 @@
-//! Reading a provider's answer. Lenient: fields that are not known are passed over, and an answer that is
-//! not understood is none.
+//! Reads a provider's answer. It is lenient: it skips unknown fields, and an answer that it does not
+//! understand counts as none.
 
 use crate::near::tx::from_base58;
 use kernel::answer::Cause;

@@ -1,5 +1,5 @@
-//! One answer for all that ask the same at about the same time: a hundred attempts that are looked at together
-//! have one final block and one list of keys.
+//! Shares one answer among all callers that ask the same at about the same time: the provers of a
+//! hundred attempts use one final block and one list of keys.
 
 use kernel::answer::Cause;
 use kernel::ports::clock::Clock;

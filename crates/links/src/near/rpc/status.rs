@@ -1,5 +1,6 @@
-//! What a provider says of a transaction. Only the word FINAL with an outcome of its receipt says what became
-//! of it: anything before that may change, and what a refused transaction shows is no outcome.
+//! Reads what a provider says of a transaction. Only the word FINAL with an outcome of its receipt
+//! tells how the transaction ended: anything before that may change, and what a refused transaction
+//! shows is no outcome.
 
 use super::reply::{RpcFailure, bad_reply, hash, number, shortened, text};
 use crate::near::tx::base58;

@@ -1,5 +1,5 @@
-//! The servers that providers are trusted by: the machine's own roots (`SSL_CERT_FILE` and `SSL_CERT_DIR`
-//! name others).
+//! Loads the roots of trust by which a client checks a provider's server: the machine's own
+//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
 
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};

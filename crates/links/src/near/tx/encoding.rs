@@ -1,5 +1,5 @@
-//! The shapes of a transaction in borsh, as the protocol writes them (`Transaction::V0`). Only the two
-//! actions that the relay makes: whatever else stands in bytes is not read.
+//! Defines the shapes of a transaction in borsh, as the protocol writes them (`Transaction::V0`). It
+//! has only the two actions that the relay makes: bytes with any other action are not read.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 

@@ -1,5 +1,5 @@
-//! Transactions: written in the network's own bytes, and read back out of them. What a form pays is always
-//! what its bytes say.
+//! Writes transactions in the network's own bytes, and reads them back. What a form pays is always what
+//! its bytes say.
 
 mod encoding;
 mod read;

@@ -1,4 +1,5 @@
-//! Reading back what signed bytes do. Strict: whatever this product would not have written is not read.
+//! Reads back from signed bytes what they do. It is strict: it reads nothing that this product would
+//! not have written.
 
 use super::encoding::{ActionEncoding, KeyEncoding, SignatureEncoding, SignedEncoding};
 use super::write::{DEPOSIT, ONE_YOCTO, TRANSFER};

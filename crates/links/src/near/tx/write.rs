@@ -1,4 +1,4 @@
-//! Writing transactions.
+//! Writes a transaction's bytes for signing, and joins them with the signature.
 
 use super::BatchAction;
 use super::encoding::{
