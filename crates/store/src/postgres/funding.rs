@@ -49,7 +49,7 @@ impl EnlistedLedger {
         }
     }
 
-    /// What it is now, unless the request is for another ledger.
+    /// The ledger's state now, unless the request is for another ledger.
     async fn meant<T>(&self, known: Known) -> Result<Known, Reply<T>> {
         let highest = self.read_pool.highest().await.map_err(Reply::NoAnswer)?;
         let now = self.known(highest);
@@ -57,7 +57,7 @@ impl EnlistedLedger {
         if same && known.highest <= highest { Ok(now) } else { Err(Reply::OtherLedger(now)) }
     }
 
-    /// What it is after something was done.
+    /// The ledger's state after a write.
     async fn after(&self, before: Known) -> Known {
         self.read_pool.highest().await.map_or(before, |highest| self.known(highest))
     }

@@ -112,7 +112,7 @@ async fn run(client: &Client, step: &Migration) -> Result<(), ConnectionError> {
     done
 }
 
-/// What a fresh store knows: who it is, drawn once, and the first assets.
+/// Writes the first rows of a fresh store: its identity, which is drawn once, and the first assets.
 async fn fresh(client: &Client) -> Result<(), ConnectionError> {
     let identity = "INSERT INTO service_state VALUES \
                     ('identity', replace(gen_random_uuid()::text, '-', ''), 1, 0)";

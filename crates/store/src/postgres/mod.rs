@@ -45,7 +45,7 @@ pub enum Time {
     Manual(Arc<dyn Clock>),
 }
 
-/// What a store is opened with.
+/// The options of a store.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Options {
     pub database: Database,

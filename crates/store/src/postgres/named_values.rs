@@ -133,7 +133,7 @@ impl BatchWorkspace {
         Ok(self.named_value(&resource(name))?.version)
     }
 
-    /// Where a counter stands by now.
+    /// The value of a counter after the items so far.
     pub(crate) fn counter_value(&self, name: &str) -> Result<u128, Undecided> {
         let found = self.named_value(&counter(name))?;
         if found.version == 0 {
@@ -142,7 +142,7 @@ impl BatchWorkspace {
         Ok(read_amount(&found.value).map_err(StoreError::from)?.0)
     }
 
-    /// Takes over a value that is decided.
+    /// Sets a decided value in the workspace.
     pub(crate) fn set_named(&mut self, name: &Arc<str>, value: Arc<str>) {
         // nothing is decided on what was not read
         if let Some(NamedRow::Owned(owned)) = self.named.get_mut(name) {
@@ -212,7 +212,7 @@ impl ReadPool {
         Ok(found.iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// Where a counter stands.
+    /// The stored value of a counter.
     pub(crate) async fn counter(&self, name: &str) -> Result<u128, Cause> {
         let sql = "SELECT value FROM service_state WHERE name = $1";
         let found = rows(&self.question().await?, sql, &[&&*counter(name)]).await?;

@@ -133,7 +133,7 @@ impl WriteConnection {
 }
 
 impl BatchWorkspace {
-    /// Takes over what is decided; each decision is a version.
+    /// Applies decided changes to the workspace; each is a version.
     pub(crate) fn post_accounts(&mut self, accounts: Vec<NumberedAccount>) {
         for mut now in accounts {
             let was = match self.accounts.get(&now.number) {

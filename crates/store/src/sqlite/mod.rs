@@ -55,7 +55,7 @@ const WAITING: usize = 4_096;
 /// How many questions are answered at once, and as many searches of operators.
 const READERS: usize = 2;
 
-/// What a store is opened with.
+/// The options of a store.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Options {
     /// The folder; made where it is missing.
@@ -129,7 +129,7 @@ pub struct Embedded {
     handed_out: Arc<Mutex<HandedOut>>,
     /// The one process's worker, once it said that it lives.
     worker: Mutex<Option<WorkerId>>,
-    /// Who publishes which bucket of the outbox.
+    /// The worker that publishes each bucket of the outbox.
     buckets: Mutex<BucketLeases>,
     funding: Arc<EnlistedLedger>,
     accounts: Arc<EnlistedLedger>,
@@ -276,7 +276,7 @@ pub fn migrate(dir: &Path) -> Result<&'static [Upgrade], OpenError> {
     upgrade::run(&db)
 }
 
-/// Who this store is: drawn once.
+/// The identity of this store, which is drawn once.
 fn identity(db: &Connection) -> Result<Identity, OpenError> {
     let sql = "SELECT value FROM service_state WHERE name = 'identity'";
     let text: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;

@@ -11,7 +11,7 @@ use kernel::attempt::Attempt;
 use kernel::flow::table::Flows;
 use uuid::Uuid;
 
-/// Leases to the worker what it may look after.
+/// Leases to the worker the attempts that it may look after.
 pub(crate) async fn lease(
     db: &Pooled,
     flows: &Flows,
@@ -38,7 +38,7 @@ pub(crate) async fn lease(
     all(db, flows, rule, &[&ids]).await
 }
 
-/// What was leased and never arrived comes again.
+/// Makes attempts due again whose lease never arrived at the worker.
 pub(crate) async fn retake(db: &Pooled, own: i64) -> Result<(), StoreError> {
     let sql = "UPDATE attempts SET due_at = 0 \
                WHERE leased_by = $1 AND due_at IS NULL AND closed_at IS NULL";

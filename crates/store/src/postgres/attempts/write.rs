@@ -28,7 +28,7 @@ pub(crate) enum AttemptRow {
     Locked,
 }
 
-/// What one unit does to one attempt, kept until it is written.
+/// The change that one unit makes to one attempt, kept until the write.
 #[derive(Debug)]
 pub(crate) struct ChangedAttempt {
     id: AttemptId,
@@ -147,7 +147,7 @@ impl WriteConnection {
 }
 
 impl BatchWorkspace {
-    /// Where an attempt stands, which no item before changed.
+    /// The stored state of an attempt that no item before has changed.
     pub(crate) fn stored_attempt(&self, id: AttemptId) -> Result<Option<StoredAttempt>, Undecided> {
         if self.changes.attempts.iter().any(|change| change.id == id) {
             return Err(Undecided::Again);
@@ -286,7 +286,7 @@ impl Statements {
     }
 }
 
-/// Who looks after an attempt, as its column says.
+/// The worker that looks after an attempt, as its column says.
 fn holder(head: AttemptHead, worker: i64) -> Option<i64> {
     (head.hold == Hold::Mine).then_some(worker)
 }

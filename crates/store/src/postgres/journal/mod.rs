@@ -65,7 +65,7 @@ impl Postgres {
         &self.read_pool
     }
 
-    /// Who it is, drawn once.
+    /// The identity of this store, which is drawn once.
     pub const fn identity(&self) -> Identity {
         self.identity
     }

@@ -8,7 +8,7 @@ use kernel::ids::{AssetId, LedgerId};
 use kernel::ports::journal::{AccountSums, Sums};
 use tokio_postgres::Row;
 
-/// Who reads may stop so long between two pages, to ask a ledger elsewhere.
+/// The longest pause of a reader between two pages, in which it asks a ledger elsewhere.
 const BETWEEN: &str = "SET LOCAL idle_in_transaction_session_timeout = '60s'";
 
 /// Begins the reading. The database adds up by account, and keeps what does not fit its memory in

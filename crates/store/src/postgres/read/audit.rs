@@ -151,7 +151,7 @@ pub(crate) fn seal(row: &Row) -> Result<Seal, StoreError> {
     })
 }
 
-/// Whatever is no hash reads as zeros: the proof then names whose it was.
+/// A value that is no hash reads as zeros: the proof then names the row.
 fn hash(row: &Row, column: &str) -> Result<Hash, StoreError> {
     let bytes: Option<&[u8]> = row.try_get(column)?;
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default())

@@ -22,7 +22,7 @@ use std::sync::PoisonError;
 
 /// A row that this process keeps in its own heap is given out only when it is so much too late.
 pub(crate) const LATE: Millis = 5_000;
-/// So many of what is due are compared with each other.
+/// The number of due rows that one query compares with each other.
 const COMPARED: i64 = 50_000;
 /// So many batches of the dead are taken over with one statement, up to 1 024 transfers each, and
 /// with so many statements in one call.
@@ -33,7 +33,7 @@ const SWEPT: (i64, i64) = (4_096, 200_000);
 /// Each so many calls one sweeps: batches that the process that opened them forgot.
 const SWEEPS: u64 = 16;
 
-/// What the store remembers from one call to the next.
+/// The state of the scan between two calls.
 #[derive(Debug, Default)]
 pub(crate) struct ScanState {
     /// A lease was asked for and the answer did not come: what it leased is nowhere.

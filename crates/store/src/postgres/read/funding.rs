@@ -19,7 +19,7 @@ async fn highest(db: &Pooled) -> Result<u64, StoreError> {
     row.map_or(Ok(0), |row| Ok(uint(row.try_get(0)?)))
 }
 
-/// What became of a movement's reference before.
+/// The earlier result of a movement's reference, if there is one.
 async fn before(db: &Pooled, movement: &External) -> Result<Option<Moved>, StoreError> {
     let key: (&str, &str) = (columns::direction(movement.direction), &movement.reference);
     let row = one(db, BOOKED, &[&key.0, &key.1]).await?;

@@ -55,7 +55,7 @@ pub(crate) fn action(row: &Row) -> Result<PastAction, StoreError> {
     })
 }
 
-/// What (principal, key) did.
+/// The past action of (principal, key).
 pub(crate) async fn past_action(
     db: &Pooled,
     caller: &str,

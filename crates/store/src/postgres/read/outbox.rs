@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 /// The time of a statement, as `m.now`.
 const NOW: &str = "m AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now)";
-/// What both tables say of a message.
+/// The columns of a message in both tables.
 const COLUMNS: &str = "id, req_id, n, topic, partition_key, type, payload, headers, created_at";
 
 fn number(bucket: u16) -> i16 {

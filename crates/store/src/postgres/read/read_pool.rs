@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-/// Whatever is asked, and the leases.
+/// The pool of the connections for queries and leases.
 pub(crate) struct ReadPool {
     questions: Pool,
     searches: Pool,
@@ -33,7 +33,7 @@ pub(crate) struct ReadPool {
     pub(crate) health: Arc<WriterHealth>,
 }
 
-/// What the connections of a process share.
+/// The state that the connections of a process share.
 #[derive(Clone)]
 pub(crate) struct SessionContext {
     pub(crate) timeline: Arc<DatabaseTimeline>,
@@ -138,7 +138,7 @@ impl ReadPool {
         Ok(found)
     }
 
-    /// What was read until now is on the standby.
+    /// Makes sure that the standby has everything that was read until now.
     pub(crate) async fn confirm_reads(&self) -> Result<(), Cause> {
         let Some(read) = self.replication.read() else { return Ok(()) };
         let mut failed = self.replication.turn().await;

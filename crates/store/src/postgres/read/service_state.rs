@@ -57,7 +57,7 @@ impl Fields {
     }
 }
 
-/// What stands, with the times by which breaks are sorted.
+/// The state as it is read, with the times by which breaks are sorted.
 #[derive(Default)]
 struct StatusRows {
     status: ServiceStatus,

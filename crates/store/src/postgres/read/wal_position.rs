@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalPosition {
-    /// Who the journal is.
+    /// The identity of the journal.
     pub identity: Identity,
     pub system: u64,
     /// Which of its histories, as names of the log's files begin.

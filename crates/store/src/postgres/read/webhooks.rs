@@ -92,7 +92,7 @@ impl MessageArrays {
     }
 }
 
-/// What a batch writes, with the time as its first parameter.
+/// The statement that queues a batch, with the time as its first parameter.
 fn queue_sql() -> String {
     format!(
         "WITH {NOW}, \

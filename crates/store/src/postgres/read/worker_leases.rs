@@ -9,7 +9,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
 use kernel::ports::journal::Lease;
 
-/// A worker that ended so long ago has nothing left that anybody waits for.
+/// The age after which the row of an ended worker is deleted: no component waits for it.
 const FORGOTTEN: Millis = 7 * 86_400_000;
 
 impl ReadPool {

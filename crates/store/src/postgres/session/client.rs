@@ -56,7 +56,7 @@ impl std::fmt::Display for ConnectionError {
     }
 }
 
-/// What the server said unasked on one connection.
+/// The notices that the server sent on one connection.
 #[derive(Debug, Default)]
 struct Notices {
     count: AtomicU64,
@@ -74,7 +74,7 @@ impl Notices {
     }
 
     /// # Errors
-    /// Something was said since there were so many.
+    /// The server has sent a notice since that count.
     fn none_since(&self, before: u64) -> Result<(), ConnectionError> {
         if self.count() == before {
             return Ok(());
@@ -146,7 +146,7 @@ impl Client {
         self.limit = None;
     }
 
-    /// It cannot be used again.
+    /// True where the connection cannot be used again.
     pub(crate) fn is_over(&self) -> bool {
         self.inner.is_closed() || self.given_up.load(Ordering::Acquire)
     }

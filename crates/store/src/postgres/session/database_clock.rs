@@ -19,7 +19,7 @@ impl DatabaseClock {
         Self { time, clock, set: Mutex::new((0, 0)) }
     }
 
-    /// The database said that it is so late.
+    /// Notes the database's time.
     pub(crate) fn set(&self, now: i64) {
         let ticks = self.clock.ticks();
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = (uint(now), ticks);

@@ -30,7 +30,7 @@ pub(crate) struct Replication {
 }
 
 impl Replication {
-    /// What the database says of it.
+    /// Notes whether the database requires a standby.
     pub(crate) fn required(&self, required: bool) {
         if self.required.swap(required, Ordering::AcqRel) != required {
             tracing::info!(required, "a synchronous standby must have every COMMIT");

@@ -31,7 +31,7 @@ pub(crate) struct DatabaseTimeline {
     reached: AtomicU64,
     /// The last write of this process in each lane: its row of `audit_units`, and when.
     last: Mutex<BTreeMap<i32, (u64, Millis)>>,
-    /// Ends the process: what it knows was never in this database.
+    /// Ends the process, because the database lacks what the process knows.
     fatal: Arc<dyn Fn(String) + Send + Sync>,
 }
 
@@ -48,12 +48,12 @@ impl DatabaseTimeline {
         Self { first, reached, last, fatal }
     }
 
-    /// The database's durable log reaches so far.
+    /// Notes how far the database's durable log reaches.
     pub(crate) fn reached(&self, lsn: u64) {
         self.reached.fetch_max(lsn, Ordering::AcqRel);
     }
 
-    /// This process wrote that row of its lane, durably.
+    /// Notes that this process wrote that row of its lane, durably.
     pub(crate) fn wrote(&self, lane: i32, n: u64, at: Millis) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(lane, (n, at));
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(crate) struct WriterHealth {
-    /// The longest that one of them may hear nothing.
+    /// The longest that a writer may wait for an answer.
     limit: Duration,
-    /// Those that are at work, or could not do it, by their number: since when.
+    /// The writers that wait for an answer, or could not ask, by number: since when.
     waits: Mutex<BTreeMap<usize, Instant>>,
 }
 
@@ -33,7 +33,7 @@ impl WriterHealth {
         self.waits().remove(&writer);
     }
 
-    /// Whether every writer hears.
+    /// Checks that every writer gets answers.
     ///
     /// # Errors
     /// `WRITERS_SILENT`: so many do not.

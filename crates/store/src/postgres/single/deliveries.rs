@@ -6,7 +6,7 @@ use crate::postgres::columns::int;
 use crate::postgres::error::StoreError;
 use crate::postgres::write::work::{DeliveryAttempt, DeliveryClaim};
 
-/// Where it is kept that webhooks are posted.
+/// The name of the value that marks that webhooks are posted.
 const WEBHOOKS: &str = "webhooks";
 
 /// One of those who saw it due has it.

@@ -13,11 +13,11 @@ use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
 use kernel::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use tokio_postgres::Row;
 
-/// Asks what became of (direction, reference).
+/// Reads the booked movement of (direction, reference).
 pub(crate) const BOOKED: &str = "SELECT operation_id, user_id, asset_id, amount::text, \
     available::text, at, account_number FROM externals WHERE direction = $1 AND reference = $2";
 
-/// What became of it before.
+/// The earlier result of the movement's reference.
 pub(crate) fn booked(movement: &External, row: &Row) -> Result<Moved, StoreError> {
     let booked = BookedMovement {
         operation: uint(row.try_get(0)?),

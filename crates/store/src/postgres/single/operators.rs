@@ -16,7 +16,7 @@ use kernel::ports::admin_queries::Tells;
 const ASSETS: &str = "resource/assets";
 
 impl SingleTransaction<'_> {
-    /// A case, unless one of its kind is open about its subject, with what a webhook is told.
+    /// Opens a case, unless one of its kind is open about its subject, and queues its webhook.
     pub(crate) async fn case(&self, case: &Case) -> Result<(), StoreError> {
         let sql = "INSERT INTO cases (kind, severity, subject, req_id, facts, status, opened_at) \
                    VALUES ($1, $2, $3, $4, $5, 'OPEN', $6) \

@@ -9,7 +9,7 @@ use kernel::ports::ledger::External;
 use kernel::unit::Put;
 use uuid::Uuid;
 
-/// So many rows are forgotten in one write: few enough that no write waits long for it.
+/// The number of rows that one write forgets: few enough that no write waits long for it.
 const AT_ONCE: i64 = 10_000;
 
 impl SingleTransaction<'_> {

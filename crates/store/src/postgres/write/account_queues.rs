@@ -18,7 +18,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// What an item stands in line for: its balance, or its transfer where it touches none.
+/// The key of an item's queue: its balance, or its transfer where it touches no balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum QueueKey {
     /// One asset of a user.
@@ -54,7 +54,7 @@ struct QueueState {
     in_flight: HashMap<QueueKey, InFlight>,
     /// Accounts whose rows another transaction holds.
     locked: BTreeMap<QueueKey, Vec<WorkItem>>,
-    /// Those of them that a connection waits for: what comes meanwhile gathers.
+    /// Those of them that a connection waits for; their new items gather meanwhile.
     busy: BTreeSet<QueueKey>,
     /// Keys that another transaction holds, by their hashes.
     keys: BTreeSet<u64>,
@@ -71,7 +71,7 @@ struct InFlight {
     later: Vec<WorkItem>,
 }
 
-/// What one lane writes together.
+/// The items that one lane writes together.
 pub(crate) struct Batch {
     pub(crate) items: Vec<WorkItem>,
     pub(crate) accounts: Vec<QueueKey>,
@@ -119,7 +119,7 @@ impl AccountQueues {
         self.locked.notify_waiters();
     }
 
-    /// Everything that a lane may write now; `None`: it is closed.
+    /// The items that a lane may write now; `None`: the queue is closed.
     pub(crate) async fn next_batch(&self) -> Option<Batch> {
         loop {
             let more = self.ready.notified();
@@ -192,7 +192,7 @@ impl AccountQueues {
         self.locked.notify_waiters();
     }
 
-    /// What waits is still served; nothing comes any more.
+    /// Closes the queue: waiting items are still written, and no new item comes.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         // a permit for one lane, which passes it on
@@ -203,7 +203,7 @@ impl AccountQueues {
 }
 
 impl QueueState {
-    /// Where an item stands.
+    /// The queue of an item.
     fn line(&self, item: &WorkItem) -> QueueKey {
         if self.keys.is_empty() {
             return account(item);
@@ -212,14 +212,14 @@ impl QueueState {
         in_flight.map_or_else(|| account(item), QueueKey::ClientKey)
     }
 
-    /// Others hold it, and its items wait for them.
+    /// True where another transaction holds the account's rows, so that its items wait.
     fn waits_for_lock(&self, account: &QueueKey) -> bool {
         matches!(account, QueueKey::ClientKey(_))
             || self.busy.contains(account)
             || self.locked.contains_key(account)
     }
 
-    /// It waits for its account's turn, and the others of its call do not wait.
+    /// Puts an item aside until its account's turn; the others of its call do not wait.
     fn park(&mut self, account: QueueKey, item: WorkItem) {
         self.locked.entry(account).or_default().push(item.waits());
     }

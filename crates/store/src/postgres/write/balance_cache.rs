@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// An asset of a user.
 pub(crate) type BalanceKey = (UserId, AssetId);
 
-/// So many are remembered, and as many that were not used since.
+/// The size of each of the two generations of cached balances.
 const MOST: usize = 131_072;
 /// Assumptions rest for no more batches.
 const LONGEST: u32 = 512;
@@ -28,7 +28,7 @@ pub(crate) struct BalanceCache(Mutex<CachedBalances>);
 #[derive(Default)]
 struct CachedBalances {
     recent: HashMap<BalanceKey, StoredBalance>,
-    /// Those that were young before.
+    /// The generation before `recent`.
     older: HashMap<BalanceKey, StoredBalance>,
     /// Batches until anything is assumed again.
     rest: u32,
@@ -41,7 +41,7 @@ impl BalanceCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what is known out of what is to be read.
+    /// Takes the cached balances out of the rows that will be read.
     pub(crate) fn take(&self, row_set: &mut RowSet) -> Vec<(BalanceKey, StoredBalance)> {
         let mut state = self.state();
         if state.rest > 0 {
@@ -61,7 +61,7 @@ impl BalanceCache {
         known
     }
 
-    /// A write that assumed these did not happen: they count no more.
+    /// Forgets these balances after a write that assumed them failed.
     pub(crate) fn invalidate(&self, assumed: &[BalanceKey]) {
         if assumed.is_empty() {
             return;
@@ -76,7 +76,7 @@ impl BalanceCache {
         state.rest = state.next;
     }
 
-    /// Keeps what a write left.
+    /// Keeps the balances of a write.
     pub(crate) fn keep(&self, workspace: &BatchWorkspace) {
         let mut state = self.state();
         if workspace.has_assumptions() {

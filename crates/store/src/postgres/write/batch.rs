@@ -17,7 +17,7 @@ use kernel::rules::StoredBalance;
 use kernel::unit::Wrote;
 use std::sync::Arc;
 
-/// What became of one item.
+/// The result of one item.
 #[derive(Debug)]
 pub(crate) enum ItemResult {
     Wrote(Wrote),
@@ -28,10 +28,10 @@ pub(crate) enum ItemResult {
     Locked,
 }
 
-/// How a group is tried.
+/// The mode in which a group runs.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchMode {
-    /// What is opened is assumed to be new; writing it finds out.
+    /// Takes each opened transfer for new without a read; the write fails where it is not.
     pub(crate) assume: bool,
     /// How it meets rows that another transaction holds.
     pub(crate) wait: LockMode,
@@ -42,12 +42,12 @@ pub(crate) struct BatchMode {
 }
 
 impl BatchMode {
-    /// As a group is tried first.
+    /// The mode of the first try of a group.
     pub(crate) const FIRST: Self =
         Self { assume: true, wait: LockMode::Skip, refused: None, keep: true };
 }
 
-/// What a group does not read, since this process wrote it last.
+/// Rows that a group takes from the caches instead of the database.
 struct Assumed {
     transfers: Vec<(Id, CachedTransfer)>,
     balances: Vec<(BalanceKey, StoredBalance)>,
@@ -66,7 +66,7 @@ impl Assumed {
     }
 }
 
-/// Where a batch takes its rows from: the database, or what is assumed of them.
+/// The sources of a batch's rows: the database, and the assumed rows of the caches.
 struct BatchReads<'r> {
     row_set: &'r RowSet,
     assumed: Assumed,
@@ -157,7 +157,7 @@ impl WriteConnection {
         Ok(results)
     }
 
-    /// What was written is durable: the lane stands behind it.
+    /// Advances the lane's numbers behind a write that is durable.
     pub(crate) fn wrote(&mut self, workspace: &super::workspace::BatchWorkspace) {
         let (n, seq) = self.after(&workspace.numbers, !workspace.changes.entries.is_empty());
         (self.n, self.at, self.seq) = (n, workspace.at, seq);

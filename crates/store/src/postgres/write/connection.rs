@@ -30,7 +30,7 @@ pub(crate) struct WriteConnection {
     shared: Arc<ConnectionContext>,
 }
 
-/// What every lane of a process needs.
+/// The state that the lanes of a process share.
 pub(crate) struct ConnectionContext {
     pub(crate) database: Database,
     pub(crate) time: Time,
@@ -40,7 +40,7 @@ pub(crate) struct ConnectionContext {
     pub(crate) timeline: Arc<DatabaseTimeline>,
     /// The standby that must have every COMMIT, where one must.
     pub(crate) replication: Arc<Replication>,
-    /// Whether the writers hear anything.
+    /// Tracks whether the writers get answers.
     pub(crate) health: Arc<WriterHealth>,
 }
 
@@ -85,17 +85,17 @@ impl WriteConnection {
         [self.at, last].into_iter().fold(now, |now, last| if last > now { last } else { now })
     }
 
-    /// Something was written at that time.
+    /// Notes the time of a write.
     pub(crate) fn written(&self, at: Millis) {
         self.shared.written.fetch_max(at, Ordering::AcqRel);
     }
 
-    /// The database's durable log reaches so far.
+    /// Notes how far the database's durable log reaches.
     pub(crate) fn reached(&self, lsn: u64) {
         self.shared.timeline.reached(lsn);
     }
 
-    /// This row of `audit_units` is durable.
+    /// Notes that this row of `audit_units` is durable.
     pub(crate) fn noted(&self, n: u64, at: Millis) {
         self.shared.timeline.wrote(self.lane, n, at);
     }
@@ -139,12 +139,12 @@ impl WriteConnection {
         self.client.mark().await
     }
 
-    /// What the database says of its standby, with what it says else.
+    /// Notes whether the database requires a standby.
     pub(crate) fn requires(&self, standby: bool) {
         self.shared.replication.required(standby);
     }
 
-    /// What the lane's row is to say after a write with this many entries.
+    /// The numbers of the lane's row after a write; `entries`: the write has history.
     pub(crate) fn after(&self, numbers: &WriteNumbers, entries: bool) -> (u64, u64) {
         let n = if entries { numbers.unit } else { self.n };
         let last = numbers.seq.saturating_sub(1);

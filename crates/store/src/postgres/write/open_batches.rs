@@ -22,7 +22,7 @@ impl OpenBatches {
         Self { worker, state: Mutex::default() }
     }
 
-    /// Who carries what is opened here.
+    /// The worker that carries the transfers that this process opens.
     pub(crate) const fn worker(&self) -> i64 {
         self.worker
     }
@@ -31,7 +31,7 @@ impl OpenBatches {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what a write did.
+    /// Counts the transfers that a write opened and ended.
     pub(crate) fn count(&self, ended: EndedTransfers) {
         let mut state = self.state();
         state.open.extend(ended.opened);

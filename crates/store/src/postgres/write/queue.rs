@@ -35,14 +35,14 @@ const PATIENT_WRITERS: usize = 2;
 #[derive(Clone)]
 pub(crate) struct Queue {
     batched: Arc<QueueHandle>,
-    /// What operators decide, and all else that is a transaction of its own.
+    /// Operators' decisions, and every other change that needs a transaction of its own.
     single: mpsc::UnboundedSender<QueuedWrite>,
     /// Those that lock balances: no HALT waits behind a row that another transaction holds.
     with_balances: mpsc::UnboundedSender<QueuedWrite>,
     shared: Arc<ConnectionContext>,
 }
 
-/// Where items come in. The lanes end when the last clone of the queue is gone.
+/// The handle that adds items. The lanes end when the last clone of the queue is dropped.
 struct QueueHandle(Arc<AccountQueues>);
 
 impl Drop for QueueHandle {
@@ -179,7 +179,7 @@ impl Queue {
     }
 }
 
-/// What became of each, those too that wait for another transaction.
+/// Waits for the result of each unit, also of those that wait for another transaction.
 pub(crate) async fn over(units: Vec<Writing>) -> Vec<Wrote> {
     let end = async |writing| match writing {
         Writing::Over(wrote) => wrote,

@@ -46,7 +46,7 @@ pub(crate) struct RowSet {
     pub(crate) operates: bool,
 }
 
-/// What a unit opens.
+/// The transfers that a unit opens.
 fn opened(unit: &Unit) -> Vec<&Record> {
     unit.thens()
         .flat_map(|then| &then.puts)
@@ -55,8 +55,8 @@ fn opened(unit: &Unit) -> Vec<&Record> {
 }
 
 impl RowSet {
-    /// What these items name. `assume`: a transfer that is opened is taken for new, its key for
-    /// unbound; writing it finds out.
+    /// The rows that these items name. `assume`: takes an opened transfer for new and its key for
+    /// unbound; the write fails where they are not.
     pub(crate) fn of<'i>(items: impl Iterator<Item = &'i WorkItem>, assume: bool) -> Self {
         let mut row_set = Self::default();
         for item in items {
@@ -76,7 +76,7 @@ impl RowSet {
         row_set
     }
 
-    /// What one unit names.
+    /// Adds the rows that one unit names.
     pub(crate) fn unit(&mut self, unit: &Unit, assume: bool) {
         let opens = opened(unit);
         for guard in &unit.guards {

@@ -22,14 +22,14 @@ struct Sum {
 }
 
 impl Sum {
-    /// One row more. What leaves 128 bits is beyond what anybody who reads the sums can take.
+    /// Adds one row. A sum beyond 128 bits is larger than any reader of the sums accepts.
     const fn add(&mut self, amount: u128) {
         self.count = self.count.saturating_add(1);
         self.amount = self.amount.saturating_add(amount);
     }
 }
 
-/// What a write adds, row by row as it is inserted.
+/// Sums up the rows that a write inserts.
 fn sums(changes: &BatchChanges) -> BTreeMap<SumKey, Sum> {
     let mut sums: BTreeMap<SumKey, Sum> = BTreeMap::new();
     for (ledger, Operation { op, outcome, .. }) in &changes.operations {

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// What was read of a row. Whatever the rules ask for is read before.
+/// The row as it was read. The first round trip reads every row that the rules ask for.
 fn read<K: Eq + Hash, V: Copy>(rows: &HashMap<K, V>, key: &K) -> Result<V, Undecided> {
     rows.get(key)
         .copied()

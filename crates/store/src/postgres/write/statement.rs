@@ -23,11 +23,11 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// What one table is told. Its parameters count from $1; no two parts touch the same row.
+/// The change of one table. Its parameters count from $1; no two parts touch the same row.
 struct Part {
     sql: &'static str,
     params: Params,
-    /// So many rows it must change; it returns each of them.
+    /// The number of rows that it must change; it returns each of them.
     rows: Option<i64>,
 }
 

@@ -33,7 +33,7 @@ impl TransferCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what is known out of what is to be read.
+    /// Takes the cached transfers out of the rows that will be read.
     pub(crate) fn take(&self, row_set: &mut RowSet) -> Vec<(Id, CachedTransfer)> {
         let all = self.all();
         let cached: Vec<_> = row_set
@@ -49,7 +49,7 @@ impl TransferCache {
         cached
     }
 
-    /// What stands there counts no more.
+    /// Forgets the cached rows of these transfers.
     pub(crate) fn forget<'i>(&self, ids: impl IntoIterator<Item = &'i Id>) {
         let mut all = self.all();
         for id in ids {
@@ -57,7 +57,7 @@ impl TransferCache {
         }
     }
 
-    /// Keeps what a write left of its transfers.
+    /// Keeps the transfers of a write.
     pub(crate) fn keep(&self, flows: &Flows, workspace: &mut BatchWorkspace) {
         let mut all = self.all();
         if all.len() > MOST {
@@ -110,7 +110,7 @@ fn moved(flows: &Flows, row: &Changed) -> StoredTransfer {
 }
 
 impl BatchWorkspace {
-    /// Sets what is assumed beside what was read.
+    /// Adds the assumed transfers to those that were read.
     pub(crate) fn assume(&mut self, cached: Vec<(Id, CachedTransfer)>) -> BTreeSet<Id> {
         let assumed = cached.iter().map(|(id, _)| *id).collect();
         for (id, CachedTransfer { stored, legs }) in cached {

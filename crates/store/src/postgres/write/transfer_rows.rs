@@ -13,33 +13,33 @@ use kernel::unit::Hold;
 use std::collections::BTreeMap;
 
 const OPEN: &str = include_str!("sql/open.sql");
-/// As most are opened: without a fee, words, a day, trouble.
+/// Opens the transfers that have none of the rare columns (fee, texts, day, errors), as most.
 const OPEN_PLAIN: &str = include_str!("sql/open_plain.sql");
 const KEYS: &str = include_str!("sql/keys.sql");
 const BATCH: &str = "INSERT INTO open_batches (batch, hi, worker) VALUES ($1, $2, $3)";
 const MOVE: &str = include_str!("sql/move.sql");
-/// As most move: without trouble, carried on right now or ended.
+/// Moves the transfers without retries or errors that go on right now or have ended, as most do.
 const MOVE_PLAIN: &str = include_str!("sql/move_plain.sql");
 const APPEND_HISTORY: &str = include_str!("sql/append_history.sql");
 const DUE: &str = include_str!("sql/due.sql");
 const OVER: &str = "DELETE FROM due WHERE transfer_id = ANY($1)";
 
-/// What becomes of a process's transfers by a write, as far as its batches are concerned.
+/// The effects of a write on the process's batches of open transfers.
 #[derive(Debug, Default)]
 pub(crate) struct EndedTransfers {
     /// The batch that it opened, with how many of it are open.
     pub(crate) opened: Option<(i64, i64)>,
-    /// So many of each batch ended.
+    /// The number of ended transfers of each batch.
     pub(crate) ended: BTreeMap<i64, i64>,
 }
 
-/// Nothing of it was ever unknown, refused or alone.
+/// True where the transfer has no retries, rejections or deaths, and is not alone.
 const fn smooth(head: &Head) -> bool {
     let Head { retries, rejections, alone, deaths, .. } = *head;
     retries == 0 && rejections == 0 && !alone && deaths == 0
 }
 
-/// It has nothing that only some transfers have.
+/// True where the transfer has none of the columns that only some transfers have.
 fn plain(record: &Record) -> bool {
     let terms = &*record.terms;
     let Terms { fee, deadline, memo, reference, metadata, day, .. } = terms;
@@ -51,7 +51,7 @@ fn plain(record: &Record) -> bool {
     bare && quiet && present && *fee == Amount::ZERO && metadata.is_empty()
 }
 
-/// What only some have that are opened.
+/// The columns that only some opened transfers have.
 fn besides(rows: &[Opened]) -> Params {
     let metadata = |row: &Opened| {
         let metadata = &row.record.terms.metadata;
@@ -83,7 +83,7 @@ fn besides(rows: &[Opened]) -> Params {
     ]
 }
 
-/// What only some have that move.
+/// The columns that only some moving transfers have.
 fn troubles(rows: &[(&Changed, Head)]) -> Params {
     let class = |row: &Changed| row.error.as_ref().map(|why| why.code.to_string());
     let words =
@@ -101,7 +101,7 @@ fn troubles(rows: &[(&Changed, Head)]) -> Params {
 }
 
 impl Statements {
-    /// Everything about transfers; `worker` carries what is opened.
+    /// Adds the parts about transfers; `worker` carries the opened ones.
     pub(crate) fn transfers(
         &mut self,
         flows: &Flows,

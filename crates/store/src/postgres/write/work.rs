@@ -54,7 +54,7 @@ impl<T> Drop for ReplySlot<T> {
     }
 }
 
-/// As many replies as there are items, and where their answers arrive together.
+/// Makes one reply slot for each item, and the receiver of all their answers.
 pub(crate) fn replies<T>(items: usize) -> (Vec<ReplySlot<T>>, oneshot::Receiver<Vec<Option<T>>>) {
     let (sender, answers) = oneshot::channel();
     let call = Arc::new(Call {
@@ -65,7 +65,7 @@ pub(crate) fn replies<T>(items: usize) -> (Vec<ReplySlot<T>>, oneshot::Receiver<
     ((0..items).map(|n| ReplySlot { call: call.clone(), n }).collect(), answers)
 }
 
-/// Where what became of a unit is told.
+/// The place for the result of a unit.
 pub(crate) enum UnitReply {
     /// In its place among the others of its call.
     Grouped(ReplySlot<Writing>),
@@ -110,7 +110,7 @@ pub(crate) struct FenceRequest {
     pub(crate) key: Key,
 }
 
-/// What many of are decided together.
+/// An item of a batch: one transaction decides many of them together.
 pub(crate) enum WorkItem {
     /// A unit of nothing but transfers, their operations, receipts and counts, attempts, resources
     /// and counters.
@@ -147,7 +147,7 @@ impl WorkItem {
     }
 }
 
-/// What became of a try to deliver a webhook.
+/// The result of a try to deliver a webhook.
 #[derive(Debug)]
 pub(crate) struct DeliveryAttempt {
     pub(crate) case: u64,
@@ -168,10 +168,10 @@ pub(crate) struct DeliveryClaim {
     pub(crate) until: Millis,
 }
 
-/// Who asked, and waits for one answer.
+/// The sender of one answer to a caller that waits for it.
 pub(crate) type AnswerSender<T> = oneshot::Sender<Result<T, Cause>>;
 
-/// What is a transaction of its own.
+/// A change that needs a transaction of its own.
 pub(crate) enum SingleWrite {
     /// A unit with something rare in it.
     Unit(Box<Unit>, ReplySlot<Wrote>),
@@ -182,17 +182,17 @@ pub(crate) enum SingleWrite {
     Seal(Seal, AnswerSender<()>),
     /// A webhook is about to be tried.
     ClaimDelivery(DeliveryClaim, AnswerSender<bool>),
-    /// What a try to deliver a webhook came to.
+    /// The result of a try to deliver a webhook.
     Delivered(DeliveryAttempt, AnswerSender<()>),
     /// From now on webhooks are posted.
     StartWebhooks(AnswerSender<()>),
 }
 
-/// Something by itself, and how often it was tried with this time.
+/// A single write, and the number of its tries, this one included.
 pub(crate) type QueuedWrite = (SingleWrite, u32);
 
 impl SingleWrite {
-    /// True where it needs rows of balances, which anybody may hold.
+    /// True where it needs rows of balances, which any other transaction may hold.
     pub(crate) const fn locks_balances(&self) -> bool {
         match self {
             Self::Status(..) | Self::External(..) => true,

@@ -43,30 +43,30 @@ pub(crate) enum BalanceRow {
 /// A balance that is decided on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BalanceChange {
-    /// As it is stored, or assumed to be.
+    /// The balance as it is stored, or assumed to be.
     pub(crate) was: StoredBalance,
-    /// As it is by now.
+    /// The balance after the items so far.
     pub(crate) now: StoredBalance,
     /// False: it is only assumed, and no row is locked yet.
     pub(crate) read: bool,
 }
 
 impl BalanceChange {
-    /// As its row was read.
+    /// A balance as its row was read.
     pub(crate) const fn read(was: StoredBalance) -> Self {
         Self { was, now: was, read: true }
     }
 
-    /// As this process wrote it last.
+    /// A balance as this process wrote it last.
     pub(crate) const fn assumed(was: StoredBalance) -> Self {
         Self { was, now: was, read: false }
     }
 }
 
-/// What a user moved on a day.
+/// A user's daily usage in a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UsageRow {
-    /// As it is stored, and as it is by now; `true`: it has a row.
+    /// As it is stored, and after the items so far; `true`: it has a row.
     Owned(DailyUsage, DailyUsage, bool),
     /// Another transaction holds it.
     Locked,
@@ -124,7 +124,7 @@ impl From<Undecided> for StoreError {
     }
 }
 
-/// What only rare units ask for, read one by one.
+/// The rows that only rare units need, read one by one.
 #[derive(Debug, Default)]
 pub(crate) struct RareRows {
     /// The counter of an external movement.
@@ -144,7 +144,7 @@ pub(crate) struct BookedExternal {
     pub(crate) amount: Amount,
 }
 
-/// What is written once everything is decided.
+/// The changes that the write makes once every item is decided.
 #[derive(Debug, Default)]
 pub(crate) struct BatchChanges {
     pub(crate) opened: Vec<Opened>,

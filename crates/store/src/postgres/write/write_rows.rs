@@ -52,8 +52,8 @@ pub(crate) fn column<'r, R: 'r, T>(
 }
 
 impl Statements {
-    /// Everything that a workspace has to be written, and what it means for batches. `worker`
-    /// carries what is opened.
+    /// The parts of a workspace's write, and its effects on batches of open transfers. `worker`
+    /// carries the opened transfers.
     pub(crate) fn of(
         lane: &WriteConnection,
         flows: &Flows,

@@ -25,16 +25,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender};
 
-/// A group that breaks is taken apart into so many.
+/// The number of parts into which a broken group is split.
 const PARTS: usize = 8;
-/// A group that others come across is tried so often before it is taken apart.
+/// The number of tries of a group that other transactions disturb, before it is split.
 const TRIES: u32 = 3;
 /// A connection that has nothing to do is asked so often for a sign of life; one that ended or went
 /// silent is made again so soon.
 const IDLE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(1);
 
-/// What the lanes of a process have in common.
+/// The state that the lanes of a process have in common.
 pub(crate) struct WriterContext {
     pub(crate) shared: Arc<ConnectionContext>,
     pub(crate) flows: Arc<Flows>,
@@ -289,7 +289,7 @@ impl WriterTask {
         self.note_answer(waited)
     }
 
-    /// A group that broke, in parts until the culprit is alone.
+    /// Runs a broken group in parts, until the culprit is alone.
     async fn split(
         &mut self,
         mut items: Vec<WorkItem>,
@@ -359,7 +359,7 @@ impl WriterTask {
         }
     }
 
-    /// What is stored under a key, by a statement of its own.
+    /// Reads the operation under a key again, with a statement of its own.
     async fn reread(&mut self, ledger: LedgerId, key: Key) -> Result<Option<Answer>, StoreError> {
         let connection = self.connection().await?;
         let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger, \

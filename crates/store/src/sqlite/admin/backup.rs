@@ -24,7 +24,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// So many pages are copied at once.
+/// The number of pages that are copied at once.
 const PAGES: i32 = 1_024;
 
 /// A connection that is about to copy.

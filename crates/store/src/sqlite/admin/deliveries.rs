@@ -9,7 +9,7 @@ use kernel::ports::admin_queries::{Delivery, Tells};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 
-/// What one try came to.
+/// The result of one try.
 #[derive(Debug)]
 pub(crate) struct DeliveryAttempt {
     pub case: u64,
@@ -60,7 +60,7 @@ fn tells(text: &str) -> rusqlite::Result<Tells> {
     known.ok_or_else(|| columns::damaged(9, "not a half of an episode"))
 }
 
-/// Where it is kept that webhooks are posted.
+/// The name of the value that marks that webhooks are posted.
 const WEBHOOKS: &str = "webhooks";
 
 impl WriteBatch<'_> {

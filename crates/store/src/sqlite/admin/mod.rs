@@ -42,7 +42,7 @@ fn below(before: Option<u64>) -> i64 {
 }
 
 impl Embedded {
-    /// Asks what may take long, in one instant.
+    /// Runs a query that may take long, in one instant.
     pub(crate) fn search<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
@@ -51,7 +51,7 @@ impl Embedded {
         self.admin_readers.ask(move |db| question(&*db.unchecked_transaction()?, &flows))
     }
 
-    /// Has something written; answers when it is durable.
+    /// Sends a change to the writer; answers when it is durable.
     async fn wrote(
         &self,
         work: impl FnOnce(oneshot::Sender<Result<(), Cause>>) -> Work,
@@ -61,7 +61,7 @@ impl Embedded {
         answer.await.unwrap_or(Err(Cause::of("STORE_CLOSED")))
     }
 
-    /// Asks what an index answers, in one instant.
+    /// Runs a query that an index answers, in one instant.
     fn look_up<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,

@@ -38,7 +38,7 @@ impl AccountBuffer {
         Ok(found)
     }
 
-    /// Takes over what is decided; each decision is a version.
+    /// Applies decided changes to the buffer; each is a version.
     pub(crate) fn post(&mut self, accounts: Vec<NumberedAccount>) {
         for mut now in accounts {
             let stored = now.version > 0;

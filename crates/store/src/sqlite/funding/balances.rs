@@ -70,7 +70,7 @@ impl BalanceBuffer {
         Ok(stored.or_else(|| fresh().map(|(_, balance)| balance.status)))
     }
 
-    /// Takes over what is decided.
+    /// Applies decided changes to the buffer.
     pub(crate) fn post(
         &mut self,
         balances: Vec<((UserId, AssetId), StoredBalance)>,

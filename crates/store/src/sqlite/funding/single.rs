@@ -117,7 +117,7 @@ impl WriteBatch<'_> {
     }
 }
 
-/// What became of this reference before.
+/// The earlier result of the movement's reference, if there is one.
 pub(crate) fn booked(db: &Connection, movement: &External) -> rusqlite::Result<Option<Moved>> {
     let sql = "SELECT operation_id, user_id, asset_id, amount, available, at, account_number FROM externals \
                WHERE direction = ? AND reference = ?";

@@ -12,10 +12,10 @@ use rows::uuid_text;
 use rusqlite::params;
 use std::sync::Arc;
 
-/// What the writer is asked to do to the inbox.
+/// A change to the inbox, for the writer.
 #[derive(Debug)]
 pub(crate) enum InboxWrite {
-    /// These of a group wait from now on.
+    /// Messages of a group wait from now on.
     Park(Arc<str>, Vec<BusDelivery>, NextTry),
     /// A key is tried again at another time.
     TryAgain(ParkedName, NextTry),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Embedded {
-    /// Has the writer do it; answers when it is durable.
+    /// Sends the change to the writer; answers when it is durable.
     async fn inbox(&self, write: InboxWrite) -> Result<(), Cause> {
         let (sender, answer) = oneshot::channel();
         let work = Work::Inbox(PendingAnswer::new(write, sender));

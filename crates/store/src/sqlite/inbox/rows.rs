@@ -17,7 +17,7 @@ fn text(row: &Row<'_>, n: usize) -> rusqlite::Result<Arc<str>> {
     row.get_ref(n)?.as_str().map(Arc::<str>::from).map_err(rusqlite::Error::from)
 }
 
-/// Those of the numbers that a group had.
+/// The message numbers, among these, that a group has consumed.
 pub(super) fn consumed(
     db: &Connection,
     group: &str,

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// The name of the last place in `service_state`.
 const PLACES: &str = "outbox";
 
-/// What the writer is asked to do to the outbox; it answers with how many rows it was.
+/// A change to the outbox, for the writer, which answers with the number of rows.
 #[derive(Debug)]
 pub(crate) enum OutboxWrite {
     /// These (bucket, place) are published.

@@ -17,7 +17,7 @@ impl Embedded {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the writer do it; answers when it is durable.
+    /// Sends the change to the writer; answers when it is durable.
     async fn outbox(&self, write: OutboxWrite) -> Result<u64, Cause> {
         let (sender, answer) = oneshot::channel();
         let work = Work::Outbox(PendingAnswer::new(write, sender));

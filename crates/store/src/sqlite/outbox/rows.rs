@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// What both tables say of a message, in the order of their columns.
+/// The columns of a message in both tables, in their order.
 pub(super) const COLUMNS: &str =
     "id, req_id, n, topic, partition_key, type, payload, headers, created_at";
 
@@ -16,7 +16,7 @@ pub(super) fn uuid_text(number: u128) -> String {
     Uuid::from_u128(number).to_string()
 }
 
-/// What is not marked, at most `limit` of each bucket.
+/// The rows that are not marked as published, at most `limit` of each bucket.
 pub(super) fn unpublished(
     db: &Connection,
     leases: &[BucketLease],

@@ -9,7 +9,7 @@ use kernel::ports::journal::{AccountSums, Sums};
 use rusqlite::{Connection, params};
 use tokio::sync::mpsc;
 
-/// So many accounts travel at once.
+/// The number of accounts that the thread hands on at once.
 const PART: usize = 256;
 
 /// DONE rows and balances with their accounts: a move takes from the one and gives to the other. Users by number before accounts with names. SQLite

@@ -182,7 +182,7 @@ pub(crate) fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
     })
 }
 
-/// Whatever is no hash reads as zeros: the proof then names whose it was.
+/// A value that is no hash reads as zeros: the proof then names the row.
 fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
     let bytes = row.get_ref(column)?.as_bytes_or_null().ok().flatten();
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default())

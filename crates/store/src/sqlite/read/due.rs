@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 /// A row that this process keeps in its own heap is given out only when it is so much too late.
 pub(super) const LATE: Millis = 5_000;
 
-/// What was given out already. There is one worker process, so nothing of this is stored.
+/// The work that the scanner has already. There is one worker process, so this is not stored.
 #[derive(Debug, Default)]
 pub(crate) struct HandedOut {
     /// Transfers that were open when the folder was opened, by flow: deaths and number, the fewest
@@ -54,7 +54,7 @@ impl HandedOut {
         self.orphans.get_mut(&flow)?.pop_front().map(|(_, number)| number)
     }
 
-    /// What the query asks for, about as many as its limit.
+    /// Gives the work of the query, about as much as its limit.
     pub(crate) fn take(
         &mut self,
         db: &Connection,

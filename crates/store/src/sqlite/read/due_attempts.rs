@@ -11,7 +11,7 @@ use kernel::ports::journal::DueQuery;
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 
-/// What was given out already. There is one worker process, so nothing of this is stored.
+/// The attempts that the scanner has already. There is one worker process, so this is not stored.
 #[derive(Debug, Default)]
 pub(crate) struct HandedAttempts {
     /// Attempts with the due time for which they were given out; `None`: they had none.
@@ -25,7 +25,7 @@ impl HandedAttempts {
         Ok(Self::default())
     }
 
-    /// What the query asks for, no more than its limit.
+    /// Gives the attempts of the query, no more than its limit.
     pub(crate) fn take(
         &mut self,
         db: &Connection,

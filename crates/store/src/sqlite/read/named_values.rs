@@ -20,7 +20,7 @@ pub(crate) fn resources(db: &Connection, prefix: &str) -> rusqlite::Result<Vec<R
     ask.query_map([format!("{RESOURCE}{prefix}")], read)?.collect()
 }
 
-/// Where a counter stands.
+/// The value of a counter.
 pub(crate) fn counter(db: &Connection, name: &str) -> rusqlite::Result<u128> {
     let sql = "SELECT value FROM service_state WHERE name = ?";
     let mut ask = db.prepare_cached(sql)?;

@@ -30,7 +30,7 @@ pub(crate) fn open_case(row: &Row<'_>) -> rusqlite::Result<OpenCase> {
     })
 }
 
-/// What stands, but for flows that this build does not know.
+/// The pauses in force, except those of flows that this build does not know.
 pub(crate) fn paused(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Paused>> {
     let sql = "SELECT pause_id, scope, subject, reason, caller, at FROM pauses ORDER BY pause_id";
     let read = |row: &Row<'_>| {
@@ -76,7 +76,7 @@ pub(crate) fn action(row: &Row<'_>) -> rusqlite::Result<PastAction> {
     })
 }
 
-/// What (principal, key) did.
+/// The past action of (principal, key).
 pub(crate) fn past_action(
     db: &Connection,
     caller: &str,

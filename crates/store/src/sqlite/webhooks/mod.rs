@@ -17,20 +17,20 @@ use rusqlite::{OptionalExtension, params};
 /// What the time since which an endpoint fails is named by, before the endpoint's id.
 const FAILING: &str = "failing/";
 
-/// What the writer is asked to do to webhooks.
+/// A change to the webhook tables, for the writer.
 #[derive(Debug)]
 pub(crate) enum WebhookWrite {
     /// One look at the journal's facts, whole or not at all.
     Queue(MessageBatch),
     /// Messages are taken up for a try.
     Claim(ClaimQuery),
-    /// What became of tries.
+    /// The results of tries.
     Tried(Vec<TriedMessage>),
     /// Forgets what is older than a time, at most so many.
     Forget(Millis, usize),
 }
 
-/// What came of it.
+/// The result of a change to the webhook tables.
 #[derive(Debug)]
 pub(crate) enum WebhookWritten {
     /// Whether a batch was written.

@@ -14,7 +14,7 @@ use kernel::record::Record;
 use tokio::sync::oneshot;
 
 impl Embedded {
-    /// Has the writer do it; answers when it is durable.
+    /// Sends the change to the writer; answers when it is durable.
     async fn webhooks(&self, write: WebhookWrite) -> Result<WebhookWritten, Cause> {
         let (sender, answer) = oneshot::channel();
         let work = Work::Webhook(PendingAnswer::new(write, sender));

@@ -102,7 +102,7 @@ fn case_event(row: &Row<'_>) -> rusqlite::Result<CaseEvent> {
     Ok(CaseEvent { case: case_row(row)?, tells, at: uint(row.get(10)?) })
 }
 
-/// What endpoints were not told of cases, the oldest first.
+/// The events of cases that are not passed on to endpoints yet, the oldest first.
 pub(super) fn case_events(db: &Connection, limit: usize) -> rusqlite::Result<Vec<CaseEvent>> {
     let sql = format!(
         "SELECT {CASE}, d.tells, d.at FROM webhook_deliveries d JOIN cases c USING (case_id) \
@@ -111,7 +111,7 @@ pub(super) fn case_events(db: &Connection, limit: usize) -> rusqlite::Result<Vec
     db.prepare_cached(&sql)?.query_map([most(limit)], case_event)?.collect()
 }
 
-/// What happened to cases since a time, the newest first.
+/// The events of cases since a time, the newest first.
 pub(super) fn case_events_since(
     db: &Connection,
     since: Millis,

@@ -9,7 +9,7 @@ use kernel::unit::Hold;
 use rusqlite::{OptionalExtension, params};
 
 impl WriteBatch<'_> {
-    /// Where an attempt stands.
+    /// The stored state of an attempt.
     pub(crate) fn stored_attempt(&self, id: AttemptId) -> rusqlite::Result<Option<StoredAttempt>> {
         let sql = "SELECT version, closed_at IS NOT NULL, \
                    (SELECT count(*) FROM attempt_forms f WHERE f.attempt_id = a.attempt_id) \
@@ -108,7 +108,7 @@ impl WriteBatch<'_> {
     }
 }
 
-/// Who looks after it, as the column says: the one process or no process.
+/// The worker of an attempt, as its column says: the one process or none.
 fn holder(head: AttemptHead) -> Option<i64> {
     (head.hold == Hold::Mine).then_some(1)
 }

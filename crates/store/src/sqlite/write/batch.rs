@@ -26,7 +26,7 @@ pub(crate) struct WriteBatch<'c> {
     pub state: WriterState,
     pub balances: BalanceBuffer,
     pub accounts: AccountBuffer,
-    /// What its operations add up to.
+    /// The running sums of this write's operations.
     pub running: RunningSums,
     /// Every asset, once it was asked for.
     pub assets: Option<Vec<AssetId>>,
@@ -38,7 +38,7 @@ pub(crate) struct WriteBatch<'c> {
     pub ended: BTreeMap<i64, i64>,
     /// How many ended, by flow and end.
     ends: BTreeMap<(FlowId, i16), i64>,
-    /// What users moved on a day.
+    /// The daily usage of users.
     pub days: UsageBuffer,
     /// The highest receipt of each ledger outside.
     pub highest: BTreeMap<LedgerId, u64>,

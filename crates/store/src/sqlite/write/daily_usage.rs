@@ -10,14 +10,14 @@ use kernel::rules::{ALL_ASSETS, UsageKey};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 
-/// So many rows are forgotten in one write: few enough that no write waits long for it.
+/// The number of rows that one write forgets: few enough that no write waits long for it.
 const AT_ONCE: i64 = 10_000;
 
 /// The rows that a write asked for: as they are stored, and as they are by now.
 #[derive(Debug, Default)]
 pub(crate) struct UsageBuffer(BTreeMap<UsageKey, (DailyUsage, DailyUsage)>);
 
-/// What a row says; nothing where there is none.
+/// Reads a row; zero where there is none.
 fn row(db: &Connection, (day, user, asset): UsageKey) -> rusqlite::Result<DailyUsage> {
     let sql = "SELECT transfers, amount FROM limits_tb \
                WHERE user_id = ? AND day = ? AND asset_id = ?";
@@ -29,7 +29,7 @@ fn row(db: &Connection, (day, user, asset): UsageKey) -> rusqlite::Result<DailyU
     Ok(db.prepare_cached(sql)?.query_row(key, read).optional()?.unwrap_or_default())
 }
 
-/// What a user has moved on a day: transfers of all assets, and the amount of one.
+/// A user's usage on a day: the number of transfers of all assets, and the amount of one asset.
 pub(crate) fn daily_usage(
     db: &Connection,
     user: UserId,
@@ -41,7 +41,7 @@ pub(crate) fn daily_usage(
 }
 
 impl UsageBuffer {
-    /// What a row says after what this write did so far.
+    /// The usage after the units of this write so far.
     pub(crate) fn daily_usage(
         &mut self,
         db: &Connection,

@@ -16,7 +16,7 @@ use rusqlite::{OptionalExtension, params};
 const ASSETS: &str = "resource/assets";
 
 impl WriteBatch<'_> {
-    /// A case, unless one of its kind is open about its subject, with what a webhook is told.
+    /// Opens a case, unless one of its kind is open about its subject, and queues its webhook.
     pub(crate) fn case(&self, case: &Case) -> rusqlite::Result<()> {
         let sql = "INSERT INTO cases (kind, severity, subject, req_id, facts, status, opened_at) \
                    VALUES (?, ?, ?, ?, ?, 'OPEN', ?) \

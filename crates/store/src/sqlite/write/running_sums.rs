@@ -18,7 +18,7 @@ struct Sum {
     amount: i128,
 }
 
-/// What one write adds.
+/// The sums that one write adds.
 #[derive(Debug, Default)]
 pub(crate) struct RunningSums(BTreeMap<SumKey, Sum>);
 

@@ -21,7 +21,7 @@ const MOST: usize = 4_096;
 /// move a hot page more often; more make the pause longer.
 const CHECKPOINT: i64 = 8_000;
 
-/// What the writer needs.
+/// The writer thread with its connection and its state.
 pub(crate) struct Writer {
     pub db: Connection,
     pub flows: Arc<Flows>,
