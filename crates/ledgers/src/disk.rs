@@ -34,7 +34,7 @@ pub struct Folder {
 #[derive(Debug, Clone)]
 struct Open {
     file: Arc<File>,
-    /// What was appended ends here; zeros may follow.
+    /// The end of the appended bytes; zeros may follow.
     end: u64,
     len: u64,
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// A moment that nothing reasonable is due after: a clock was wrong when it was written.
 pub(crate) const ABSURD: Millis = 3_600_000;
 
-/// A column holds what we never wrote: what it is not.
+/// The error of a column whose value this store never writes: what it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WrongValue(pub(crate) &'static str);
 

@@ -11,7 +11,7 @@ pub(crate) type SumsByAsset = BTreeMap<(LedgerId, AssetId), Sums>;
 /// Why a row cannot be added up: an operator's SQL changed it.
 type Spoilt = &'static str;
 
-/// What is done with a row that stands for so many operations.
+/// Whether a row of several operations is added or subtracted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sign {
     Add,

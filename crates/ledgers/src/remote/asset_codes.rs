@@ -3,7 +3,7 @@
 use kernel::ids::AssetId;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What each asset is called on the wire. A handle: clones are the same list.
+/// The symbol of each asset on the wire. A handle: clones are the same list.
 #[derive(Debug, Clone, Default)]
 pub struct AssetCodes(Arc<RwLock<Vec<(AssetId, String)>>>);
 
@@ -15,7 +15,7 @@ impl AssetCodes {
         asset_codes
     }
 
-    /// From now on these are the assets.
+    /// Replaces the list of assets.
     pub fn set(&self, assets: impl IntoIterator<Item = (AssetId, String)>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = assets.into_iter().collect();
     }

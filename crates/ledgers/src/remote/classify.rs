@@ -27,7 +27,7 @@ use kernel::record::Account;
 
 /// A refusal's code has at most so many characters, all of them visible ASCII.
 const CODE: usize = 64;
-/// What a ledger stores under a key that was fenced.
+/// The code that a ledger stores under a fenced key.
 const FENCED: &str = "FENCED";
 /// Hindrances that a ledger may name in the field `unknown`. The engine knows the first one: the
 /// ledger holds something else under the key.
@@ -65,7 +65,7 @@ pub(crate) const fn bad() -> Cause {
 /// Reads what every answer of the full form has, and takes out what says that nothing is known.
 ///
 /// # Errors
-/// What was heard instead of an answer.
+/// The cause, where the reply is no answer.
 pub(crate) fn named(reply: HttpReply<'_>, most: usize) -> Result<Named, Cause> {
     let status = reply.status;
     if reply.body.len() > most {
@@ -157,7 +157,7 @@ pub(crate) fn told<T>(
     }
 }
 
-/// What a ledger says of one key.
+/// The object of one key in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BatchReply {
     key: Key,
@@ -252,7 +252,7 @@ fn outcome(json: &Json, status: u16, leg: Leg) -> Result<StoredOutcome, Cause> {
     }
 }
 
-/// A code that may be shown to anybody.
+/// True for a code of visible ASCII that is not too long.
 fn visible(code: &str) -> bool {
     (1..=CODE).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -289,7 +289,7 @@ pub fn results(
     })
 }
 
-/// What is stored under a key.
+/// Reads the answer to a query: the operation stored under a key.
 pub fn stored(
     known: Known,
     key: Key,
@@ -316,7 +316,7 @@ fn found(key: Key, asset_codes: &AssetCodes, named: &Named) -> Result<Stored, Ca
     item.operation(asset_codes).map(Stored::Found)
 }
 
-/// What a fence came to.
+/// The result of a fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fenced {
     /// This is stored under the key.
@@ -325,7 +325,7 @@ pub enum Fenced {
     Unnumbered,
 }
 
-/// What is stored under a key after it was to be fenced.
+/// Reads the answer to a fence: the operation stored under its key.
 pub fn fenced(
     known: Known,
     key: Key,
@@ -388,7 +388,7 @@ pub fn operations(
     })
 }
 
-/// What one answer of the simple form says.
+/// The content of one answer of the simple form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Simple {
     Done,

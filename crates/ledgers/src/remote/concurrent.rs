@@ -4,7 +4,7 @@ use kernel::ports::Fut;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// What all of them come to, in their order. For a few: each waking looks at all.
+/// Returns the results of all futures, in their order. For a few only: each wake polls all.
 pub async fn concurrent<T>(mut all: Vec<Fut<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
     poll_fn(|context| {

@@ -20,7 +20,7 @@ pub struct Remote {
     http: Http,
     batch: usize,
     asset_codes: AssetCodes,
-    /// Who answered last: a bare list of balances does not say.
+    /// The identity of the last answer: a bare list of balances names none.
     last: Mutex<Known>,
 }
 
@@ -57,7 +57,7 @@ impl Remote {
         }
     }
 
-    /// Whether it is whom the caller means, where nothing else is to be said.
+    /// Checks only that the ledger is the one that the caller means.
     async fn is(&self, known: Known) -> Reply<()> {
         match self.greet().await {
             Reply::Answered(is, ()) if !classify::same(known, is) => Reply::OtherLedger(is),

@@ -172,7 +172,7 @@ impl Http {
         Ok(self.deliver(path, body, most).await?)
     }
 
-    /// The same, for callers to whom it matters whether the request may still arrive.
+    /// The same, for callers that must know whether the request may still arrive.
     pub(super) async fn deliver(
         &self,
         path: &str,

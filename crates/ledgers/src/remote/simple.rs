@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a refusal in words is called; the words go with it.
+/// The code of a refusal in words; the words go with it.
 const REFUSED: &str = "REFUSED";
 /// A receipt of a ledger that numbers nothing.
 const UNNUMBERED: Receipt = Receipt::seq(0);
@@ -35,7 +35,7 @@ const UNNUMBERED: Receipt = Receipt::seq(0);
 const UNNAMED: &str = "UNNAMED_ANSWER";
 /// A refusal after a request that was never answered.
 const UNANSWERED: &str = "UNANSWERED_BEFORE";
-/// So many keys are remembered as answered; one that is forgotten counts as unanswered.
+/// The number of keys that are remembered as answered; a forgotten key counts as unanswered.
 const REMEMBERED: usize = 100_000;
 /// Bits of a transfer's id that are drawn at random: turned over they name a transfer that does not
 /// exist.
@@ -67,14 +67,14 @@ impl Drop for Alone<'_> {
     }
 }
 
-/// What `query` is asked.
+/// The body of a `query` request.
 #[derive(Debug, serde::Serialize)]
 struct Query<'a> {
     req_id: &'a str,
     leg: &'static str,
 }
 
-/// What became of one request.
+/// The result of one request.
 enum Sent {
     /// An answer that is about the operation, or names none.
     Answered(SimpleReply),
@@ -102,7 +102,7 @@ impl SimpleRemote {
         })
     }
 
-    /// Who it is taken for: it cannot say.
+    /// The identity that the service is taken to have: it cannot name one.
     const fn known(&self) -> Known {
         Known { identity: Identity(0), incarnation: Incarnation(0), highest: 0 }
     }
@@ -263,7 +263,7 @@ impl SimpleRemote {
         )
     }
 
-    /// What the query says of a key.
+    /// The outcome that the query returns for a key.
     async fn stored(&self, key: Key) -> Result<StoredOutcome, Cause> {
         match self.ask(key).await {
             Sent::Answered(SimpleReply { simple: Simple::Done, named: true }) => {
@@ -399,7 +399,7 @@ impl Ledger for SimpleRemote {
         self.unable()
     }
 
-    /// It is not told: it keeps what it keeps.
+    /// The simple form has no such route: the service decides by itself what it keeps.
     fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Reply<()>> {
         Box::pin(std::future::ready(Reply::Answered(self.known(), ())))
     }

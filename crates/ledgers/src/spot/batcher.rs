@@ -29,7 +29,7 @@ pub(crate) struct QueuedRequest {
     answer: oneshot::Sender<Reply<CoreReply>>,
 }
 
-/// What only one caller at a time may use.
+/// The state that only one caller at a time may use.
 pub(crate) struct Writer {
     log: Log,
     /// Taken from the queue and not answered yet.
@@ -48,7 +48,7 @@ impl Writer {
 }
 
 impl Spot {
-    /// Has a request decided, made durable and applied.
+    /// Decides a request, makes it durable and applies it.
     pub(crate) async fn ask(&self, known: Known, command: Command) -> Reply<CoreReply> {
         let (answer, reply) = oneshot::channel();
         let waiting = QueuedRequest { request: Request { known, command }, answer };

@@ -99,7 +99,7 @@ impl Spot {
         Ok((Arc::new(spot), found.torn))
     }
 
-    /// Who it is, since when, and up to which operation.
+    /// The identity, the incarnation and the highest operation.
     #[must_use]
     pub fn known(&self) -> Known {
         self.core().known()
@@ -135,7 +135,7 @@ impl Spot {
         }
     }
 
-    /// From now on nothing is answered. The first to find out says so.
+    /// Stops every answer from now on. The first caller reports it.
     fn broke(&self, message: String) {
         if self.broken.set(Cause::because("DISK_BROKEN", message.as_str())).is_ok() {
             (self.fatal)(message);

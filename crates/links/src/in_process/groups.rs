@@ -46,7 +46,7 @@ impl Groups {
         self.by_name.get(group).map_or(0, |group| group.generation)
     }
 
-    /// What a member has: of each topic every n-th partition, among the n members that consume it.
+    /// The partitions of a member: every n-th one of each topic, among the n members that consume it.
     pub(super) fn assigned(&self, group: &str, member: u64) -> BTreeSet<Partition> {
         let Some(group) = self.by_name.get(group) else { return BTreeSet::new() };
         let mut own = BTreeSet::new();

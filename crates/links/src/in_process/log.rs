@@ -135,7 +135,7 @@ impl Log {
         self.db.prepare_cached(sql)?.query_map(bounds, |row| delivery(of, row))?.collect()
     }
 
-    /// Where a group goes on in a partition; 0 where it never committed.
+    /// The offset at which a group goes on in a partition; 0 where it never committed.
     pub(super) fn committed(&self, group: &str, of: &Partition) -> rusqlite::Result<u64> {
         let sql = "SELECT next FROM offsets WHERE consumers = ? AND topic = ? AND partition = ?";
         let place = params![group, &*of.topic, of.number];

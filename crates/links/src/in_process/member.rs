@@ -16,10 +16,10 @@ pub(super) struct InProcessMember {
     id: u64,
     /// The group's generation when it last polled.
     generation: Option<u64>,
-    /// What it reads next.
+    /// The next offset of each partition.
     next: BTreeMap<Partition, u64>,
     paused: BTreeSet<Partition>,
-    /// So many polls were made: each begins at another partition.
+    /// The number of polls so far: each begins at another partition.
     polls: usize,
 }
 

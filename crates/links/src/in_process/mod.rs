@@ -22,10 +22,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// So many partitions a topic has.
+/// The number of partitions of a topic.
 pub const PARTITIONS: u32 = 6;
 
-/// What members and publishers share.
+/// The state that members and publishers share.
 struct Shared {
     log: Log,
     groups: Groups,
@@ -68,7 +68,7 @@ impl InProcess {
         partitions(topics).map(|partition| shared.log.lag(group, &partition)).collect()
     }
 
-    /// Where a time takes a group; with `apply` it goes there, unless it has a member.
+    /// The offsets to which a time takes a group; `apply` moves the group there, unless it has a member.
     fn seek_to(&self, group: &str, topics: &[Arc<str>], to: Millis, apply: bool) -> Sought {
         let mut shared = self.lock();
         shared.log.look().map_err(|error| failed(&error))?;

@@ -70,7 +70,7 @@ impl ClientContext for Connection {
 
 impl ConsumerContext for Connection {}
 
-/// What a member hears of its group.
+/// The changes of its group that a member sees.
 #[derive(Debug, Default)]
 pub(super) struct Membership {
     pub connection: Connection,

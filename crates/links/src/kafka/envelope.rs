@@ -8,7 +8,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 const ID: &str = "ce_id";
-/// What every record says of its form.
+/// The headers of every record that name its form.
 const FORM: [(&str, &str); 2] =
     [("ce_specversion", "1.0"), ("content-type", "application/json; charset=utf-8")];
 

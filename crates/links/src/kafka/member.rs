@@ -117,7 +117,7 @@ impl KafkaMember {
         }
     }
 
-    /// What it has from now on, where that changed.
+    /// The member's partitions from now on, where they changed.
     fn rebalanced(&mut self) -> KafkaResult<Option<Vec<Partition>>> {
         let client = self.client()?;
         if !client.context().take_changed() {

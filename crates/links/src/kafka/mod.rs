@@ -26,7 +26,7 @@ use rdkafka::error::KafkaError;
 use std::sync::Arc;
 use topics::Topics;
 
-/// What members and the bus share.
+/// The state that members and the bus share.
 struct Shared {
     settings: KafkaSettings,
     connection: Connection,

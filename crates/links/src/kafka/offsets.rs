@@ -110,7 +110,7 @@ fn is_in_use(code: RDKafkaErrorCode) -> bool {
     matches!(code, Code::UnknownMemberId | Code::IllegalGeneration | Code::RebalanceInProgress)
 }
 
-/// Where a group is in every partition of topics that exist.
+/// The offsets of a group in every partition of topics that exist.
 fn positions(client: &OffsetReader, topics: &[Arc<str>]) -> KafkaResult<Vec<PartitionLag>> {
     let mut all = TopicPartitionList::new();
     for topic in topics {
@@ -171,7 +171,7 @@ fn oldest(
     }
 }
 
-/// Where a time takes a group.
+/// The offsets to which a time takes a group.
 fn since(client: &OffsetReader, topics: &[Arc<str>], to: Millis) -> KafkaResult<Vec<Seek>> {
     let positions = positions(client, topics)?;
     if positions.is_empty() {

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Topics {
     admin: Arc<AdminClient<Connection>>,
     new: Option<NewTopics>,
-    /// Those that exist for sure.
+    /// The topics that certainly exist.
     known: Mutex<BTreeSet<Arc<str>>>,
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) const NEAR_LOW: &str = "NEAR_LOW";
 /// One provider is named, or one is believed.
 pub(super) const ONE_PROVIDER: &str = "ONE_PROVIDER";
-/// What registrations of receivers may cost on a day is used up.
+/// The day's budget for registrations of receivers is used up.
 pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 /// The account has too little of a token for a payment that waits.
 pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
@@ -28,7 +28,7 @@ pub(super) const TOKEN_CONTRACT_INVALID: &str = Code::TokenContractInvalid.name(
 /// A final transaction moved more than its members were paid.
 pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
-/// What is not seen again for so long, in milliseconds, is over.
+/// The time, in milliseconds, after which a concern that is not seen again is over.
 const LASTS: Millis = 120_000;
 /// Providers that disagree for so long, in milliseconds, are not only behind each other.
 const PERSISTS: Millis = 20_000;
@@ -42,7 +42,7 @@ struct Sighting {
     facts: Arc<str>,
 }
 
-/// What was seen, by the kind of its case.
+/// The sightings, by the kind of their case.
 #[derive(Debug, Default)]
 pub(super) struct Concerns(Mutex<BTreeMap<&'static str, Sighting>>);
 
@@ -64,7 +64,7 @@ impl Concerns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is seen now.
+    /// Notes that it is seen now.
     pub(super) fn note(&self, kind: &'static str, facts: &str, clock: &dyn Clock) {
         let (now, day) = (clock.ticks(), Day::of(clock.now()));
         let mut seen = self.seen();
@@ -81,12 +81,12 @@ impl Concerns {
         }
     }
 
-    /// It is over: the next look saw nothing of it.
+    /// Ends it, after a look that saw nothing of it.
     pub(super) fn clear(&self, kind: &str) {
         self.seen().remove(kind);
     }
 
-    /// What stands now: it was seen lately and, where that matters, for long.
+    /// The concerns of now: seen lately and, where that matters, for long.
     pub(super) fn stand(&self, clock: &dyn Clock) -> Vec<Concern> {
         let (now, day) = (clock.ticks(), Day::of(clock.now()));
         let seen = self.seen();

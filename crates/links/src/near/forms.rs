@@ -23,7 +23,7 @@ fn foreign(what: &str) -> Cause {
 }
 
 impl NearLink {
-    /// What each form of an attempt does.
+    /// Reads from the bytes of each form of an attempt what it does.
     ///
     /// # Errors
     /// `FOREIGN_FORM`: one of them is under another key or nonce, or pays something else than the members.
@@ -51,7 +51,7 @@ impl NearLink {
         Ok(forms)
     }
 
-    /// What a transaction pays, read out of it.
+    /// The payments of a transaction, read from it.
     ///
     /// # Errors
     /// It calls a contract that is no token of the relay.

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 /// More halvings than any range of blocks has.
 const STEPS: usize = 64;
-/// So many heights in a row without a block are taken for skipped; more are blocks that a provider dropped.
+/// The most heights in a row without a block that count as skipped; more are blocks that a provider dropped.
 const SKIPPED: u64 = 16;
 
-/// The class of a cause that stays: what is asked after was in blocks that no provider keeps.
+/// The class of a cause that stays: the answer was in blocks that no provider keeps.
 const BLOCKS_NOT_KEPT: &str = "BLOCKS_NOT_KEPT";
 
 /// A provider has no such block: it was skipped, or is kept no more.
@@ -19,12 +19,12 @@ fn is_unknown_block(cause: &Cause) -> bool {
     cause.to_string().contains("UNKNOWN_BLOCK")
 }
 
-/// What is asked after was in blocks that are kept no more: asking again does not help.
+/// True where the answer was in blocks that no provider keeps any more: another request does not help.
 pub(super) fn is_not_kept(cause: &Cause) -> bool {
     cause.class == BLOCKS_NOT_KEPT || is_unknown_block(cause)
 }
 
-/// What a block did to a key's nonce; `None` is a key that is not there.
+/// The change of a key's nonce by a block; `None` is a key that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NonceChange {
     /// The nonce at the end of the block before it.
@@ -34,7 +34,7 @@ pub(super) struct NonceChange {
 }
 
 impl NearLink {
-    /// What the block of that height did to a key, as many providers as are needed show alike.
+    /// The change of a key by the block of that height, where as many providers as are needed show it alike.
     ///
     /// # Errors
     /// Too few of them answer or have the block, or they say it differently.

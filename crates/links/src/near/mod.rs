@@ -75,7 +75,7 @@ impl fmt::Display for BadNearSettings {
 
 impl std::error::Error for BadNearSettings {}
 
-/// What the adapter and its facts share.
+/// The state that the adapter and its facts share.
 struct NearLink {
     settings: NearSettings,
     rpc: RpcPool,
@@ -90,11 +90,11 @@ struct NearLink {
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
-    /// What spent the nonces of attempts whose forms are not found, as far as it was read.
+    /// Explanations of spent nonces of attempts whose forms are not found.
     explained: Explanations,
-    /// The account's keys, as people were shown them lately.
+    /// The account's keys, as operators saw them lately.
     shown: SharedAnswer<LanesOnChain>,
-    /// What a person should know of the chain as a whole.
+    /// The concerns about the chain as a whole, for operators.
     concerns: Concerns,
     /// Whether the tokens' contracts fit.
     token_check: LastTokenCheck,
@@ -163,7 +163,7 @@ impl NearChain {
         Ok(Self { link: Arc::new(link) })
     }
 
-    /// What the flow's rules ask of receivers at this chain. `limits` says what registrations may cost.
+    /// The facts about receivers at this chain, for the flow's rules. `limits` says what registrations may cost.
     pub fn facts(&self, limits: Arc<dyn RegistrationLimits>) -> NearFacts {
         NearFacts::new(self.link.clone(), limits)
     }
@@ -185,7 +185,7 @@ impl NearLink {
         self.token_recheck.note(&cause.to_string());
     }
 
-    /// What a person should know now.
+    /// The concerns of now, for operators' cases.
     fn concerns(&self) -> Vec<Concern> {
         let mut stand = self.concerns.stand(&*self.clock);
         let now = self.clock.ticks();
@@ -239,7 +239,7 @@ impl NearLink {
         lane::next(needed, stored, &views).map(|nonce| Lock(nonce.to_string().into()))
     }
 
-    /// What each provider says of the account's keys, as many as are needed.
+    /// The account's keys as each provider shows them, from as many providers as are needed.
     ///
     /// # Errors
     /// Too few answer: why the last one does not.

@@ -12,7 +12,7 @@ use kernel::answer::Cause;
 use kernel::ports::chain::{FeeBalance, LanePresence, LanesOnChain};
 use kernel::ports::clock::TICKS;
 
-/// What people are shown is read again after so many ticks: asking often costs payments no request.
+/// The age, in ticks, after which the list for operators is read again: frequent looks cost payments no request.
 const SHOWN_FOR: u64 = 2_000 * TICKS;
 /// One provider's word is never the proof that something is gone.
 const LEAST: usize = 2;
@@ -41,7 +41,7 @@ impl NearLink {
         presence(self.rpc.needed(), lane, since.unwrap_or_default(), replies)
     }
 
-    /// What the account has, by one provider.
+    /// The account's balance, by one provider.
     pub(super) async fn fee_balance(&self) -> Result<FeeBalance, Cause> {
         let units = self.rpc.first(&account(&self.settings.account)).await?;
         let units = units.ok_or(Cause::of("NO_ACCOUNT"))?;
@@ -53,7 +53,7 @@ fn lowest(lists: &[KeyList]) -> u64 {
     lists.iter().map(|list| list.height).min().unwrap_or_default()
 }
 
-/// What the lists say of a key. Pure.
+/// Decides from the lists whether the account has a key. Pure.
 fn presence(
     needed: usize,
     lane: &str,

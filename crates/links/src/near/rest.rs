@@ -33,11 +33,11 @@ pub(super) enum SignTurn {
     Wait,
 }
 
-/// What keeps an act of a token from being signed for.
+/// The failure that holds back one act of a token.
 #[derive(Debug, Clone)]
 pub(super) struct TokenFailure {
     pub why: RestCause,
-    /// What was seen, in words for people.
+    /// The facts, in words for operators.
     pub facts: Arc<str>,
     /// The block of the transaction that failed.
     pub height: u64,
@@ -82,7 +82,7 @@ impl TokenRest {
         *rest = Some(Rest { why, facts, height, length, until, tried: false });
     }
 
-    /// Who may be signed for; one that goes alone has the turn until it is proven, or for `first`.
+    /// The members that may be signed for; one that goes alone has the turn until it is proven, or for `first`.
     pub(super) fn turn(&self, now: u64, first: Millis) -> SignTurn {
         let mut rest = self.rest();
         match rest.as_mut() {
@@ -141,7 +141,7 @@ fn later(one: u64, other: u64) -> u64 {
     if one > other { one } else { other }
 }
 
-/// It was over long ago, and no member tried to end it.
+/// True where the rest was over long ago, and no member tried to end it.
 fn forgotten(rest: &Rest, now: u64) -> bool {
     now >= ends(rest.until, FORGOTTEN)
 }

@@ -17,7 +17,7 @@ use kernel::ports::chain::{GoneLane, LaneStart, ReturnedLane};
 const LEAST: usize = 2;
 
 impl NearLink {
-    /// Those of these keys that the final blocks of as many providers as are needed have again.
+    /// The keys, among these, that the final blocks of as many providers as are needed have again.
     pub(super) async fn returned(&self, gone: &[GoneLane]) -> Result<Vec<ReturnedLane>, Cause> {
         let needed = self.rpc.needed();
         let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;

@@ -13,7 +13,7 @@ const FORGOTTEN: Millis = 120_000;
 struct Shortage {
     /// What the account had, in base units: payments above it wait.
     balance: u128,
-    /// What was seen, in words for people.
+    /// The facts, in words for operators.
     facts: Arc<str>,
     /// When payments above it are tried again, in ticks.
     until: u64,
@@ -48,7 +48,7 @@ impl TokenShortage {
         (now < until).then(|| until.saturating_sub(now).div_ceil(TICKS))
     }
 
-    /// What was seen, as long as it is not known to be over.
+    /// The facts of the shortage, as long as it is not known to be over.
     pub(super) fn stands(&self, now: u64) -> Option<Arc<str>> {
         let shortage = self.shortage();
         let over = |until: u64| until.saturating_add(FORGOTTEN.saturating_mul(TICKS)) <= now;

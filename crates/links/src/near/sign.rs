@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// NEAR has so many decimals: the smallest unit is a yoctoNEAR.
 pub(super) const DECIMALS: u8 = 24;
 
-/// What is written into one transaction.
+/// The content of one transaction.
 struct Draft<'a> {
     receiver: &'a str,
     actions: Vec<BatchAction>,
@@ -252,7 +252,7 @@ impl NearLink {
         self.clock.ticks().saturating_add(rests)
     }
 
-    /// What a registration costs: the contract's own bound, no more than the settings allow.
+    /// The cost of a registration: the contract's own bound, no more than the settings allow.
     async fn deposit(&self, token: &TokenState) -> Result<u128, Cause> {
         if let Some(deposit) = token.deposit() {
             return Ok(deposit);

@@ -10,12 +10,12 @@ use kernel::ports::chain::{CHAIN_UNBOUND, WRONG_CHAIN};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a contract has to answer, so that it can be paid with.
+/// The views that a contract must answer, so that the relay can pay with its token.
 const VIEWS: [&str; 2] = ["ft_balance_of", "storage_balance_bounds"];
-/// What a contract may answer (NEP-148).
+/// The view that a contract may answer (NEP-148).
 const METADATA: &str = "ft_metadata";
 
-/// What was found out of the tokens.
+/// The result of a check of the tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenCheck {
     /// Not yet asked, or too few providers answered: why.
@@ -26,7 +26,7 @@ pub enum TokenCheck {
     Unfit(Arc<str>),
 }
 
-/// The last check, for the start, the intake and what people are told.
+/// The last check, for the start, the intake and operators.
 #[derive(Debug)]
 pub(super) struct LastTokenCheck(Mutex<TokenCheck>);
 
@@ -88,7 +88,7 @@ impl NearLink {
         self.token_check.get()
     }
 
-    /// What does not fit, where that is definite.
+    /// The first definite difference from the settings, as a sentence.
     async fn unfit_token(&self) -> Result<Option<String>, Cause> {
         let own = &self.settings.account;
         if !self.rpc.agreed_absence(&account(own)).await? {

@@ -13,7 +13,7 @@ const SIGNS: [&str; 4] =
 pub(super) struct TokenRecheck(AtomicBool);
 
 impl TokenRecheck {
-    /// Something about a token failed with this.
+    /// Notes the error of a call about a token.
     pub(super) fn note(&self, failure: &str) {
         if SIGNS.iter().any(|sign| failure.contains(sign)) {
             self.0.store(true, Ordering::SeqCst);

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(super) struct TokenState {
     pub(super) token: NearToken,
-    /// What one transaction may attach, in TGas.
+    /// The gas that one transaction may attach, in TGas.
     prepaid: u64,
-    /// What one call needs at least, in TGas.
+    /// The least gas of one call, in TGas.
     tgas: AtomicU64,
     /// The most members of one transaction.
     most: AtomicUsize,
@@ -24,9 +24,9 @@ pub(super) struct TokenState {
     pays: TokenRest,
     /// Whether registrations rest, and until when.
     registers: TokenRest,
-    /// What the relay's account has too little of it for.
+    /// The shortage of this token in the relay's account.
     pub(super) shortage: TokenShortage,
-    /// What a registration costs, in yoctoNEAR.
+    /// The cost of a registration, in yoctoNEAR.
     deposit: Mutex<Option<u128>>,
 }
 
@@ -85,12 +85,12 @@ impl TokenState {
         [&self.pays, &self.registers].into_iter().all(|rest| rest.left(now).is_some())
     }
 
-    /// What a registration costs, where it was read.
+    /// The cost of a registration, where it was read.
     pub(super) fn deposit(&self) -> Option<u128> {
         *self.deposit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a registration costs; `None`: it is read again.
+    /// Sets the cost of a registration; `None`: it is read again.
     pub(super) fn deposit_is(&self, deposit: Option<u128>) {
         *self.deposit.lock().unwrap_or_else(PoisonError::into_inner) = deposit;
     }
@@ -130,7 +130,7 @@ impl TokenStates {
         self.0.iter().find(|state| &*state.token.contract == contract)
     }
 
-    /// What was seen of the tokens whose contract is paused, in words for people.
+    /// The facts about tokens whose contract is paused, in words for operators.
     pub(super) fn paused(&self, now: u64) -> Option<String> {
         let rests = self.0.iter().flat_map(|token| [&token.pays, &token.registers]);
         let stand = rests.filter_map(|rest| rest.stands(now));
@@ -138,7 +138,7 @@ impl TokenStates {
         listed(paused)
     }
 
-    /// What was seen of the tokens of which the relay's account has too little, in words for people.
+    /// The facts about tokens of which the relay's account has too little, in words for operators.
     pub(super) fn short(&self, now: u64) -> Option<String> {
         listed(self.0.iter().filter_map(|token| token.shortage.stands(now)))
     }

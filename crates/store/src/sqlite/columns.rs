@@ -15,7 +15,7 @@ pub(crate) use crate::columns::{
     terms_version, uint,
 };
 
-/// A column that holds what we never wrote.
+/// The error of a column whose value this store never writes.
 pub(crate) fn damaged(column: usize, what: &'static str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into())
 }

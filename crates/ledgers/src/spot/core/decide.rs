@@ -13,7 +13,7 @@ use kernel::ports::ledger::{AccountStatus, StatusChange, Stored};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What may change the books.
+/// A command that may change the books.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     Execute(Arc<[Op]>),
@@ -29,7 +29,7 @@ pub(crate) struct Request {
     pub(crate) command: Command,
 }
 
-/// What a request is answered with once the batch is durable.
+/// The reply to a request, which is sent once the batch is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CoreReply {
     Answers(Vec<Answer>),
@@ -42,7 +42,7 @@ pub(crate) enum CoreReply {
     Nothing(Cause),
 }
 
-/// What a batch comes to.
+/// The decision of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
     pub(crate) records: Vec<Record>,
@@ -141,7 +141,7 @@ impl<'a> Draft<'a> {
         withdraw.is_some_and(|(_, w)| w.result == ResultCode::Done && w.same_money(refund))
     }
 
-    /// What an operation is refused for, for ever.
+    /// The reason for which an operation is refused for ever, if there is one.
     fn barred(&self, asked: &Entry) -> Option<ResultCode> {
         let status = self.account(asked.user);
         match (asked.leg, status) {

@@ -8,7 +8,7 @@ use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::record::Account;
 
-/// What became of an operation. The numbers are stored.
+/// The result of an operation. The numbers are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultCode {
     Done,
@@ -88,7 +88,7 @@ pub(crate) fn leg_numbered(number: u8) -> Option<Leg> {
     Leg::ALL.iter().copied().find(|leg| leg_number(*leg) == Some(number))
 }
 
-/// What was asked under a key and what became of it. 48 bytes.
+/// The request under a key and its result, in 48 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: Id,

@@ -41,7 +41,7 @@ impl Account {
     }
 }
 
-/// What became of the last use of an operator's key.
+/// The result of the last use of an operator's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AppliedStatus {
     pub(crate) user: UserId,
@@ -75,7 +75,7 @@ impl Core {
         Self { assets: assets.into_iter().collect(), ..Self::default() }
     }
 
-    /// Who it is, since when, and up to which operation. Zero before the first start.
+    /// The identity, the incarnation and the highest operation. Zero before the first start.
     pub(crate) fn known(&self) -> Known {
         Known {
             identity: self.identity.unwrap_or(Identity(0)),
@@ -84,7 +84,7 @@ impl Core {
         }
     }
 
-    /// What is stored under a key.
+    /// The result stored under a key.
     pub(crate) fn get(&self, key: Key) -> Option<(u64, Entry)> {
         self.results.get(key)
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A change of the core's state that needs no rule to be repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// Who this is. The first record of all.
+    /// The ledger's identity. The first record of all.
     Identity(Identity),
     Incarnation(Incarnation),
     /// The next operation's result, and what its account has available after it, where it moved.

@@ -77,7 +77,7 @@ impl StoredResults {
         self.index.len()
     }
 
-    /// What is stored under a key, with its number.
+    /// The result stored under a key, with its number.
     pub(crate) fn get(&self, key: Key) -> Option<(u64, Entry)> {
         let seq = *self.index.get(&CompactKey::new(key))?;
         let (chunk, place) = place(seq);

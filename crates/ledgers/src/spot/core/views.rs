@@ -28,7 +28,7 @@ impl Core {
         Ok(sums.into_iter().collect())
     }
 
-    /// What is stored under a key.
+    /// The operation stored under a key.
     ///
     /// # Errors
     /// `BELOW_HORIZON`: there may have been something.

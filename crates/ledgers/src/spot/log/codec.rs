@@ -122,7 +122,7 @@ fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     put(out, entry.amount.0);
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

@@ -1,7 +1,7 @@
 //! Names the files of a core. Each name has the number of the first batch in the file, or of the batch
 //! that comes next after it.
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileName {
     /// A piece of the log that begins with this batch.
@@ -13,7 +13,7 @@ pub(crate) enum FileName {
 }
 
 impl FileName {
-    /// What a file of that name is; `None` for a file that is not ours.
+    /// The kind of a file by its name; `None` for a file of another program.
     pub(crate) fn parse(file: &str) -> Option<Self> {
         let (number, ending) = file.strip_prefix("spot-")?.split_once('.')?;
         let kind: fn(u64) -> Self = match ending {

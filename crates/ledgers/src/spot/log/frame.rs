@@ -21,7 +21,7 @@ const VERSION: u8 = 1;
 /// The longest body; more is refused before it is written, and garbage when it is read.
 const LONGEST: usize = 64 << 20;
 
-/// What a batch says of itself.
+/// The header of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) len: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Header {
     checksum: u32,
 }
 
-/// What 37 bytes are.
+/// The result of reading 37 bytes as a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParsedHeader {
     Header(Header),

@@ -15,23 +15,23 @@ pub struct TornTail {
     pub file: String,
     /// Where it was cut.
     pub offset: u64,
-    /// So many bytes were dropped.
+    /// The number of dropped bytes.
     pub bytes: u64,
-    /// So many operations, where that much was still to be read.
+    /// The number of dropped operations, where the header was still readable.
     pub count: u32,
 }
 
-/// What a folder holds. It was only read.
+/// The content of a folder, which was only read.
 pub(crate) struct Replayed {
     pub(crate) core: Core,
     pub(crate) log: Log,
     pub(crate) torn: Option<TornTail>,
 }
 
-/// Reads a folder. `acknowledged` is the highest operation that anybody had an answer for.
+/// Reads a folder. `acknowledged` is the highest operation that was answered.
 ///
 /// # Errors
-/// Whatever cannot be a crash before an acknowledgement.
+/// Damage that no crash before an acknowledgement can leave.
 pub(crate) async fn read(
     disk: Arc<dyn Disk>,
     mut core: Core,

@@ -15,7 +15,7 @@ pub(crate) struct Scan<'a> {
     pub(crate) at: u64,
 }
 
-/// What lies behind the whole batches.
+/// The bytes behind the whole batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// Nothing, or zeros: room that was set aside.
@@ -54,7 +54,7 @@ impl<'a> Scan<'a> {
         Ok(Some((header, records)))
     }
 
-    /// What lies behind the last whole batch.
+    /// Reads the bytes behind the last whole batch.
     ///
     /// # Errors
     /// The disk's; `Damaged` where a header lies further on: what is broken here was durable once.

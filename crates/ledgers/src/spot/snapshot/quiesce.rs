@@ -30,7 +30,7 @@ impl fmt::Debug for QuiescedFiles<'_> {
 pub struct FilePart {
     /// The file's name in the core's folder.
     pub name: String,
-    /// So many bytes of it.
+    /// The number of its bytes.
     pub len: u64,
 }
 

@@ -7,13 +7,13 @@ use kernel::ports::clock::TICKS;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So many receivers are remembered; beyond it the memory begins anew.
+/// The most receivers in the cache; beyond it the cache begins anew.
 const MOST: usize = 200_000;
 
 /// The contract and the receiver, with the ticks at which it was seen.
 type SeenReceivers = BTreeMap<(Arc<str>, Arc<str>), u64>;
 
-/// Receivers of each contract of whom one thing is known for a while.
+/// Receivers of each contract for which one fact is known for a while.
 #[derive(Debug)]
 pub(in crate::near) struct ReceiverCache {
     known_for: u64,
@@ -29,7 +29,7 @@ impl ReceiverCache {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It was seen not long ago.
+    /// True where it was seen not long ago.
     pub(in crate::near) fn knows(
         &self,
         contract: &Arc<str>,
@@ -40,7 +40,7 @@ impl ReceiverCache {
         seen.is_some_and(|at| now.saturating_sub(at) < self.known_for)
     }
 
-    /// It was seen at these ticks.
+    /// Notes that it was seen at these ticks.
     pub(in crate::near) fn learn(&self, contract: &Arc<str>, receiver: &Arc<str>, now: u64) {
         let mut seen = self.seen();
         if seen.len() >= MOST {
@@ -49,7 +49,7 @@ impl ReceiverCache {
         seen.insert((contract.clone(), receiver.clone()), now);
     }
 
-    /// It is asked after again.
+    /// Forgets a receiver, so that it is asked for again.
     pub(in crate::near) fn forget(&self, contract: &Arc<str>, receiver: &Arc<str>) {
         self.seen().remove(&(contract.clone(), receiver.clone()));
     }

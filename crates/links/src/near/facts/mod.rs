@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// is registered meanwhile costs gas only.
 pub(super) const UNREGISTERED_FOR: Millis = 1_000;
 
-/// So many receivers are asked after at once.
+/// The number of receivers that are asked for at once.
 const AT_ONCE: usize = 16;
 
 /// Whether one more registration may be tried for a transfer.
@@ -34,7 +34,7 @@ const AT_ONCE: usize = 16;
 pub struct RegistrationAllowance {
     /// How many were tried for this transfer, by the journal's attempts.
     pub tried: u128,
-    /// Whose registration of its receiver it is.
+    /// The state of its receiver's registration.
     pub reservation: Reservation,
 }
 
@@ -45,7 +45,7 @@ pub enum Reservation {
     Own,
     /// Another transfer has it under way.
     Other,
-    /// What registrations may cost today is used up.
+    /// The day's budget for registrations is used up.
     Exhausted,
     /// The receiver was registered at our cost a moment ago: a provider may not know it yet.
     JustMade,
@@ -220,7 +220,7 @@ async fn each_receiver<'a>(
     places.into_iter().map(answer).collect()
 }
 
-/// What a token's contract has as a receiver's storage deposit; null where it is not registered.
+/// The receiver's storage deposit at a token's contract; null where it is not registered.
 fn balance_of(contract: &str, receiver: &str) -> RpcCall<Value> {
     view(contract, "storage_balance_of", &json!({ "account_id": receiver }), BlockAt::Final)
 }

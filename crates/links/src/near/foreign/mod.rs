@@ -22,7 +22,7 @@ use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use kernel::ports::chain::{ForeignUse, LaneMark, LaneSpent};
 
-/// So many transactions are read before they are stored.
+/// The number of transactions that are read before they are stored.
 const MOST: usize = 50;
 
 /// A nonce of a key, and a height: of the last one that is known, or of the last one that was spent.
@@ -62,7 +62,7 @@ impl NearLink {
         Ok(ahead)
     }
 
-    /// What spent the nonces of a lane beyond its mark, in their sequence, up to [`MOST`] or more of them.
+    /// The transactions that spent a lane's nonces beyond its mark, in sequence, up to [`MOST`] or more of them.
     pub(super) async fn foreign(&self, mark: &LaneMark) -> Result<Vec<ForeignUse>, Cause> {
         let key = key_of(&mark.lane).ok_or(Cause::of("BAD_LANE"))?;
         let from = nonce_of(&mark.lock)?;
@@ -89,7 +89,7 @@ impl NearLink {
         Ok(uses)
     }
 
-    /// What the final blocks have spent of a key beyond a nonce.
+    /// A nonce of a key beyond `from` that the final blocks of as many providers as are needed have spent.
     async fn spent(&self, key: &[u8; 32], from: u64) -> Result<NonceAt, Cause> {
         let call = access_key(&self.settings.account, key, BlockAt::Final);
         let views = answered(self.rpc.needed(), self.rpc.each(&call).await)?;

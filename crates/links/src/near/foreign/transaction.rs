@@ -63,7 +63,7 @@ pub(super) fn foreign_use(
     }
 }
 
-/// What a stored transaction of another program does, as providers showed it: it has no bytes here.
+/// Reads the actions of another program's stored transaction, as providers showed it: it has no bytes here.
 ///
 /// # Errors
 /// `FOREIGN_FORM`: it is no payment that this product would write.
@@ -101,7 +101,7 @@ fn action(shown: &Value) -> Option<BatchAction> {
     read_call(text("method_name")?, &args, text("deposit")?.parse().ok()?)
 }
 
-/// What each action pays to which transfer; `None`: one of them is no payment to a transfer.
+/// The payment of each action to a transfer; `None`: one of them is no payment to a transfer.
 fn payments(shown: &Value, asset: AssetId) -> Option<Vec<ForeignPayment>> {
     let payment = |action: BatchAction| match action {
         BatchAction::Pay { receiver, amount, memo } => {

@@ -133,7 +133,7 @@ impl KeyFile {
         KeyRing::parse(text.lines())
     }
 
-    /// What the cipher authenticates besides the keys.
+    /// The header, which the cipher authenticates besides the keys.
     fn header(&self) -> String {
         let Self { version, account, kdf, memory_kib, passes, salt, cipher, .. } = self;
         format!("portage keys {version}\n{account}\n{kdf} {memory_kib} {passes} {salt}\n{cipher}")

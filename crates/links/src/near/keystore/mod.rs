@@ -11,7 +11,7 @@ pub use ring::KeyRing;
 use kernel::answer::Cause;
 use kernel::ports::Fut;
 
-/// Who signs for the relay's account. What signs elsewhere (a key-management service) implements it too.
+/// Signs for the relay's account. A key-management service that signs elsewhere can implement it too.
 pub trait NearSigner: Send + Sync {
     /// The public keys that it signs with, in the order of preference; each is a lane.
     fn public_keys(&self) -> Vec<[u8; 32]>;

@@ -16,7 +16,7 @@ use kernel::ports::chain::{AttemptProof, FOREIGN_FORM};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What was the case at a block: `None` where the providers do not say it alike.
+/// The circumstances at a block: `None` where the providers do not say it alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Circumstances {
     /// The receiver was registered with the token.
@@ -150,7 +150,7 @@ impl NearLink {
         FailureVerdict { code, condemned }
     }
 
-    /// Nothing is signed for what failed, until one member shows that it succeeds again.
+    /// Begins a rest of the failed act, until one member shows that it succeeds again.
     fn rests(&self, token: &TokenState, landed: &Landed<'_>, why: RestCause, error: &str) {
         let Some(act) = act_of(landed.form) else { return };
         let facts = format!("{}: {} failed: {error}", token.token.contract, landed.found.name());
@@ -165,7 +165,7 @@ impl NearLink {
         token.shortage.seen(0, facts.into(), self.rests_until());
     }
 
-    /// What the providers say of a block alike.
+    /// Reads the circumstances at a block that the providers show alike.
     async fn circumstances(
         &self,
         landed: &Landed<'_>,

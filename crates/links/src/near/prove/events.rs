@@ -3,7 +3,7 @@
 use super::super::tx::{BatchAction, ReadTransaction};
 use serde_json::Value;
 
-/// What an event line begins with.
+/// The prefix of an event line.
 const PREFIX: &str = "EVENT_JSON:";
 
 /// A payment as an event has it: from, to, amount, memo.

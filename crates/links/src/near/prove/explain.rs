@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many attempts are remembered; beyond it the memory begins anew.
+/// The most attempts that are remembered; beyond it the memory begins anew.
 const MOST: usize = 1_000;
 
-/// What was read of each attempt whose nonce was spent.
+/// The explanation of each attempt whose nonce was spent.
 #[derive(Debug, Default)]
 pub(in crate::near) struct Explanations(Mutex<BTreeMap<AttemptId, Arc<str>>>);
 

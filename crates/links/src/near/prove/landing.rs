@@ -12,7 +12,7 @@ pub(super) const NOT_FINAL: &str = "NOT_FINAL";
 /// The stages of a transaction that a block has, before the last one.
 const IN_BLOCK: [&str; 4] = ["INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED"];
 
-/// What the providers say of all forms of an attempt.
+/// The result of comparing what the providers say of all forms of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::near) enum Landing {
     /// As many as are needed say the same of this form.
@@ -23,7 +23,7 @@ pub(in crate::near) enum Landing {
     Nowhere(Cause),
 }
 
-/// What counts of an outcome: two providers that say the same say this.
+/// The part of an outcome that two providers must show alike.
 fn essence(found: &FinalTransaction) -> (bool, Option<usize>, [u8; 32]) {
     match &found.result {
         ExecutionResult::Success => (true, None, found.block),

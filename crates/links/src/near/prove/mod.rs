@@ -32,7 +32,7 @@ use landing::NOT_FINAL;
 use serde_json::json;
 use std::sync::Arc;
 
-/// So many blocks after an attempt was signed its key is looked at, whether a form is found or not.
+/// The number of blocks after the signing at which the attempt's key is read, whether a form is found or not.
 const LATE: u64 = 20;
 
 /// A landed form, and what the providers show of it.
@@ -184,7 +184,7 @@ impl NearLink {
         Ok(all(attempt, &Answer::Done(receipt)))
     }
 
-    /// What is stored with the verdicts.
+    /// The evidence that is stored with the verdicts.
     fn document(&self, landed: &Landed<'_>) -> Arc<str> {
         let Landed { form, found, height } = landed;
         let result = match &found.result {

@@ -87,7 +87,7 @@ impl KeyList {
         self.keys.keys().map(String::as_str)
     }
 
-    /// What it says of a key; one that it does not have is absent.
+    /// The state of a key in the list; a key that is not in it is absent.
     pub(in crate::near) fn view(&self, key: &str) -> KeyView {
         let absent = KeyView { height: self.height, nonce: None, full_access: false };
         self.keys.get(key).copied().unwrap_or(absent)
@@ -104,7 +104,7 @@ pub(in crate::near) fn send(bytes: &[u8]) -> RpcCall<()> {
     RpcCall { method: "send_tx", params, read: |reply| reply.map(drop) }
 }
 
-/// What became of a transaction.
+/// The status of a transaction.
 pub(in crate::near) fn transaction(name: &[u8], signer: &str) -> RpcCall<StatusReply> {
     let params = json!({
         "tx_hash": base58(name), "sender_account_id": signer, "wait_until": "NONE",
@@ -112,7 +112,7 @@ pub(in crate::near) fn transaction(name: &[u8], signer: &str) -> RpcCall<StatusR
     RpcCall { method: "tx", params, read: status::read }
 }
 
-/// What a node says against signed bytes that no block has: words for people, and no proof. `None`: nothing.
+/// The objection of a node to signed bytes that no block has: words for operators, and no proof. `None`: none.
 pub(in crate::near) fn objection(bytes: &[u8]) -> RpcCall<Option<String>> {
     let params = json!({ "signed_tx_base64": STANDARD.encode(bytes), "wait_until": "NONE" });
     RpcCall {
@@ -128,7 +128,7 @@ pub(in crate::near) fn objection(bytes: &[u8]) -> RpcCall<Option<String>> {
     }
 }
 
-/// What the chain has of an access key.
+/// The state of an access key at a block.
 pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> RpcCall<KeyView> {
     let params = json!({
         "request_type": "view_access_key", "account_id": signer, "public_key": &*lane_of(key),
@@ -136,7 +136,7 @@ pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> 
     RpcCall { method: "query", params: at.into(params), read: key_view }
 }
 
-/// What the final chain has of each of an account's keys, by their spelling.
+/// The final state of each of an account's keys, by their spelling.
 pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<KeyList> {
     let params = json!({ "request_type": "view_access_key_list", "account_id": signer });
     RpcCall {
@@ -180,7 +180,7 @@ fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
     }
 }
 
-/// What an account has, in yoctoNEAR; `None`: there is no such account.
+/// The balance of an account, in yoctoNEAR; `None`: there is no such account.
 pub(in crate::near) fn account(id: &str) -> RpcCall<Option<u128>> {
     view_account(id, |reply| known(reply)?.map(|view| amount(&view, "/amount")).transpose())
 }
@@ -190,7 +190,7 @@ fn view_account<T>(id: &str, read: Reads<T>) -> RpcCall<T> {
     RpcCall { method: "query", params: BlockAt::Final.into(params), read }
 }
 
-/// What is said of an account; `None`: there is no such account.
+/// The reply about an account; `None`: there is no such account.
 fn known(reply: Result<Value, RpcFailure>) -> Result<Option<Value>, RpcFailure> {
     match reply {
         Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCOUNT" => Ok(None),
@@ -201,7 +201,7 @@ fn known(reply: Result<Value, RpcFailure>) -> Result<Option<Value>, RpcFailure> 
 /// Whether an account has a contract; `None`: there is no such account. One that uses another account's code, or
 /// code of the whole network, has one.
 pub(in crate::near) fn code(id: &str) -> RpcCall<Option<bool>> {
-    /// What the network writes where there is no code.
+    /// The code hash of an account without code.
     const NONE: &str = "11111111111111111111111111111111";
     view_account(id, |reply| {
         let Some(view) = known(reply)? else { return Ok(None) };
@@ -228,7 +228,7 @@ pub(in crate::near) fn has_view(
     RpcCall { method, params, read }
 }
 
-/// What a contract's view method returns, as JSON.
+/// The result of a contract's view method, as JSON.
 pub(in crate::near) fn view(
     contract: &str,
     method: &str,
@@ -325,7 +325,7 @@ pub(in crate::near) struct ChunkTransaction {
     pub nonce: u64,
     /// The account that it acts on.
     pub receiver: String,
-    /// What it does there, as the node shows it.
+    /// Its actions, as the node shows them.
     pub actions: Value,
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// The longest answer that is read: a chunk with some hundred transactions has some megabytes.
 const LONGEST: usize = 16 * 1024 * 1024;
-/// So many failures in a row are a provider's own matter; after them it rests.
+/// The number of failures in a row after which a provider rests.
 const FAILURES: u32 = 3;
 /// The longest rest of a provider that does not answer.
 const LONGEST_REST: Millis = 30_000;
@@ -29,7 +29,7 @@ const REST: Millis = 1_000;
 /// How long a connection waits for its next request.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What an endpoint reaches the machine through, and the name of the chain that it measures for.
+/// The ports of an endpoint, and the name of the chain that it measures for.
 pub(super) struct EndpointPorts {
     pub chain: &'static str,
     pub clock: Arc<dyn Clock>,
@@ -115,7 +115,7 @@ impl RpcEndpoint {
         !self.rests() && !self.is_wrong()
     }
 
-    /// So many requests in a row had no answer.
+    /// The number of requests in a row without an answer.
     pub(super) fn failures(&self) -> u32 {
         self.failures.load(Ordering::Relaxed)
     }

@@ -49,7 +49,7 @@ impl ExpectedChain {
         !self.network.fits(&shown.name) || self.bound().is_some_and(|bound| bound != shown)
     }
 
-    /// What is expected, in words.
+    /// The expected chain, in words.
     pub(super) fn in_words(&self) -> String {
         let network = self.network.name();
         match self.bound() {
@@ -83,7 +83,7 @@ impl ExpectedChain {
 pub(super) struct ShownIdentity {
     expected: Arc<ExpectedChain>,
     answer: SharedAnswer<ChainIdentity>,
-    /// What it showed last.
+    /// The chain that it showed last.
     last: Mutex<Option<ChainIdentity>>,
     /// How often it was silent: another node may be there behind each time.
     silences: AtomicU64,
@@ -98,7 +98,7 @@ impl ShownIdentity {
         Self { expected, answer, last, silences, shown_after }
     }
 
-    /// It did not answer: what it showed before says nothing any more.
+    /// Notes that it did not answer: the chain that it showed before counts no more.
     pub(super) fn was_silent(&self) {
         self.silences.fetch_add(1, Ordering::SeqCst);
     }
@@ -107,7 +107,7 @@ impl ShownIdentity {
         self.silences.load(Ordering::SeqCst) != self.shown_after.load(Ordering::SeqCst)
     }
 
-    /// What it showed last.
+    /// The chain that it showed last.
     pub(super) fn last(&self) -> Option<ChainIdentity> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

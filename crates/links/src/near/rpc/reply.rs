@@ -80,7 +80,7 @@ pub(super) fn read(status: u16, body: &[u8], id: &str) -> Result<Value, RpcFailu
     }
 }
 
-/// A text of a node for people, not longer than they read.
+/// A text of a node for operators, shortened.
 pub(in crate::near) fn shortened(text: &str) -> String {
     text.chars().take(500).collect()
 }

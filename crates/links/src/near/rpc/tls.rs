@@ -6,7 +6,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use std::sync::Arc;
 
-/// What a client is built with. Without `https` it trusts no server, and reads no root.
+/// The TLS settings of a client. Without `https` it trusts no server, and reads no root.
 ///
 /// # Errors
 /// Why the machine's roots cannot be used, as a sentence.

@@ -10,7 +10,7 @@ pub(super) struct SignedEncoding {
     pub signature: SignatureEncoding,
 }
 
-/// What a key signs the hash of.
+/// The transaction whose hash a key signs.
 #[derive(Debug, BorshSerialize, BorshDeserialize)]
 pub(super) struct TransactionEncoding {
     pub signer_id: String,

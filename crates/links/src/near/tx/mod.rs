@@ -11,7 +11,7 @@ pub(in crate::near) use write::{Unwritten, unsigned, with_signature};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// What one action of a transaction does.
+/// One action of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::near) enum BatchAction {
     /// Pays base units of the token to an account; the memo is the transfer's id.
@@ -47,5 +47,5 @@ pub(in crate::near) fn key_of(lane: &str) -> Option<[u8; 32]> {
     from_base58(lane.strip_prefix(PREFIX)?)
 }
 
-/// What the spelling of a key of this kind begins with.
+/// The prefix of the spelling of a key of this kind.
 pub(in crate::near) const PREFIX: &str = "ed25519:";

@@ -10,7 +10,7 @@ use kernel::ports::chain::FOREIGN_FORM;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// What signed bytes do.
+/// The content of signed bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::near) struct ReadTransaction {
     /// Its name on the chain.
@@ -25,7 +25,7 @@ pub(in crate::near) struct ReadTransaction {
     pub receiver: String,
     /// The block that its validity counts from.
     pub base: [u8; 32],
-    /// What it does, in order.
+    /// Its actions, in order.
     pub actions: Vec<BatchAction>,
 }
 
@@ -44,7 +44,7 @@ struct DepositArgs {
     registration_only: bool,
 }
 
-/// What signed bytes do. Their signature is checked.
+/// Reads what signed bytes do, and checks their signature.
 ///
 /// # Errors
 /// `FOREIGN_FORM`: they are no transaction that this product writes.
@@ -87,7 +87,7 @@ fn action(action: &ActionEncoding) -> Option<BatchAction> {
     }
 }
 
-/// What a call of a contract's method does; `None`: it is none that the relay makes.
+/// The action of a call of a contract's method; `None`: the relay makes no such call.
 pub(in crate::near) fn read_call(method: &str, args: &[u8], deposit: u128) -> Option<BatchAction> {
     match method {
         TRANSFER if deposit == ONE_YOCTO => {

@@ -22,13 +22,13 @@ pub(in crate::near) struct Unwritten<'a> {
     pub signer: &'a str,
     /// The key that signs.
     pub key: [u8; 32],
-    /// What the chain spends of the key at most once.
+    /// The nonce, which the chain spends at most once.
     pub nonce: u64,
     /// The contract, or the signer itself.
     pub receiver: &'a str,
     /// The hash of the block that its validity counts from.
     pub base: [u8; 32],
-    /// What it does, in order.
+    /// Its actions, in order.
     pub actions: &'a [BatchAction],
     /// The gas that each call gets.
     pub gas: u64,

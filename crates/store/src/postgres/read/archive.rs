@@ -10,7 +10,7 @@ use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 
-/// So many transfers move in one transaction: some milliseconds of work.
+/// The number of transfers that move in one transaction: some milliseconds of work.
 const AT_ONCE: i64 = 2_000;
 
 impl Postgres {

@@ -190,7 +190,7 @@ impl ReadPool {
         Ok(due)
     }
 
-    /// What was leased, the fewest deaths first; what has ended is forgotten instead.
+    /// The leased transfers, the fewest deaths first; rows of ended ones are deleted instead.
     async fn handed(
         &self,
         db: &Pooled,

@@ -42,7 +42,7 @@ impl ReadPool {
         Ok(highest(&self.question().await?).await?)
     }
 
-    /// What stands under a key, and the highest number then.
+    /// The operation stored under a key, and the highest number then.
     pub(crate) async fn stored(&self, ledger: LedgerId, key: Key) -> Result<(u64, Stored), Cause> {
         let db = self.question().await?;
         let sql = format!(
@@ -95,7 +95,7 @@ impl ReadPool {
         Ok((highest(&db).await?, found))
     }
 
-    /// What a movement's reference was booked for before.
+    /// The movement that was booked for this reference before.
     pub(crate) async fn booked(&self, movement: &External) -> Result<Option<Moved>, Cause> {
         Ok(before(&self.question().await?, movement).await?)
     }

@@ -211,7 +211,7 @@ pub(crate) struct SnapshotTransaction {
     pub(crate) complete: Serial,
     /// The ledger whose sums by account are being read.
     pub(crate) reading: Option<LedgerId>,
-    /// So many such readings were begun: the number of the last one's cursor.
+    /// The number of such readings so far, which is the number of the last one's cursor.
     pub(crate) cursors: u32,
 }
 

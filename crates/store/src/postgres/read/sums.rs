@@ -71,7 +71,7 @@ fn take(sign: Sign, places: &mut SumsByAsset, row: &Row) -> Result<(), StoreErro
 /// Above it there is no number.
 const EVERY: i64 = i64::MAX;
 
-/// What the operations of a ledger add up to by the running sums, those above a number taken off.
+/// The sums of a ledger's operations by the running sums, without those above a number.
 pub(crate) async fn sums(
     db: &Pooled,
     ledger: LedgerId,

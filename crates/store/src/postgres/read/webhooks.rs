@@ -32,7 +32,7 @@ const MESSAGE: &str = "w.endpoint, w.number, w.id, w.type, w.subject, w.body, w.
     w.due_at, w.tried_at, w.delivered_at, w.status, w.error";
 /// So far before a time a transfer may have its number whose creation is later.
 const BESIDE: Millis = 60_000;
-/// What the time since which an endpoint fails is named by, before the endpoint's id.
+/// The prefix of the name of the time since which an endpoint fails; the endpoint's id follows.
 const FAILING: &str = "failing/";
 
 fn message(row: &Row) -> Result<WebhookMessage, StoreError> {

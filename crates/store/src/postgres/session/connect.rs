@@ -48,7 +48,7 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 const PROBE: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
-/// What `url` says, with what every session of ours has.
+/// The configuration of `url`, with the options of every session of the store.
 pub(crate) fn config(database: &Database, name: &str) -> Result<Config, String> {
     let mut config: Config =
         database.url.parse().map_err(|error| format!("database.url: {error}"))?;
@@ -133,20 +133,20 @@ pub(crate) async fn connect_once(database: &Database) -> Result<Client, Database
     connect(database, Purpose::Tool, database.lock, &Arc::default()).await
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// One that writes transfers.
     Writer,
-    /// What a command asks or migrates.
+    /// The queries and migrations of a command.
     Tool,
-    /// What an index answers.
+    /// Queries that an index answers.
     Questions,
     /// Operators' searches, which may read many rows.
     Searches,
-    /// What reads everything as of one instant.
+    /// Reads of everything as of one instant.
     Instants,
-    /// Who holds what. These write.
+    /// Leases. These connections write.
     Leases,
 }
 
@@ -154,7 +154,7 @@ pub(crate) enum Purpose {
 const WHOLE: Duration = Duration::from_secs(600);
 
 impl Purpose {
-    /// What a session calls itself (`application_name`).
+    /// The name of a session (`application_name`).
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Writer => "portage: writer",
@@ -184,7 +184,7 @@ impl Purpose {
         }
     }
 
-    /// So many connections at most.
+    /// The most connections of this purpose.
     const fn size(self, database: &Database) -> usize {
         match self {
             Self::Writer | Self::Tool => 1,

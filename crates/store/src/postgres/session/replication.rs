@@ -19,7 +19,7 @@ pub(crate) const MARK: &str = "SELECT pg_logical_emit_message(true, 'portage', '
 #[derive(Default)]
 pub(crate) struct Replication {
     required: AtomicBool,
-    /// So many COMMITs of this process were begun.
+    /// The number of COMMITs that this process has begun.
     begun: AtomicU64,
     /// The newest of them that was acknowledged without a notice.
     confirmed: AtomicU64,

@@ -22,10 +22,10 @@ struct DatabaseIdentity {
     lsn: u64,
 }
 
-/// What this process knows of its database, and what becomes of it where a connection leads to
-/// another one.
+/// The state that this process knows of its database, and the way to end the process where a
+/// connection leads to another database.
 pub(crate) struct DatabaseTimeline {
-    /// Where the first connection led.
+    /// The database of the first connection.
     first: OnceLock<DatabaseIdentity>,
     /// How far its durable log reached when this process looked last.
     reached: AtomicU64,
@@ -35,7 +35,7 @@ pub(crate) struct DatabaseTimeline {
     fatal: Arc<dyn Fn(String) + Send + Sync>,
 }
 
-/// What a connection must show.
+/// The state that a connection must show.
 #[derive(Debug, Clone, Default)]
 struct Expected {
     reached: u64,
@@ -76,7 +76,7 @@ impl DatabaseTimeline {
     }
 
     /// # Errors
-    /// What is different, as a sentence.
+    /// The difference, as a sentence.
     fn same(
         &self,
         expected: &Expected,

@@ -9,7 +9,7 @@ use crate::postgres::write::work::{DeliveryAttempt, DeliveryClaim};
 /// The name of the value that marks that webhooks are posted.
 const WEBHOOKS: &str = "webhooks";
 
-/// One of those who saw it due has it.
+/// Claims a due webhook for one of the processes that saw it due.
 impl TransactionBody<bool> for DeliveryClaim {
     async fn run(
         &self,

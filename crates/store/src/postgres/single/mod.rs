@@ -36,7 +36,7 @@ pub(crate) struct SingleTransaction<'l> {
     workspace: BatchWorkspace,
 }
 
-/// What a transaction is filled by; it may be asked again.
+/// Fills a transaction with statements. It may run again.
 trait TransactionBody<A: Send>: Sync {
     fn run(
         &self,
@@ -44,7 +44,7 @@ trait TransactionBody<A: Send>: Sync {
     ) -> impl Future<Output = Result<Finish<A>, StoreError>> + Send;
 }
 
-/// What a transaction came to: kept, or taken back because of this.
+/// The end of a transaction, with its answer: committed, or rolled back.
 enum Finish<T> {
     Commit(T),
     Rollback(T),
@@ -284,7 +284,7 @@ impl TransactionBody<Wrote> for Unit {
     }
 }
 
-/// What a unit must hold from its beginning.
+/// The locks that a unit must hold from its beginning.
 fn locks(unit: &Unit) -> TransactionLocks {
     let puts = || unit.thens().flat_map(|then| &then.puts);
     TransactionLocks {

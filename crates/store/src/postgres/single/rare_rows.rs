@@ -66,7 +66,7 @@ impl SingleTransaction<'_> {
         Ok(())
     }
 
-    /// What the rules ask about a movement: its counter, or the proposal that it is approved by.
+    /// Reads the rows for a movement: its counter, or the proposal that approves it.
     pub(super) async fn read_external_request(
         &mut self,
         request: &Request,

@@ -11,7 +11,7 @@ use kernel::ports::admin_queries::{CaseRow, NoteRow, Stat};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
-/// What each ledger answered for a transfer.
+/// The operations that each ledger stored for a transfer.
 pub(crate) fn legs(db: &Connection, id: Id) -> rusqlite::Result<Vec<(LedgerId, Operation)>> {
     let mut found = operations::of(db, id)?;
     found.sort_by_key(|(ledger, operation)| (*ledger, operation.seq));

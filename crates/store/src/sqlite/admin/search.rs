@@ -55,7 +55,7 @@ pub(crate) fn transfers(
     ask.query_map(params_from_iter(values), |row| rows::record(flows, row))?.collect()
 }
 
-/// What the index of services leaves out, as its own condition says it.
+/// The condition of the index of services: transfers that a principal made for others.
 const FOR_OTHERS: &str = "substr(t.principal, -1 - length(t.user_id)) <> '|' || t.user_id";
 
 /// True where no transfer of the principal can be its own: then the index has all of them. One

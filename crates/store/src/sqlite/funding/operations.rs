@@ -35,7 +35,7 @@ pub(crate) fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
 pub(crate) const COLUMNS: &str =
     "req_id, leg, result, code, seq, asset_id, amount, account, other_account";
 
-/// What every ledger stored for a transfer.
+/// The operations that every ledger stored for a transfer.
 pub(crate) fn of(db: &Connection, id: Id) -> rusqlite::Result<Vec<(LedgerId, Operation)>> {
     let sql = format!("SELECT {COLUMNS}, ledger FROM operations WHERE req_id = ?");
     let read = |row: &Row<'_>| Ok((LedgerId(row.get(9)?), operation(row)?));

@@ -67,7 +67,7 @@ fn all(
     Ok(())
 }
 
-/// What the operations of a ledger add up to by the running sums, those above a number taken off.
+/// The sums of a ledger's operations by the running sums, without those above a number.
 pub(crate) fn sums(
     db: &Connection,
     ledger: LedgerId,

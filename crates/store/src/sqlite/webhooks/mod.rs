@@ -14,7 +14,7 @@ use kernel::ports::webhooks::{
 use rows::{MESSAGE, message};
 use rusqlite::{OptionalExtension, params};
 
-/// What the time since which an endpoint fails is named by, before the endpoint's id.
+/// The prefix of the name of the time since which an endpoint fails; the endpoint's id follows.
 const FAILING: &str = "failing/";
 
 /// A change to the webhook tables, for the writer.

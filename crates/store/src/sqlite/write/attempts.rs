@@ -20,7 +20,7 @@ impl WriteBatch<'_> {
         self.db.prepare_cached(sql)?.query_row([name(id)], read).optional()
     }
 
-    /// True where an attempt was ever made under the lock.
+    /// True where any attempt has ever used the lock.
     pub(crate) fn is_lock_taken(&self, (chain, lane, lock): &LockKey) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM attempts WHERE chain = ? AND lane = ? AND lock = ?";
         self.db.prepare_cached(sql)?.exists(params![chain.0, &**lane, &*lock.0])

@@ -10,7 +10,7 @@ use kernel::audit::proof::StoredEntry;
 use kernel::audit::{Hash, action_entry, genesis, link};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-/// Where a chain ends: the place of its next entry, and the hash of its last one.
+/// The end of a chain: the place of its next entry, and the hash of its last one.
 pub(crate) type ChainEnd = (u32, Hash);
 
 /// The ends of both.
@@ -58,7 +58,7 @@ fn end(chain: AuditChain, db: &Connection) -> rusqlite::Result<ChainEnd> {
     Ok(found.map_or_else(|| (0, genesis(chain.id())), end))
 }
 
-/// Where the chains end that the last owner of the folder left.
+/// Reads the ends of the chains, as the last owner of the folder left them.
 pub(crate) fn last(db: &Connection) -> rusqlite::Result<ChainEnds> {
     Ok(ChainEnds {
         external_movements: end(AuditChain::ExternalMovements, db)?,

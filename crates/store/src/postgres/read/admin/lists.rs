@@ -15,7 +15,7 @@ use kernel::operators::{Approval, ApprovalStatus, Halt, Note, PastAction, Subjec
 use kernel::ports::admin_queries::{CaseRow, NoteRow, Stat};
 use tokio_postgres::Row;
 
-/// What each ledger answered for a transfer.
+/// The operations that each ledger stored for a transfer.
 pub(crate) async fn legs(db: &Pooled, id: Id) -> Result<Vec<(LedgerId, Operation)>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM operations WHERE req_id = $1 ORDER BY ledger, seq");
     rows(db, &sql, &[&columns::uuid(id)]).await?.iter().map(operation).collect()

@@ -52,7 +52,7 @@ pub(crate) async fn transfers(
     records(flows, &rows(db, &sql, &borrowed(&conditions.values)).await?)
 }
 
-/// What the index of services leaves out, as its own condition says it.
+/// The condition of the index of services: transfers that a principal made for others.
 const FOR_OTHERS: &str =
     "right(t.principal, 1 + length(t.user_id::text)) <> '|' || t.user_id::text";
 
