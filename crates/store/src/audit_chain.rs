@@ -14,7 +14,7 @@ pub(crate) enum AuditChain {
     OperatorActions,
 }
 
-/// Where a chain's entries stand.
+/// The table of a chain's entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChainTable {
     pub(crate) table: &'static str,

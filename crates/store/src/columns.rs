@@ -191,7 +191,7 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// What a pause stops, as it stands beside the scope's kind.
+/// The object of a pause, as its column has it beside the scope's kind.
 pub(crate) fn subject(flows: &Flows, scope: Scope) -> String {
     match scope {
         Scope::Flow(flow) => flows.table(flow).flow.to_owned(),

@@ -36,7 +36,7 @@ pub(crate) fn add(sum: &mut i128, more: i128) -> Result<(), Spoilt> {
 }
 
 impl Sign {
-    /// Takes a row; only what was done moved anything.
+    /// Counts a row; only DONE operations move anything.
     pub(crate) fn take(self, places: &mut SumsByAsset, row: &SumRow<'_>) -> Result<(), Spoilt> {
         let of = places.entry(row.place).or_default();
         let amount = match self {
@@ -66,7 +66,7 @@ impl Sign {
     }
 }
 
-/// One DONE operation more, by its leg, or an external movement, by its direction.
+/// Counts one more DONE operation, by its leg, or external movement, by its direction.
 pub(crate) fn take(sums: &mut Sums, leg: &str, amount: i128) -> Result<(), Spoilt> {
     // what it is of does not matter here
     let place = (LedgerId(0), AssetId(0));

@@ -71,7 +71,7 @@ impl Spot {
         }
     }
 
-    /// One log batch: what an earlier caller left behind, and what is queued.
+    /// Runs one log batch: the requests that an earlier caller left behind, and the queued ones.
     async fn turn(&self, writer: &mut Writer) {
         self.collect(writer);
         if self.broken.get().is_none() {

@@ -29,7 +29,7 @@ impl InProcessMember {
         Self { bus, group, id, generation: None, next, paused, polls: 0 }
     }
 
-    /// Takes what a rebalance gives, from where the group stands, and drops what it takes away.
+    /// Takes the partitions that a rebalance gives, from the group's offsets, and drops those that it takes away.
     fn rebalance(&mut self) -> rusqlite::Result<Option<Vec<Partition>>> {
         let shared = self.bus.lock();
         let generation = shared.groups.generation(&self.group);

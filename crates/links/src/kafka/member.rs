@@ -161,7 +161,7 @@ impl KafkaMember {
         Ok(())
     }
 
-    /// Of these offsets those that the group is not past: a broker would take it back to any.
+    /// The offsets, among these, that the group is not past: a broker would take the group back to any.
     async fn ahead(
         &mut self,
         mut next: BTreeMap<Partition, u64>,

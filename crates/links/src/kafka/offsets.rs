@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that a probe waits.
 const PROBE: Duration = Duration::from_secs(2);
-/// Looks at no group.
+/// The group name of the client that probes the brokers and reads no group.
 const PROBES: &str = "portage-probe";
 
 type OffsetReader = BaseConsumer<Connection>;
 
-/// One client for each group that is looked at: its name is part of a client's settings.
+/// One client for each group that is read: the group's name is part of a client's settings.
 pub(super) struct Inspectors {
     shared: Arc<Shared>,
     by_group: Mutex<BTreeMap<Arc<str>, Arc<Mutex<OffsetReader>>>>,

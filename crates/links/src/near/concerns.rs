@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The account has less NEAR than the floor: nothing is signed.
 pub(super) const NEAR_LOW: &str = "NEAR_LOW";
-/// One provider is named, or one is believed.
+/// The settings name one provider, or take one at its word.
 pub(super) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// The day's budget for registrations of receivers is used up.
 pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
@@ -33,7 +33,7 @@ const LASTS: Millis = 120_000;
 /// Providers that disagree for so long, in milliseconds, are not only behind each other.
 const PERSISTS: Millis = 20_000;
 
-/// When something was seen first and last, in ticks, and what was seen last.
+/// The first and the last time of a sighting, in ticks, and its last facts.
 #[derive(Debug, Clone)]
 struct Sighting {
     first: u64,

@@ -98,7 +98,7 @@ struct NearLink {
     concerns: Concerns,
     /// Whether the tokens' contracts fit.
     token_check: LastTokenCheck,
-    /// Whether one may be gone since, so that they are asked after again.
+    /// Whether one may be gone since, so that the contracts are checked again.
     token_recheck: TokenRecheck,
 }
 

@@ -14,7 +14,7 @@ use kernel::ports::clock::TICKS;
 
 /// The age, in ticks, after which the list for operators is read again: frequent looks cost payments no request.
 const SHOWN_FOR: u64 = 2_000 * TICKS;
-/// One provider's word is never the proof that something is gone.
+/// The word of one provider never proves that something is gone.
 const LEAST: usize = 2;
 
 impl NearLink {

@@ -50,7 +50,7 @@ struct Rest {
     facts: Arc<str>,
     /// The highest block whose transaction began it or made it longer.
     height: u64,
-    /// For so long it lasts, in milliseconds.
+    /// The length of the rest, in milliseconds.
     length: Millis,
     /// When it is over, in the clock's ticks; a member that goes alone moves it on.
     until: u64,

@@ -37,7 +37,7 @@ impl StoreError {
         Self::Cut(error.to_string().into())
     }
 
-    /// For an answer: why nothing is known.
+    /// The cause for an answer that says that nothing is known.
     pub(crate) fn cause(&self) -> Cause {
         match self {
             Self::AssumptionFailed => Cause::because("STORE_BUSY", "others changed the same rows"),
@@ -71,7 +71,7 @@ pub(crate) fn full_text(error: &tokio_postgres::Error) -> Arc<str> {
     text.into()
 }
 
-/// Sorts an error: an answer that did not come, or that counts for nothing, is a cut.
+/// Classifies an error: an answer that did not come, or that does not count, is a cut.
 impl From<ConnectionError> for StoreError {
     fn from(error: ConnectionError) -> Self {
         match error {
@@ -84,7 +84,7 @@ impl From<ConnectionError> for StoreError {
     }
 }
 
-/// Sorts an error. What the database did not say itself is a cut.
+/// Classifies an error. One that the database did not send itself is a cut.
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
         let text = full_text(&error);

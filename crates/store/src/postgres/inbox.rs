@@ -19,7 +19,7 @@ const SEEN: &str = "SELECT n.place FROM unnest($1::text[], $2::uuid[]) \
 const TAKE: &str = "INSERT INTO inbox (consumer, event_id, at) \
     SELECT unnest($1::text[]), unnest($2::uuid[]), $3 ON CONFLICT DO NOTHING RETURNING 1";
 
-/// The question which of them were had.
+/// The query for the messages that were consumed before.
 pub(crate) fn query(row_set: &RowSet) -> Option<Query> {
     (!row_set.inbox.is_empty()).then(|| {
         let consumers = column(&row_set.inbox, |(consumer, _)| *consumer);

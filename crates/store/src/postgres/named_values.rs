@@ -68,7 +68,7 @@ fn texts<'n>(names: impl Iterator<Item = &'n Arc<str>>) -> Vec<String> {
     names.map(|name| name.to_string()).collect()
 }
 
-/// The question for what items name; its locks are taken in one order.
+/// The query for the values that items name; it takes their locks in one order.
 pub(crate) fn query(row_set: &RowSet, wait: LockMode) -> Option<Query> {
     let names = texts(row_set.named.iter());
     (!names.is_empty()).then(|| -> Query { (locking(READ, wait), params![names]) })

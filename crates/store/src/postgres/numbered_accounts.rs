@@ -79,7 +79,7 @@ fn texts<'n>(numbers: impl Iterator<Item = &'n Arc<str>>) -> Vec<String> {
     numbers.map(|number| number.to_string()).collect()
 }
 
-/// The question for the accounts that items name; their locks are taken in one order.
+/// The query for the accounts that items name; it takes their locks in one order.
 pub(crate) fn query(row_set: &RowSet, wait: LockMode) -> Option<Query> {
     let numbers = texts(row_set.accounts.iter());
     (!numbers.is_empty()).then(|| -> Query { (locking(READ, wait), params![numbers]) })

@@ -42,7 +42,7 @@ const REFUSALS: [i32; 7] = [
 /// what is in the file then: the commit that was refused may stand there after a crash.
 const SYNCS: [i32; 2] = [IOERR | (4 << 8), IOERR | (5 << 8)];
 
-/// Sorts an error. What is not listed breaks the store.
+/// Classifies an error. One that is not listed breaks the store.
 pub(crate) fn failure(error: rusqlite::Error) -> Failure {
     use rusqlite::Error;
     let text = error.to_string();

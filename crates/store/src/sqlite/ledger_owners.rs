@@ -7,7 +7,7 @@ use kernel::operation::Identity;
 use kernel::ports::journal::Owner;
 use rusqlite::Connection;
 
-/// Before the ledger's number, in the row's name.
+/// The prefix of the row's name; the ledger's number follows.
 const NAME: &str = "owner/";
 
 pub(crate) fn name(ledger: LedgerId) -> String {
@@ -24,7 +24,7 @@ fn read(value: &str) -> Option<(WorkerId, Identity)> {
     Some((WorkerId(worker.parse().ok()?), Identity(identity)))
 }
 
-/// Every owner. None lives as far as the rows say: the folder has one process.
+/// Every owner. The rows show none as living: the folder has one process.
 pub(crate) fn owners(db: &Connection) -> rusqlite::Result<Vec<Owner>> {
     let sql =
         "SELECT name, value, version FROM service_state WHERE name GLOB 'owner/*' ORDER BY name";

@@ -122,7 +122,7 @@ pub struct Embedded {
     clock: Arc<dyn Clock>,
     writer: mpsc::Sender<Work>,
     readers: ReaderThreads,
-    /// For operators' searches: what reads for transfers never waits behind one.
+    /// The readers of operators' searches: a read for a transfer never waits behind one.
     admin_readers: ReaderThreads,
     /// The time of the last write.
     written: Arc<AtomicU64>,

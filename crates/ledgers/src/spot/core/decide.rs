@@ -64,7 +64,7 @@ impl Core {
         self.horizon.is_some_and(|horizon| id <= horizon) && !self.open.contains(&id)
     }
 
-    /// Whether a request means another ledger than this one, or one that knows more.
+    /// True where a request names another ledger, or a state that this ledger has not reached.
     pub(crate) fn stranger(&self, known: Known) -> bool {
         let own = self.known();
         (known.identity, known.incarnation) != (own.identity, own.incarnation)

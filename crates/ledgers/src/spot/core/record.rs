@@ -32,7 +32,7 @@ pub(crate) enum Record {
         caller: Arc<str>,
     },
     // From here on: only in snapshots.
-    /// An account as it stands.
+    /// An account with its status and balances.
     Account {
         user: UserId,
         status: AccountStatus,

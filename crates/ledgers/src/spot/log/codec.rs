@@ -63,7 +63,7 @@ pub(crate) fn write(out: &mut Vec<u8>, record: &Record) {
     }
 }
 
-/// All records of a body; `None` where it is not made of whole ones.
+/// Reads all records of a body; `None` where it does not consist of whole ones.
 pub(crate) fn read(body: &[u8]) -> Option<Vec<Record>> {
     let mut bytes = Bytes(body);
     let mut records = Vec::new();

@@ -13,7 +13,7 @@ use kernel::ports::disk::Disk;
 use std::io;
 use std::sync::Arc;
 
-/// Why a batch is not in the log. Nothing of it is.
+/// The reason why a batch, and every part of it, is not in the log.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// There is no room on the disk; there may be later.

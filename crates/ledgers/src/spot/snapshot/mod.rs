@@ -17,14 +17,14 @@ use std::ops::Bound;
 /// Records per part: what is in memory twice while a snapshot is written.
 const PART: usize = 8_192;
 
-/// Where the next part begins.
+/// The place at which the next part begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartStart {
-    /// With who it is.
+    /// The part with the ledger's identity.
     Head,
-    /// With the accounts above this one.
+    /// The part with the accounts above this one.
     Accounts(UserId),
-    /// With the results above this number.
+    /// The part with the results above this number.
     Results(u64),
 }
 

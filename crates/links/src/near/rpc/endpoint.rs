@@ -38,7 +38,7 @@ pub(super) struct EndpointPorts {
     pub expected: Arc<ExpectedChain>,
 }
 
-/// One provider's address, its rate and how it does.
+/// One provider's address, its rate and its state.
 pub(in crate::near) struct RpcEndpoint {
     client: reqwest::Client,
     url: Url,

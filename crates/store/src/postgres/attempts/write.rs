@@ -73,13 +73,13 @@ fn uuids<'i>(ids: impl Iterator<Item = &'i AttemptId>) -> Vec<Uuid> {
     ids.map(|id| Uuid::from_u128(id.0)).collect()
 }
 
-/// The question for the attempts that items name; their locks are taken in one order.
+/// The query for the attempts that items name; it takes their locks in one order.
 pub(crate) fn query(row_set: &RowSet, wait: LockMode) -> Option<Query> {
     let ids = uuids(row_set.attempts.iter());
     (!ids.is_empty()).then(|| -> Query { (locking(READ, wait), params![ids]) })
 }
 
-/// The question which of the chains' locks were ever taken.
+/// The query for the chains' locks that were ever taken.
 pub(crate) fn lock_query(row_set: &RowSet) -> Option<Query> {
     let locks = &row_set.locks;
     (!locks.is_empty()).then(|| -> Query {

@@ -24,13 +24,13 @@ use std::sync::PoisonError;
 pub(crate) const LATE: Millis = 5_000;
 /// The number of due rows that one query compares with each other.
 const COMPARED: i64 = 50_000;
-/// So many batches of the dead are taken over with one statement, up to 1 024 transfers each, and
-/// with so many statements in one call.
+/// The number of batches of dead workers that one statement takes over, up to 1 024 transfers
+/// each, and the number of such statements in one call.
 const TAKEN: i64 = 128;
 const TAKES: usize = 8;
-/// So many batches, and about so many transfers in them, are looked at for their end at once.
+/// The number of batches, and about the number of transfers in them, that one sweep checks.
 const SWEPT: (i64, i64) = (4_096, 200_000);
-/// Each so many calls one sweeps: batches that the process that opened them forgot.
+/// The number of calls between two sweeps of batches that the process that opened them forgot.
 const SWEEPS: u64 = 16;
 
 /// The state of the scan between two calls.
@@ -47,7 +47,7 @@ pub(crate) struct ScanState {
 /// been set back since.
 pub(crate) const LIVES: &str = "w.leased_until > m.now AND w.leased_until <= m.now + w.length";
 
-/// The moment: a hand's, or the database's.
+/// The time of the scan: the manual clock's, or the database's.
 pub(crate) const MOMENT: &str =
     "moment AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now)";
 
@@ -101,8 +101,8 @@ async fn lease(db: &Pooled, request: LeaseRequest<'_>) -> Result<BTreeMap<i64, b
     found.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// Takes over batches whose worker is gone: what is open in them comes as a row in `due`. Gives
-/// back how many there were.
+/// Takes over batches whose worker is gone: each open transfer in them gets a row in `due`. Gives
+/// back the number of batches.
 async fn adopt(db: &Pooled, flows: &Flows, now: Option<i64>, own: i64) -> Result<i64, StoreError> {
     let sql = format!(
         "WITH {MOMENT}, dead AS (SELECT b.batch, b.hi, EXISTS (SELECT FROM workers w \

@@ -67,7 +67,7 @@ pub(crate) async fn past_action(
     one(db, &sql, &[&caller, &key]).await?.map(|row| action(&row)).transpose()
 }
 
-/// Every approval as [`proposal`] reads it, how it stands at the time `$1`; NULL: now.
+/// Every approval as [`proposal`] reads it, with its status at the time `$1`; NULL: now.
 pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, value, \
     reason, requested_by, requested_at, CASE WHEN status = 'PENDING' \
       AND expires_at <= coalesce($1::bigint, portage_now()) THEN 'LAPSED' ELSE status END AS status, \
@@ -90,7 +90,7 @@ pub(crate) fn proposal(row: &Row) -> Result<Approval, StoreError> {
     })
 }
 
-/// An approval as it stands now.
+/// An approval with its present status.
 pub(crate) async fn approval(
     db: &Pooled,
     id: Id,

@@ -90,12 +90,12 @@ impl ReadPool {
             .ok_or_else(|| DatabaseOpenError::Schema("no identity in them".to_owned()))
     }
 
-    /// For what an index answers.
+    /// A connection for a query that an index answers.
     pub(crate) async fn question(&self) -> Result<Pooled, Cause> {
         checkout(&self.questions).await
     }
 
-    /// For what may read many rows.
+    /// A connection for a query that may read many rows.
     pub(crate) async fn search(&self) -> Result<Pooled, Cause> {
         checkout(&self.searches).await
     }
@@ -153,7 +153,7 @@ impl ReadPool {
         wrote.await.inspect_err(|_| *failed = mark.saturating_add(1))
     }
 
-    /// The time as a statement takes it: a hand's, or none where the database's own counts.
+    /// The time parameter of a statement: the manual clock's, or none where the database's own counts.
     pub(crate) fn manual_now(&self) -> Option<i64> {
         match &self.time {
             Time::Database => None,

@@ -17,7 +17,7 @@ use kernel::operation::Identity;
 use std::time::Duration;
 use tokio_postgres::Row;
 
-/// The longest that a ledger stands still for the answer.
+/// The longest wait for the answer, while a ledger is stopped.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Postgres {
 }
 
 impl WalPositionReader {
-    /// Where the log is now. A ledger stands still meanwhile: an answer that does not come soon is
-    /// none.
+    /// Reads the position of the log now. A ledger is stopped meanwhile: an answer that does not come
+    /// soon counts as none.
     ///
     /// # Errors
     /// The cause for which there is no answer.

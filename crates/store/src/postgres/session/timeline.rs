@@ -61,7 +61,7 @@ impl DatabaseTimeline {
     /// Looks where a new connection leads; every one is looked at before its first use.
     ///
     /// # Errors
-    /// It does not answer, or leads elsewhere, which was told.
+    /// The server does not answer, or is another database, which ends the process.
     pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
         // before it is asked: what others see and write meanwhile it need not know of
         let expected = self.expected();

@@ -24,7 +24,7 @@ impl TransactionBody<bool> for DeliveryClaim {
     }
 }
 
-/// Notes one more try. What was delivered stays delivered.
+/// Notes one more try. A delivered webhook stays delivered.
 impl TransactionBody<()> for DeliveryAttempt {
     async fn run(&self, transaction: &mut SingleTransaction<'_>) -> Result<Finish<()>, StoreError> {
         let sql = "UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = $3, error = $4 \

@@ -52,7 +52,7 @@ enum Finish<T> {
 
 /// The first wait before a transaction is tried again; it doubles.
 const PAUSE: Duration = Duration::from_millis(20);
-/// So often is it tried: for some five seconds, after which a session that stands still is ended.
+/// The most tries, which take some five seconds: by then a session that stands still is ended.
 const TRIES: u32 = 12;
 
 impl WriterTask {
@@ -124,7 +124,7 @@ impl WriterTask {
         None
     }
 
-    /// Tries again where others were in the way and nothing was written.
+    /// Runs it again where other transactions were in the way and nothing was written.
     async fn retry<A: Send, F: TransactionBody<A>>(
         &mut self,
         row_set: &RowSet,
@@ -142,7 +142,7 @@ impl WriterTask {
         }
     }
 
-    /// One transaction; its answer counts, it is durable.
+    /// Runs one transaction; an answer means that it is durable.
     async fn transaction<A: Send, F: TransactionBody<A>>(
         &mut self,
         row_set: &RowSet,
@@ -217,7 +217,7 @@ impl WriterTask {
     }
 }
 
-/// Others were in the way and nothing was written: it may be tried once more.
+/// True where other transactions were in the way and nothing was written, so that it may run again.
 const fn may_retry(error: &StoreError, tries: u32) -> bool {
     matches!(error, StoreError::AssumptionFailed | StoreError::Locked) && tries < TRIES
 }

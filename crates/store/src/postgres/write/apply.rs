@@ -29,14 +29,14 @@ impl BatchWorkspace {
         }
     }
 
-    /// A leg by itself: the plain path.
+    /// Decides a single leg, on the plain path.
     pub(crate) fn leg(&mut self, asked: &EnlistedOp) -> Result<Answer, Undecided> {
         let (answer, posting) = rules::leg(self, asked.ledger, &asked.op)?;
         self.post(posting);
         Ok(answer)
     }
 
-    /// Adds what a unit comes to, but for what is rare in it.
+    /// Adds the changes of a unit, except its rare ones.
     pub(crate) fn apply_plan(
         &mut self,
         flows: &Flows,
@@ -98,7 +98,7 @@ impl BatchWorkspace {
         }
     }
 
-    /// Adds what becomes of one transfer; gives back its number where it is opened.
+    /// Adds the changes of one transfer; gives back its number where the unit opens it.
     fn touch(&mut self, flows: &Flows, touch: TransferChange) -> Result<Option<Serial>, Undecided> {
         let (id, next) = (touch.id, self.numbers.serial);
         let lane = Some(self.numbers.lane);

@@ -54,7 +54,7 @@ struct Assumed {
 }
 
 impl Assumed {
-    /// Takes it out of what is to be read.
+    /// Takes the cached rows out of the rows that will be read.
     fn take(writers: &WriterContext, row_set: &mut RowSet, mode: &BatchMode) -> Self {
         if !mode.assume {
             return Self { transfers: Vec::new(), balances: Vec::new() };

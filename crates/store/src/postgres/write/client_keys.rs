@@ -20,7 +20,7 @@ const TRIED: &str = "INSERT INTO keys (flow, scope, cid, transfer_id) \
     SELECT flow, scope, cid, 0 FROM unnest($1::text[], $2::text[], $3::text[]) AS n(flow, scope, cid) \
     ON CONFLICT DO NOTHING";
 
-/// The question which of them are bound.
+/// The query for the keys that are bound.
 pub(crate) fn query(flows: &Flows, row_set: &RowSet) -> Option<Query> {
     (!row_set.keys.is_empty()).then(|| (BOUND.to_owned(), key_columns(flows, &row_set.keys)))
 }

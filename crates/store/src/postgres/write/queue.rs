@@ -188,7 +188,7 @@ pub(crate) async fn over(units: Vec<Writing>) -> Vec<Wrote> {
     join_all(units.into_iter().map(end)).await
 }
 
-/// One answer for each item, whatever became of those who should have given it.
+/// Waits for one answer for each item; `None` where no lane is left to give it.
 async fn sender<T>(answers: oneshot::Receiver<Vec<Option<T>>>, items: usize) -> Vec<Option<T>> {
     answers.await.unwrap_or_else(|_| (0..items).map(|_| None).collect())
 }

@@ -108,7 +108,7 @@ pub(crate) fn locking(sql: &str, wait: LockMode) -> String {
     }
 }
 
-/// A question of the first round trip.
+/// A query of the first round trip.
 pub(crate) type Query = (String, Params);
 
 /// Rows as an account names them: locked for a moment, to see that no other transaction holds them.
@@ -219,7 +219,7 @@ impl WriteConnection {
         Ok(workspace)
     }
 
-    /// Asks everything at once.
+    /// Sends all queries at once.
     async fn all(&self, queries: Vec<Query>, begin: &str) -> Result<Vec<Vec<Row>>, StoreError> {
         let mut ready = Vec::with_capacity(queries.len());
         for (sql, params) in queries {

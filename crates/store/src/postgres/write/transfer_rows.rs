@@ -222,8 +222,8 @@ impl Statements {
         }
     }
 
-    /// Rows for the scanner. A transfer that had one keeps it until it ends: who carries it stands
-    /// there.
+    /// Adds the rows for the scanner. A transfer that has one keeps it until it ends: the row names
+    /// the worker that carries it.
     fn due(&mut self, opened: &[Opened], changed: &[Changed], worker: i64) {
         let holder = |hold: Hold| (hold == Hold::Mine).then_some(worker);
         let fresh = opened.iter().filter_map(|row| {

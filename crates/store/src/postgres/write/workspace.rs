@@ -78,7 +78,7 @@ pub(crate) struct WriteNumbers {
     pub(crate) lane: i32,
     /// The next row of `audit_units` in the lane.
     pub(crate) unit: u64,
-    /// The first transfer's, and the next one's.
+    /// The number of the first transfer, and of the next one.
     pub(crate) batch: i64,
     pub(crate) serial: i64,
     /// The next Funding operation's.
@@ -162,7 +162,7 @@ pub(crate) struct BatchChanges {
     /// Hashes of new entries, with their transfer's number (0 and below: entries of the audit
     /// chains) and their place.
     pub(crate) entries: Vec<(i64, u32, Hash)>,
-    /// Transfers, and keys, that an item of this write has had in hand.
+    /// Transfers, and keys, that an earlier item of this write has touched.
     pub(crate) touched: BTreeSet<Id>,
     pub(crate) bound_keys: BTreeSet<ClientKey>,
 }

@@ -83,7 +83,7 @@ impl WriterTask {
         }
     }
 
-    /// Asks for a sign of life; without one the next write has a new connection.
+    /// Checks that the server answers; where it does not, the next write has a new connection.
     async fn probe(&mut self) {
         let limit = self.writers.shared.database.connect;
         let answered = match self.connection().await {
@@ -96,7 +96,7 @@ impl WriterTask {
         }
     }
 
-    /// Notes whether the database said anything.
+    /// Notes whether the database answered.
     pub(crate) fn note_answer<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if !matches!(&answer, Err(StoreError::Cut(_))) {
             self.writers.shared.health.answer_received(self.number);
@@ -104,7 +104,7 @@ impl WriterTask {
         answer
     }
 
-    /// Takes everything that may be written as one group, again and again.
+    /// Writes all items that may be written as one group, again and again.
     pub(crate) async fn run(mut self) {
         let waiting = self.writers.waiting.clone();
         while let Some(batch) = self.next_work(waiting.next_batch()).await {

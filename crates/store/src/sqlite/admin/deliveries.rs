@@ -76,7 +76,7 @@ impl WriteBatch<'_> {
         self.set(WEBHOOKS, "posted")
     }
 
-    /// Notes one more try. What was delivered stays delivered.
+    /// Notes one more try. A delivered webhook stays delivered.
     pub(crate) fn attempt(&self, attempt: &DeliveryAttempt) -> rusqlite::Result<()> {
         let sql = "UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?3, error = ?4 \
                    WHERE case_id = ?1 AND tells = ?2 AND due_at IS NOT NULL";

@@ -12,7 +12,7 @@ use kernel::record::{Account, Record};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-/// A question that is being put together.
+/// The conditions of a search and their parameters.
 #[derive(Default)]
 struct Conditions {
     clauses: Vec<String>,
@@ -128,7 +128,7 @@ fn conditions(
     Ok(Some(conditions))
 }
 
-/// In a state that ends its flow, or not.
+/// Adds the condition of a state that ends its flow, or its opposite.
 fn ended(flows: &Flows, conditions: &mut Conditions, not: &str) {
     let mut ends = Vec::new();
     for table in &flows.0 {

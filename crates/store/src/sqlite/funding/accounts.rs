@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A row as it is by now.
+/// A row as the units so far left it.
 #[derive(Debug)]
 struct Buffered {
     account: NumberedAccount,

@@ -14,7 +14,7 @@ use kernel::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 impl WriteBatch<'_> {
-    /// One leg: the plain path.
+    /// Executes one leg, on the plain path.
     pub(crate) fn leg(&mut self, ledger: LedgerId, op: &Op) -> rusqlite::Result<Answer> {
         let (answer, posting) = rules::leg(self, ledger, op)?;
         self.post(posting)?;

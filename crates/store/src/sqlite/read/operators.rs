@@ -88,7 +88,7 @@ pub(crate) fn past_action(
     db.prepare_cached(&sql)?.query_row([caller, key], action).optional()
 }
 
-/// Every approval as [`proposal`] reads it, how it stands at the time `?1`.
+/// Every approval as [`proposal`] reads it, with its status at the time `?1`.
 pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, \
     value, reason, requested_by, requested_at, CASE WHEN status = 'PENDING' AND expires_at <= ?1 \
     THEN 'LAPSED' ELSE status END AS status, decided_by, decided_at, expires_at FROM approvals)";
@@ -120,7 +120,7 @@ pub(crate) fn halt(row: &Row<'_>) -> rusqlite::Result<Halt> {
     })
 }
 
-/// An approval as it stands now.
+/// An approval with its present status.
 pub(crate) fn approval(db: &Connection, id: Id, now: Millis) -> rusqlite::Result<Option<Approval>> {
     let sql = format!("{APPROVAL} WHERE approval_id = ?2");
     let row = params![int(now), id.to_string()];

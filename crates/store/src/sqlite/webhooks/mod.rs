@@ -20,7 +20,7 @@ const FAILING: &str = "failing/";
 /// A change to the webhook tables, for the writer.
 #[derive(Debug)]
 pub(crate) enum WebhookWrite {
-    /// One look at the journal's facts, whole or not at all.
+    /// The messages of one look at the journal's facts, whole or not at all.
     Queue(MessageBatch),
     /// Messages are taken up for a try.
     Claim(ClaimQuery),

@@ -39,7 +39,7 @@ impl WriteBatch<'_> {
         Ok(Written { at: self.at, serial, fork: plan.fork })
     }
 
-    /// Counters as they are by now, and what guards leave behind.
+    /// Writes counters after this unit, and the marks that guards leave behind.
     fn mark(&mut self, plan: &Plan<'_>) -> rusqlite::Result<()> {
         for (name, sum) in &plan.counters {
             self.set(&format!("counter/{name}"), &columns::amount(Amount(*sum)))?;

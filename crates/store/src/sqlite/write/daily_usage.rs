@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The number of rows that one write forgets: few enough that no write waits long for it.
 const AT_ONCE: i64 = 10_000;
 
-/// The rows that a write asked for: as they are stored, and as they are by now.
+/// The rows that a write has read: as they are stored, and as the units so far left them.
 #[derive(Debug, Default)]
 pub(crate) struct UsageBuffer(BTreeMap<UsageKey, (DailyUsage, DailyUsage)>);
 
@@ -62,7 +62,7 @@ impl UsageBuffer {
 }
 
 impl WriteBatch<'_> {
-    /// Forgets what was moved before a day, a bounded part of it in one write.
+    /// Forgets the usage of the days before a day, a bounded part of it in one write.
     pub(crate) fn forget_days(&mut self, before: Day) -> rusqlite::Result<()> {
         self.days.0.retain(|(day, ..), _| *day >= before);
         let sql = "DELETE FROM limits_tb WHERE (day, user_id, asset_id) IN \

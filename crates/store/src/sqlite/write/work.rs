@@ -23,7 +23,7 @@ pub(crate) struct FenceRequest {
     pub(crate) key: Key,
 }
 
-/// One answer on its way.
+/// A question, and the sender of its one answer.
 pub(crate) struct PendingAnswer<Q, A> {
     question: Q,
     answer: Option<Result<A, Cause>>,

@@ -121,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// Takes back what was not committed. Where that fails too, it is unknown what is there.
+    /// Rolls the transaction back. Where that fails too, the state of the file is unknown.
     fn undo(&self, failure: Failure) -> Result<(), Failure> {
         if self.db.is_autocommit() {
             return Err(failure);

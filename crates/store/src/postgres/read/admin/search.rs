@@ -18,7 +18,7 @@ use tokio_postgres::types::ToSql;
 /// Numbers and times rise together but for writes that were under way at once: so much in between.
 const BESIDE: i64 = 60_000;
 
-/// A question that is being put together.
+/// The conditions of a search and their parameters.
 #[derive(Default)]
 struct Conditions {
     clauses: Vec<String>,
