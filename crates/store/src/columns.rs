@@ -1,4 +1,5 @@
-//! Reads and writes the columns that both databases spell alike: ids, amounts, statuses and accounts.
+//! Converts values to columns and back, for both stores, where they store them alike: statuses,
+//! accounts, scopes, and ids and amounts as text.
 
 use kernel::agreed::{Agreed, target_side};
 use kernel::answer::Evidence;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that a probe waits.
 const PROBE: Duration = Duration::from_secs(2);
-/// The group name of the client that probes the brokers and reads no group.
+/// The name of the group and of the topic that a probe asks the brokers for; it reads no group.
 const PROBES: &str = "portage-probe";
 
 type OffsetReader = BaseConsumer<Connection>;
