@@ -10,9 +10,9 @@
 //! | any other | any other | unknown |
 //!
 //! In the full form each of them also names ledger, incarnation and highest, and a result its own
-//! key and number. In the simple form an answer says by `req_id` and `leg` what it is about; what
-//! it is worth without them is `simple.rs`'s to say. Pure: nothing here reads, waits or allocates
-//! beyond the body.
+//! key and number. In the simple form an answer says by `req_id` and `leg` what it is about;
+//! `simple.rs` decides whether an answer without them counts. Pure: nothing here reads, waits or
+//! allocates beyond the body.
 
 use super::asset_codes::AssetCodes;
 use super::json::Json;

@@ -1,4 +1,5 @@
-//! A ledger at the other end of a network: another operator's trading system, or `portage spot serve`.
+//! Reaches ledgers at the other end of a network, for the engine: another operator's trading system, or
+//! `portage spot serve`.
 //!
 //! Reading order: [`wire`] (the contract), [`classify`] (what counts as an answer), `full` and
 //! `simple` (the two forms as ledgers), `http` (one request).

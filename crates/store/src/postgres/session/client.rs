@@ -1,6 +1,6 @@
-//! A connection with its limits. Where an answer does not come in time, it gives up the statement and
-//! itself. It counts whatever the server says without a request (a notice), since a COMMIT that comes
-//! with a notice may not have reached the standby.
+//! A connection with its limits. Where an answer does not come in time, the client gives the connection
+//! up. It counts every notice that the server sends, since a COMMIT that comes with a notice may not
+//! have reached the standby.
 
 use super::connect::{Database, Purpose, config, settings, spawn, without_tls};
 use super::replication::{MARK, Replication};
