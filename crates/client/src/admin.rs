@@ -1,4 +1,4 @@
-//! The routes for operators: what they look up, and what they do.
+//! The client's methods for the operators' routes: reads and actions.
 
 use crate::error::Error;
 use crate::http::{Client, read, refused, sent, well};

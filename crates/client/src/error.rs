@@ -1,4 +1,4 @@
-//! What may go wrong with a request, by what a client may conclude from it.
+//! The errors of the client, divided by what the caller may conclude about its request.
 
 use kernel::code::Code;
 

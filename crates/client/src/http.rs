@@ -1,4 +1,4 @@
-//! Sending, and what an answer's status means.
+//! Sends the requests of the client, and turns the status of each answer into a result or an error.
 
 use crate::error::{Error, whole};
 use crate::tls;

@@ -1,4 +1,4 @@
-//! Following a transfer to its end.
+//! Follows a transfer to its end, for callers that show each step.
 
 use crate::error::Error;
 use crate::http::Client;

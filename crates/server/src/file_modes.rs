@@ -1,5 +1,5 @@
-//! The modes of what lies in the data folder: balances and keys are read by this service alone, also
-//! where the folder itself is open to others.
+//! Narrows the modes of files in the data folder, so that only this service reads balances and keys, also where the
+//! folder itself is open to others.
 
 use crate::bootstrap::{BUS, OWNER, SPOT};
 use std::fs::{self, OpenOptions, Permissions};

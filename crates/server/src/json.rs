@@ -1,4 +1,5 @@
-//! What every JSON from outside must keep to, whatever form it is read into afterwards.
+//! Checks JSON texts from outside before they are parsed: no object has a name twice, and nothing is nested too
+//! deep.
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};

@@ -1,4 +1,4 @@
-//! The store that the settings choose: the data folder, or PostgreSQL.
+//! Opens the store that the settings choose, the data folder or PostgreSQL, for the engine and the commands.
 
 use crate::cli::exit::{Exit, Fault};
 use crate::config::Config;

@@ -1,4 +1,4 @@
-//! Requests that this process makes by itself, to addresses in its settings.
+//! The HTTP client for requests that the server itself makes: it reads key sets and posts webhooks.
 
 use client::whole;
 use reqwest::{Url, redirect};

@@ -1,4 +1,4 @@
-//! The real clock, chance and tasks: what the engine reaches the machine through.
+//! Implements the engine's runtime ports on the real machine: the clock, random numbers and tasks.
 
 use kernel::ids::Millis;
 use kernel::ports::Fut;

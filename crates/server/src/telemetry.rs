@@ -1,5 +1,5 @@
-//! The log: lines for people on a terminal, JSON for machines, always on stderr. What is logged was
-//! partly sent by strangers: no byte of it may begin a line of its own or move a terminal's cursor.
+//! Sets up the log on stderr: lines for people on a terminal, JSON for machines. Some logged texts come from
+//! strangers: no byte of them may begin a line of its own or move a terminal's cursor.
 
 use crate::config::{Log, LogFormat};
 use kernel::ids::Id;

@@ -1,4 +1,4 @@
-//! A set of keys that sign tokens, as RFC 7517 writes it, read strictly.
+//! Parses a JWK set (RFC 7517), the public keys that verify tokens, and refuses a set with an unsafe key.
 
 use crate::json;
 use base64::Engine;

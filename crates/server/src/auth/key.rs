@@ -1,4 +1,5 @@
-//! Generated keys: 32 random bytes in the data folder each, for as long as no other is set.
+//! Generates and reads the key files of the data folder: 32 random bytes each, used while the settings name no
+//! other key.
 
 use crate::file_modes;
 use std::fs::{self, File};

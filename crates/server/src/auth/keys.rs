@@ -1,4 +1,4 @@
-//! The keys that count now, and when they are read anew.
+//! Holds the keys that currently verify tokens, and decides when their source is read again.
 
 use super::jwks::KeySet;
 use super::source::Source;

@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! Authenticates callers by their tokens and decides which routes they may use.
 
 pub mod jwks;
 pub mod key;

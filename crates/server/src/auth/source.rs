@@ -1,4 +1,4 @@
-//! Where a set of keys is read from: a file, or an address.
+//! Reads a key set for the verifier from its source: a file or a URL.
 
 use super::jwks::MOST;
 use crate::outbound_http;

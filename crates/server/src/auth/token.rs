@@ -1,4 +1,4 @@
-//! What a token claims, read strictly; and how one is minted.
+//! Parses the claims of a token strictly, and mints tokens with the development key.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use kernel::ids::UserId;

@@ -1,4 +1,4 @@
-//! The check of a token, and a short memory of those that passed.
+//! Verifies the token of each request for the HTTP API, and caches valid tokens for a few seconds.
 
 use super::keys::{Current, Keys};
 use super::token::{Claims, UniqueClaims};

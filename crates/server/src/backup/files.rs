@@ -1,4 +1,4 @@
-//! Files of a backup: copied, hashed, durable, and given their name last.
+//! Copies and hashes the files of a backup, makes them durable, and renames the finished folder last.
 
 use super::BackupError;
 use super::manifest::FileRow;

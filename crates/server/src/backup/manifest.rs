@@ -1,4 +1,4 @@
-//! What a backup says of itself: written last, so that what has none is none.
+//! The manifest that describes a backup and its files. It is written last: a folder without one is no backup.
 
 use super::files;
 use crate::file_modes;

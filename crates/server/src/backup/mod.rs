@@ -1,4 +1,4 @@
-//! Backups: one consistent point of journal and Spot, taken while serving.
+//! Takes backups of the journal and Spot at one consistent point, while the server runs.
 //!
 //! Spot stands still for a moment: its files are opened and noted up to where they are durable, and
 //! a read transaction of the journal begins. At that moment every operation of Spot has its claim in

@@ -1,4 +1,4 @@
-//! Composes what the routes of a service reach, for `portage serve` and for tests that have no socket.
+//! Composes the state that the HTTP routes use, for `portage serve` and for tests without a socket.
 
 use super::Service;
 use crate::auth::verify::Verifier;

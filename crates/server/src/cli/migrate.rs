@@ -1,4 +1,4 @@
-//! `portage migrate`: makes the tables of the store what this release needs.
+//! `portage migrate`: upgrades the tables of the store to this release.
 
 use super::exit::{Exit, Fault};
 use super::{Global, output, wait};

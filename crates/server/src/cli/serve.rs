@@ -1,4 +1,4 @@
-//! `portage serve`: opens the folder, starts the engine, answers until it is told to stop.
+//! `portage serve`: opens the store, starts the engine and the HTTP API, and runs until a signal ends it.
 
 use super::exit::{Exit, Fault, fatal};
 use super::{Global, output};

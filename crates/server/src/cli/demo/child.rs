@@ -1,4 +1,4 @@
-//! The server of the demo: this very program once more, as a process of its own.
+//! Starts, kills and restarts the demo's server: the same program in a child process.
 
 use super::super::exit::{Exit, Fault};
 use super::broken;

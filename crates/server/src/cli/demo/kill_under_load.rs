@@ -1,4 +1,4 @@
-//! Load from many users, kill -9, restart, and what must be true afterwards.
+//! The demo's act with a kill -9: load from many users, the kill, a restart, and a comparison of all balances.
 
 use super::child::Server;
 use super::load::{LoadStats, SentTransfers, units};

@@ -1,4 +1,4 @@
-//! Many users at once, each remembering what was acknowledged.
+//! Generates the demo's load: many users at once, each with a record of the answers that it got.
 
 use super::super::exit::Fault;
 use super::broken;

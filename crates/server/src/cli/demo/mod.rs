@@ -1,5 +1,5 @@
-//! `portage demo`: a fresh folder, real server processes, every kind of transfer, a real kill -9, a
-//! ledger elsewhere.
+//! `portage demo`: shows every kind of transfer on a fresh folder with real server processes, a real kill -9 and a
+//! remote ledger.
 
 mod account_transfers;
 mod child;

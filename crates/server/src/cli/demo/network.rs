@@ -1,4 +1,4 @@
-//! The network between a server and a ledger elsewhere: passes HTTP on, and loses what it is told to.
+//! A proxy between the demo's server and its remote ledger: it forwards HTTP, and drops messages on command.
 
 use super::super::exit::Fault;
 use std::io;

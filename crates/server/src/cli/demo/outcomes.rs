@@ -1,4 +1,4 @@
-//! What the demo shows before the load: funding, every outcome, a reply that is cut.
+//! The demo's acts before the load: deposits, every outcome of a transfer, and a lost reply with its repeat.
 
 use super::screen::Screen;
 use super::{broken, client};

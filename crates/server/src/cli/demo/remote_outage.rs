@@ -1,4 +1,4 @@
-//! A ledger across a network: a reply that is lost, an alert, and a verdict of two persons.
+//! The demo's act with a remote ledger: a lost reply, an alert, and a verdict that two operators give.
 
 use super::child::{self, Server};
 use super::load::units;

@@ -1,4 +1,4 @@
-//! What an operator does. Each command is one action in the audit, with its reason.
+//! The write commands of `portage ops`. Each is one action in the audit, with its reason.
 
 use super::{OpsTarget, escaped, fields, usage};
 use crate::auth::Scope;

@@ -1,4 +1,4 @@
-//! `portage relay keys …`: how each key stands, and the way out of use for one.
+//! `portage relay keys …`: shows the health of each key, and retires one.
 
 use super::{about_the_account, flat};
 use crate::auth::Scope;

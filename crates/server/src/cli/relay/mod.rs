@@ -1,4 +1,4 @@
-//! `portage relay …`: how the relay's keys stand, and the file that they are kept in.
+//! `portage relay …`: shows the status of the relay's keys, and encrypts them into a keystore file.
 
 mod keys;
 

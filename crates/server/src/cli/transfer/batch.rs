@@ -1,4 +1,4 @@
-//! `portage transfer batch`.
+//! `portage transfer batch`: creates the transfers of a file, in requests of up to 500.
 
 use super::create::{TRIES, pause};
 use crate::auth::Scope;
