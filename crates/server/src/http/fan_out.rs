@@ -1,4 +1,4 @@
-//! Asking every ledger at once, each no longer than a reader waits.
+//! Queries every ledger at the same time for a route, each with a short timeout.
 
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;

@@ -1,6 +1,6 @@
-//! The HTTP API of the server: how a connection comes in ([`listener`]), what every request passes
-//! ([`middleware`]), and the routes of users ([`transfers`], [`account_transfers`], [`relay`], [`balances`]), of operators ([`admin`])
-//! and of machines ([`pages`]).
+//! The HTTP API of the server: the [`listener`] accepts connections, the [`middleware`] handles every request, and
+//! the routes serve users ([`transfers`], [`account_transfers`], [`relay`], [`balances`]), operators ([`admin`])
+//! and machines ([`pages`]).
 
 pub mod account_transfers;
 pub mod admin;

@@ -1,4 +1,4 @@
-//! The body of a create, and the terms that it comes to.
+//! Validates the body of an account transfer's create, and turns it into the terms of a transfer.
 
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::create::RequestedTransfer;

@@ -1,4 +1,4 @@
-//! One action of an operator: asked of the engine, and what it came to.
+//! Executes one operator's action through the engine, and turns its result into a response.
 
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::body;

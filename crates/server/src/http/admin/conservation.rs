@@ -1,4 +1,4 @@
-//! The proof that nothing was lost, as operators read it.
+//! The operators' route that shows reconciliation's proof that no money was lost, or runs it again.
 
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;

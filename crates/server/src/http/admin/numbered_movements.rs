@@ -1,4 +1,4 @@
-//! External money in and out of accounts of the pipeline, as operators book it.
+//! The operators' routes that book external money into and out of numbered accounts.
 
 use super::external_movement::book_movement;
 use super::numbered_accounts::find;

@@ -1,4 +1,4 @@
-//! What an operator does with one transfer, or with many.
+//! The operators' routes for actions on one transfer or on many.
 
 use super::admin_response;
 use crate::auth::Caller;

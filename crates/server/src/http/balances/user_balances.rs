@@ -1,4 +1,4 @@
-//! A user's balances at every ledger.
+//! The route that shows a user's balances at every ledger.
 
 use crate::http::fan_out::{LedgerReply, fan_out};
 use crate::http::middleware::body;

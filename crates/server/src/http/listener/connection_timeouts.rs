@@ -1,5 +1,5 @@
-//! How long a connection may keep us waiting: for the head of a request, between requests, and
-//! while it takes no answer. Bodies have their own measure, where they are read.
+//! Limits the time of a connection: for the head of a request, between requests, and while the client does not read
+//! the answer. The reader of a body has its own timeout.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The loop that takes connections, and how it ends.
+//! The loop that accepts connections and serves them, until a shutdown drains it.
 
 use super::connection_limits::{ConnectionLimits, ConnectionPermit, LimitReached};
 use super::connection_timeouts::{ConnectionTimeouts, Phase, TimedStream};

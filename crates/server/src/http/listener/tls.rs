@@ -1,4 +1,4 @@
-//! Who we are to a client: a certificate with its key, taken from files that may be replaced.
+//! The server's TLS certificate with its key, reloaded when its files are replaced.
 
 use crate::cli::exit::{Exit, Fault};
 use crate::config;

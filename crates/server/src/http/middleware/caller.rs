@@ -1,4 +1,4 @@
-//! Who calls, and whether the route's scope is theirs: steps 1 and 2 of the order of checks.
+//! Authenticates the caller and checks the scope of the route: steps 1 and 2 of the order of checks.
 
 use super::error::Refusal;
 use crate::auth::verify::Denied;

@@ -1,4 +1,4 @@
-//! Refusals: a code, its status, a sentence for a person.
+//! A refusal of a request: a code, its HTTP status, and a sentence for a person.
 
 use crate::http::pages::docs::errors;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! The variable parts of a path.
+//! Parses the path parameters of a route.
 
 use super::error::Refusal;
 use axum::extract::{FromRequestParts, Path};

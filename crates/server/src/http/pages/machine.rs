@@ -1,4 +1,4 @@
-//! Pages for machines: health, readiness, metrics, the API's own description.
+//! The routes for machines: health, readiness, metrics and the OpenAPI description.
 
 use super::openapi;
 use crate::http::fan_out::fan_out;

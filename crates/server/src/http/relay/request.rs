@@ -1,4 +1,4 @@
-//! The body of a create, its key, and the terms that are made of them.
+//! Validates a relay create and its key, and turns them into the terms of a transfer.
 
 use super::intake::OfferedRelay;
 use crate::auth::Caller;

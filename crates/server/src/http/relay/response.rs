@@ -1,5 +1,5 @@
-//! How a transfer of the relay is shown: its status in the source's words, the transaction that carries it,
-//! and what happened to it.
+//! Builds the responses that show a relay transfer: its status by the source's names, the transaction that carries
+//! it, and its history.
 
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::response::message;

@@ -1,5 +1,5 @@
-//! Making a transfer, or finding out what became of it: what every spelling of a create, and every flow
-//! with a create, share.
+//! Creates a transfer, or returns the one that its key is bound to. Every spelling of a create and every flow with
+//! a create share this module.
 
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, name_errors, unknown};

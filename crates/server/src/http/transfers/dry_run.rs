@@ -1,4 +1,4 @@
-//! `?dry_run=true`: what would become of a create. Writes nothing and counts nothing.
+//! `?dry_run=true`: predicts the result of a create. It writes nothing and counts nothing.
 
 use super::create;
 use super::create::RequestedTransfer;

@@ -1,4 +1,4 @@
-//! How a transfer is shown to those who may see it.
+//! Builds the responses that show a transfer to its owner and to operators.
 
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::error::Refusal;

@@ -1,5 +1,5 @@
-//! Endpoints that are told of events: listed, added, changed, rotated, deleted; `log` is what was sent to
-//! one, and what is sent again.
+//! The operators' routes for webhook endpoints: list, add, change, rotate the secret, delete. `log` has the routes
+//! for deliveries.
 
 pub mod log;
 pub mod request;

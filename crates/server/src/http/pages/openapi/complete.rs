@@ -1,5 +1,5 @@
-//! What every route of a kind answers, and an example for everything: what need not be repeated
-//! beside each route.
+//! Completes the OpenAPI description: adds the answers that all routes of a kind share, and an example to each, so
+//! that routes need not repeat them.
 
 use super::examples;
 use crate::http::middleware::error::{sentence, status};

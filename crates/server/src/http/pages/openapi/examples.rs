@@ -1,4 +1,4 @@
-//! Examples, made of the examples of fields: a name means the same wherever it stands.
+//! Builds the examples of the OpenAPI description from examples of fields: a name has the same meaning everywhere.
 
 use super::complete::resolved;
 use crate::http::middleware::error::sentence;
