@@ -1,12 +1,12 @@
 //! Takes backups of the journal and Spot at one consistent point, while the server runs.
 //!
-//! Spot stands still for a moment: its files are opened and noted up to where they are durable, and
-//! a read transaction of the journal begins. At that moment every operation of Spot has its claim in
-//! the journal, and every receipt in the journal is an operation of Spot; what is on its way stands
-//! as after a crash. Everything is copied afterwards, beside the work.
+//! Spot pauses for a moment: the backup opens its files and notes how far they are durable, and begins a read
+//! transaction of the journal. At that moment every operation of Spot has its claim in the journal, and every
+//! receipt in the journal is an operation of Spot; a transfer that is under way is in the state that a crash would
+//! leave. The backup copies everything afterwards, while the server works.
 //!
-//! A journal in PostgreSQL is copied by PostgreSQL's own tools. While Spot stands still its log is
-//! asked how far it reaches: the database, recovered to there, and this copy of Spot are one instant.
+//! A journal in PostgreSQL is copied by PostgreSQL's own tools. While Spot pauses, the backup reads the position of
+//! the database's log: the database, recovered to that position, and this copy of Spot are one instant.
 
 mod files;
 mod manifest;

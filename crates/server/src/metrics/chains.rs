@@ -1,4 +1,4 @@
-//! Measurements of chains: the calls of providers, the keys of the pool, what the accounts have.
+//! Metrics of chains: calls of providers, the keys of the pool, the balances of the accounts.
 
 use super::registry::{MetricRegistry, labels};
 use super::{Number, whole};

@@ -1,4 +1,4 @@
-//! Measurements of messages: the outbox, the groups of consumers, parked keys and dead letters.
+//! Metrics of messages: the outbox, groups of consumers, parked keys and dead letters.
 
 use super::registry::{MetricRegistry, labels};
 use super::whole;

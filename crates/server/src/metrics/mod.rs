@@ -1,4 +1,4 @@
-//! Measurements for Prometheus: what the engine and the door tell, under the contract's names.
+//! Metrics for Prometheus, from the engine and the HTTP API, under the names of the contract.
 
 mod chains;
 mod messages;

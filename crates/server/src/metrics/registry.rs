@@ -1,4 +1,4 @@
-//! The names: each metric is entered once, with its labels and what it means, and can be listed.
+//! The registry of metrics: each is registered once, with its labels and its help text, and can be listed.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;

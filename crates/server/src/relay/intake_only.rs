@@ -1,4 +1,4 @@
-//! NEAR as a process without keys has it: it takes transfers in and sends none.
+//! The chain port of NEAR for a process without keys: it accepts transfers and sends none.
 
 use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, Lock};

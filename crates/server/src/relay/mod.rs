@@ -1,5 +1,5 @@
-//! What carries the flow `relay` in this process: the chain's port, and what the flow learns of the chain.
-//! [`open`] is the one place that knows of the adapter.
+//! Opens what the flow `relay` needs in this process: the chain port, and the facts of the chain for the flow's
+//! rules. [`open`] is the one function that knows the adapter.
 
 pub(crate) mod core_dumps;
 mod intake_only;

@@ -1,4 +1,4 @@
-//! The passphrase of the relay's keystore: out of a setting, out of a file, or asked for at the terminal.
+//! Reads the passphrase of the relay's keystore from a setting, from a file, or at the terminal.
 
 use crate::cli::exit::{Exit, Fault};
 use crate::config::Relay;

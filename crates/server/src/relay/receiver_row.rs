@@ -1,5 +1,5 @@
-//! The row of a receiver that was, or is to be, registered at the relay's cost: which transfer has it, since when,
-//! and what that means for another one. Pure.
+//! Decides by a receiver's row whether a transfer may register that receiver at the relay's cost: the row names the
+//! transfer that reserved the registration, and the time. Pure.
 
 use kernel::ids::{Id, Millis};
 use links::near::Reservation;

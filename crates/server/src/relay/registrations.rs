@@ -1,6 +1,6 @@
-//! What registrations of receivers may cost on a day, and who makes them: each is reserved in the journal before
-//! it may be signed, as a row of its receiver that names one transfer, and in one counter of the day for all
-//! processes. A reservation outlives its process: it is not counted again.
+//! Limits what registrations of receivers cost on a day. Each is reserved in the journal before it may be signed:
+//! as a row of its receiver that names one transfer, and in one counter of the day for all processes. A reservation
+//! outlives its process, and is not counted again.
 
 use super::RelayContext;
 use super::receiver_row::{HolderHistory, ReceiverRow};

@@ -1,4 +1,4 @@
-//! How a ledger's answers are written: who it is, then what it says.
+//! Writes the answers of a served ledger: its identity, then the result.
 
 use crate::http::middleware::error::{Refusal, status};
 use axum::Json;

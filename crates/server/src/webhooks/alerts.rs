@@ -1,8 +1,8 @@
-//! The beginning and the end of every case are posted to the address of `alerts.webhook_url`, until each
-//! was taken.
+//! Posts the opening and the closing of every case to the address of `alerts.webhook_url`, and repeats each until
+//! the receiver accepts it.
 //!
-//! What is to be posted, and when it is tried next, is the journal's: a restart goes on where the last
-//! process was. Nothing waits for a receiver: this is one task that reads, posts and notes.
+//! The journal stores what is to be posted and when the next try is due: after a restart the task continues where
+//! the last process was. Nothing else waits for a receiver: one task reads, posts and stores the results.
 
 use super::message::Message;
 use super::sender::Sender;

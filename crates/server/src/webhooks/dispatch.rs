@@ -1,5 +1,4 @@
-//! Posts what is due to the endpoints: a few at a time to each, so that a receiver that hangs holds up no
-//! other one.
+//! Posts due messages to the endpoints: a few at a time to each, so that a receiver that hangs delays no other.
 
 use super::endpoints::{Endpoint, disable, endpoints};
 use super::mail::Mailer;

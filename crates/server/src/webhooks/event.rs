@@ -1,4 +1,4 @@
-//! What an endpoint is sent: one event, the same bytes under the same id at every try.
+//! Builds the event that an endpoint receives: the same bytes under the same id at every try.
 
 use super::message::{Message, short_id};
 use crate::http::format;

@@ -1,8 +1,9 @@
-//! From what the journal says to messages: a cursor over the numbers of transfers, the ends of those that
-//! it passed before they ended, the halves of cases' episodes, and what operators ask for.
+//! Turns changes in the journal into messages for endpoints. With a cursor over the numbers of transfers it finds
+//! transfers that ended, also those that ended after the cursor passed them; it also finds cases that opened or
+//! closed, and requests of operators.
 //!
-//! Any number of processes may do this on one journal: what a look came to is written in one transaction
-//! with the cursor's next value, and lost where another process moved the cursor meanwhile.
+//! Any number of processes may run this on one journal: the messages of a round are written in one transaction with
+//! the cursor's next value, and dropped where another process moved the cursor meanwhile.
 
 use super::endpoints::{Endpoint, endpoints};
 use super::event;

@@ -1,4 +1,4 @@
-//! E-mail for endpoints of that kind: the event as text, through the SMTP server of the settings.
+//! Sends events as text to e-mail endpoints, through the SMTP server of the settings.
 
 use super::message::Message;
 use super::sender::Posted;

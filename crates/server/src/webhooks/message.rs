@@ -1,4 +1,5 @@
-//! What is posted: one half of a case's episode, the same under the same id at every try.
+//! Builds the message that `alerts` posts for one opening or closing of a case: the same under the same id at every
+//! try.
 
 use crate::http::format;
 use kernel::audit::hex;

@@ -1,5 +1,5 @@
-//! What happened since a time, sent to an endpoint again: first what ended late and what happened to cases,
-//! then the transfers that were opened since, page by page behind a cursor of the endpoint's own.
+//! Sends the events since a given time to an endpoint again: first late ends of transfers and changes of cases,
+//! then the transfers opened since then, page by page behind a cursor of the endpoint's own.
 
 use super::endpoints::Endpoint;
 use super::event;

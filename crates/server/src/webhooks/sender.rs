@@ -1,4 +1,4 @@
-//! The way to a receiver: one signed request, and what counts as taken.
+//! Sends one signed request to a receiver, and decides whether its answer counts as accepted.
 
 use super::message::Message;
 use super::public_address::{PRIVATE, PublicResolver, is_private_literal};

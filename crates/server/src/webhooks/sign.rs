@@ -1,4 +1,4 @@
-//! The secret of a webhook, and the signatures that Standard Webhooks defines.
+//! The secret of a webhook, and its signatures by the Standard Webhooks specification.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
