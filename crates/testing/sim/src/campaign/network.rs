@@ -1,5 +1,5 @@
-//! The network to a ledger: it drops, delays, holds, duplicates, garbles and refuses, and may fall
-//! silent or lead elsewhere.
+//! Simulates the network to a ledger: it drops, delays, holds, duplicates, garbles and refuses messages, stops
+//! answering, or leads to another ledger.
 //!
 //! What is on the wire outlives the process that sent it: it arrives in the next one's time.
 

@@ -1,5 +1,4 @@
-//! A pair of databases: a primary that answers, and a synchronous standby that what is written waits
-//! for.
+//! Simulates a pair of databases: a primary that answers, and a synchronous standby that each write waits for.
 //!
 //! While the standby is away whatever is written stands on the primary alone: no write is answered as
 //! written and no read is answered, since neither would survive the primary. Then the standby comes

@@ -1,4 +1,5 @@
-//! The whole service in the simulation: engine, journal, ledgers, one process after another or several at once.
+//! The whole service in the simulation: engine, journal and ledgers, with one process after another or several at
+//! once.
 //!
 //! A [`SimService`] is what outlives a process: the data, the settings, what stands around ports, and time.
 //! [`SimService::start`] begins the next process over it, [`SimService::join`] one worker more. Both make the parts

@@ -1,4 +1,4 @@
-//! Deaths by their meaning: a process dies when it reaches a crash point of the flow's table.
+//! Kills a process when it reaches a crash point of the flow's table.
 //!
 //! On a real store, with processes that run at once, writes and calls have no numbers that a second run
 //! repeats. So the rows of a page of crashes are the plan there, and several processes share it: the first one
