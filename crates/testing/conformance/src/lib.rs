@@ -1,4 +1,4 @@
-//! The contract suites: what every journal, bus, ledger and chain port is held to, our own and others'.
+//! The contract suites that every journal, bus, ledger and chain port must pass, the repository's own and others'.
 //!
 //! Each check says with plain numbers what a call comes to; it knows no rule of the product and no store. A store, a
 //! ledger, an adapter or a double is run through the suite of its port by its own tests.

@@ -1,4 +1,4 @@
-//! A tombstone under a key, before and after the effect.
+//! Checks fences: a tombstone under a key, before and after the effect.
 //!
 //! A fence answers what is stored under the key when it is done: the operation that was there
 //! before it, or the fence itself. A push cannot be fenced, so asking for it only asks.
