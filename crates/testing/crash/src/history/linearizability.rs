@@ -1,4 +1,4 @@
-//! Each key is a register that is written once.
+//! Checks a history for linearizability: each key is a register that is written once.
 //!
 //! The first create of a key sets it to its body and an id, at one instant between its sending and
 //! its answer; every later one with the same body reads the id, every other one is told of a

@@ -1,4 +1,4 @@
-//! Loss of power: what the disk may hold afterwards, computed from what the process asked of it.
+//! Loss of power: computes from the system calls of a process what the disk may hold afterwards.
 //!
 //! A process that is killed leaves its last writes in the page cache, so killing alone proves
 //! nothing about syncs. Here every write, sync, rename and removal is seen by `strace`, byte by
