@@ -1,4 +1,4 @@
-//! The test kit: what the tests of every crate put a service together from, each part once.
+//! The test kit: the parts from which the tests of every crate compose a service, each part once.
 //!
 //! [`Process`] makes the parts of an engine over an [`OpenedStore`]; clocks, random numbers and tasks are its runtime;
 //! a [`wrapper`] stands around a port where something is to go wrong on it.
