@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// What others may do with a file or a folder.
+/// The mode bits of others on a file or a folder.
 const OTHERS: u32 = 0o077;
 
 /// Warns of a folder that is open to others, and takes from them what the service keeps in it: files

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// How deep lists and objects may lie in each other.
+/// The deepest nesting of lists and objects.
 pub const DEEPEST: usize = 16;
 /// A name that is repeated back must not make the sentence long.
 const SHOWN: usize = 64;

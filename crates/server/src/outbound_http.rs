@@ -4,7 +4,7 @@ use client::whole;
 use reqwest::{Url, redirect};
 use std::time::Duration;
 
-/// How long a connection waits for its next request.
+/// The time for which an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The address, where it may be in the settings: who may come in is read from it, or who is in trouble

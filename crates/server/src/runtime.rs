@@ -83,7 +83,7 @@ impl std::fmt::Debug for Tasks {
 }
 
 impl Tasks {
-    /// Tasks whose death is told to `fatal`.
+    /// Tasks that call `fatal` when one of them dies.
     pub fn new(fatal: Fatal) -> Self {
         Self { ending: Arc::default(), fatal }
     }

@@ -87,7 +87,7 @@ fn harmless(line: &str, colours: bool) -> String {
     safe + end
 }
 
-/// What ends a line, moves a cursor, or turns the direction of reading.
+/// True for characters that end a line, move a cursor, or turn the direction of reading.
 fn turns(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -64,7 +64,7 @@ pub struct Source {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Why there is no backup. Nothing that passes for one is left behind.
+/// The reason why there is no backup. A failed backup leaves nothing that looks like one.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// Something has that name already.
@@ -108,9 +108,9 @@ impl BackupError {
 pub struct Backup {
     /// The folder in which it is.
     pub dir: PathBuf,
-    /// What it says of itself.
+    /// The manifest of the backup.
     pub manifest: Manifest,
-    /// How long calls at Spot waited, in microseconds.
+    /// The time that calls to Spot waited, in microseconds.
     pub stood_still_us: u64,
 }
 
@@ -297,7 +297,7 @@ impl Copy<'_> {
         Ok(manifest)
     }
 
-    /// What is not in the journal's database.
+    /// The parts that are not in the journal's database.
     fn outside(
         self,
         opened: Vec<OpenFile>,
@@ -342,7 +342,7 @@ impl Copy<'_> {
     }
 }
 
-/// What the copy begins with: it is halted, and a case says why.
+/// The writes that mark the copy: its first start is halted, and a case explains why.
 fn marks(at: &str, point: &CopyPosition, spot: Option<Known>) -> Vec<Put> {
     let spot = match spot {
         Some(known) => format!("Spot up to operation {}", known.highest),

@@ -39,7 +39,7 @@ pub async fn paired(
     }
 }
 
-/// What keeps a database and a backup from being of one instant, as far as they show it. Whatever is
+/// The differences that show that a database and a backup are not of one instant. Whatever is
 /// left over is found by the start, which matches what Spot did.
 fn apart(
     about: &Manifest,

@@ -51,7 +51,7 @@ pub(super) struct ServeArgs {
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// How long open transfers may reach their end before they are left to the next start.
 const DRAIN_MS: u64 = 5_000;
-/// The engine and the door share few cores.
+/// The threads of the runtime: the engine and the HTTP API share few cores.
 const WORKERS: usize = 2;
 
 /// Without it a new certificate would lie unused until the old one has expired.
@@ -148,7 +148,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A clean stop: what is in hand ends, or is anybody's again.
+/// A clean stop: transfers in flight end, or are released for any worker.
 pub(super) async fn closed(service: &Service, engine: &Engine, sealer: &Sealer, tasks: &Tasks) {
     engine.drain(DRAIN_MS).await;
     tasks.ending();

@@ -19,7 +19,7 @@ labels! {
     ChainAsset { chain, asset }
 }
 
-/// What is measured of chains.
+/// The metrics of chains.
 #[derive(Debug)]
 pub(super) struct ChainMetrics {
     calls: Family<ProviderCall, Counter>,

@@ -22,7 +22,7 @@ labels! {
 
 type Number = Gauge<f64, AtomicU64>;
 
-/// What is measured of messages.
+/// The metrics of messages.
 #[derive(Debug)]
 pub(super) struct MessageMetrics {
     pending: Gauge,

@@ -12,15 +12,15 @@ use std::hash::Hash;
 pub struct MetricEntry {
     /// Its name, without `portage_`, and without the `_total` of a counter.
     pub name: &'static str,
-    /// What it is for Prometheus.
+    /// The type of the metric for Prometheus.
     pub kind: MetricKind,
-    /// The labels that part it.
+    /// The labels of the metric.
     pub labels: &'static [&'static str],
     /// The sentence that Prometheus shows with it.
     pub help: &'static str,
 }
 
-/// What a metric is for Prometheus.
+/// The type of a metric for Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// Only rises, while the process lives.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct IntakeOnly;
 
-/// Why a process without keys does none of it.
+/// The cause of every refused call: a process without keys.
 const NO_KEYS: Cause = Cause::of("NO_KEYS");
 
 impl Chain for IntakeOnly {

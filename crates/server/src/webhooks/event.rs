@@ -81,7 +81,7 @@ impl Event {
     }
 }
 
-/// How a transfer ended, where it has.
+/// The end of a transfer, where it has ended.
 pub(super) fn ended(flows: &Flows, record: &Record) -> Option<Outcome> {
     let table = flows.table(record.flow);
     let state = record.head.state;

@@ -12,7 +12,7 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long the server may take with one e-mail.
+/// The timeout of the SMTP server for one e-mail.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Sends e-mail through one SMTP server.

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 /// Requests of one user at once.
 const AT_ONCE: u64 = 4;
-/// How often the table is drawn.
+/// The interval at which the table is drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// Ticks of load before the kill.
 const BEFORE: u32 = 12;

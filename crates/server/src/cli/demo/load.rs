@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the load came to so far, for the table.
+/// The counts of the load so far, for the table.
 #[derive(Debug, Default)]
 pub(super) struct LoadStats {
     pub(super) committed: AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct LoadStats {
 /// Everything that one user sent.
 #[derive(Debug, Default)]
 pub(super) struct SentTransfers {
-    /// By cid: what was asked, and the last answer.
+    /// The request and its last answer, by cid.
     sent: Mutex<BTreeMap<String, (CreateTransfer, Option<Created>)>>,
 }
 

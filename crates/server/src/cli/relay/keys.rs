@@ -185,7 +185,7 @@ impl Retirement<'_> {
     }
 }
 
-/// A sentence by which it is told from another: each block has another height.
+/// A sentence without its numbers, to compare it with another: each block has another height.
 fn without_numbers(text: &str) -> String {
     text.chars().filter(|one| !one.is_ascii_digit()).collect()
 }

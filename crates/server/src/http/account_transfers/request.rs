@@ -49,7 +49,7 @@ pub(super) fn flow(app: &App) -> Option<FlowId> {
     app.engine.flows().named(State::FLOW)
 }
 
-/// What a well-formed request asks for.
+/// A well-formed create of an account transfer.
 #[derive(Debug)]
 pub struct AccountTransferRequest {
     /// The principal who asks: `issuer|sub`.

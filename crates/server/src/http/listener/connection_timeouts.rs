@@ -20,8 +20,8 @@ pub struct ConnectionTimeouts {
     pub idle: Duration,
 }
 
-/// What a connection is waited for, told by those who serve it: one of three, and how often it
-/// changed, so that no change goes unseen.
+/// The phase of a connection, set by the code that serves it: one of three, with a count of changes,
+/// so that no change goes unseen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Phase(Arc<AtomicU64>);
 

@@ -13,7 +13,7 @@ use kernel::code::Code;
 use kernel::ids::UserId;
 use std::sync::Arc;
 
-/// What a caller reads where no token can be checked: theirs may be good.
+/// The message where no token can be checked: the caller's may be good.
 const STALE: &str = "Tokens cannot be checked: the keys were not read again for too long; nothing was \
                      begun, try again later";
 

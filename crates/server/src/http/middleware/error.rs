@@ -8,13 +8,13 @@ use kernel::ids::Millis;
 use serde_json::{Map, Value};
 use std::any::Any;
 
-/// Why a request was not done. Becomes a body when its request's id is known.
+/// The reason why a request was refused. It becomes a body once the request's id is known.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     pub code: Code,
-    /// What a person reads.
+    /// The message for a person.
     pub sentence: String,
-    /// What else is in the body.
+    /// Further fields of the body.
     pub details: Map<String, Value>,
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest that the journal is waited for.
+/// The longest wait for the journal.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the journal can be read, and whether this process can write to it; and the number of the halt

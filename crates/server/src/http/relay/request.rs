@@ -76,10 +76,10 @@ pub(super) async fn bound(
     app.engine.intake.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
 }
 
-/// What a well-formed request asks for.
+/// A well-formed create of a relay transfer.
 #[derive(Debug)]
 pub(super) struct RelayTransferRequest<'a> {
-    /// The relay that is asked.
+    /// The relay that the request goes to.
     pub relay: OfferedRelay<'a>,
     /// The principal who asks: `issuer|sub`.
     pub principal: Arc<str>,

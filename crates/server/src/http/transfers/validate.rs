@@ -57,7 +57,7 @@ impl AccountNames {
     }
 }
 
-/// What a well-formed request asks for.
+/// A well-formed create of an internal transfer.
 #[derive(Debug)]
 pub struct TransferRequest {
     /// The principal who asks: `issuer|sub`.
