@@ -38,7 +38,7 @@ use kernel::ports::ledger::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the routes reach.
+/// The state that the routes use.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct App {
     pub engine: Arc<Engine>,
@@ -59,7 +59,7 @@ pub struct App {
     /// How fast one user's creates may come.
     pub rate_limit: RateLimit,
     pub internal: FlowId,
-    /// What the routes of the relay know of its settings, where it is offered.
+    /// The part of the relay's settings that its routes need, where the relay is offered.
     pub relay: Option<RelayIntake>,
     /// `/metrics` and `/openapi.json` need no token.
     pub open_pages: bool,

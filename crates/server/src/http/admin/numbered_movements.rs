@@ -82,7 +82,7 @@ async fn withdraw(
     request.book(Direction::Out, &body).await
 }
 
-/// Who moves money of which account.
+/// The operator and the account of a movement.
 struct MovementRequest<'a> {
     app: &'a App,
     caller: &'a Caller,

@@ -145,7 +145,7 @@ async fn resume(
     route.run(AdminAction::ResumeTransfer, &body).await
 }
 
-/// Who asks for what of one transfer.
+/// The request for an action on one transfer.
 struct TransferRoute<'a> {
     app: &'a App,
     caller: &'a Caller,

@@ -185,7 +185,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
     }
 }
 
-/// What a person reads where nothing more is known.
+/// The default message of a code, for a person.
 pub const fn sentence(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "A good token is required: `Authorization: Bearer …`",

@@ -94,7 +94,7 @@ pub(super) struct RelayTransferRequest<'a> {
 }
 
 impl<'a> RelayTransferRequest<'a> {
-    /// What this caller asks for under a key that fits.
+    /// The request of this caller under a well-formed key.
     pub(super) fn new(
         app: &App,
         relay: OfferedRelay<'a>,

@@ -125,7 +125,7 @@ async fn replayed(
     })
 }
 
-/// What the request's key is bound to.
+/// The transfer that the request's key is bound to.
 pub(super) async fn bound(
     app: &App,
     ask: &dyn RequestedTransfer,

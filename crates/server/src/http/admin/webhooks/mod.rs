@@ -35,7 +35,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// What the routes of endpoints reach.
+/// The context of the routes of endpoints.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct WebhookAdmin {
     /// The queue, the log, and what a preview reads.
@@ -101,7 +101,7 @@ fn row(endpoint: &WebhookEndpoint) -> WebhookRow {
     }
 }
 
-/// What an action came to, with a secret that this request drew.
+/// The result of an action, with a secret that this request generated.
 fn answer(
     performed: PerformedAction,
     secret: Option<WebhookSecret>,

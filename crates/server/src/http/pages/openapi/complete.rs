@@ -125,7 +125,7 @@ fn codes(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// What every route answers that has a body, a place in its path, a token.
+/// The answers of every route that has a body, a path parameter, a token.
 fn common(operation: &mut Value) {
     let has_body = operation["requestBody"].is_object();
     let has_place = operation["parameters"]

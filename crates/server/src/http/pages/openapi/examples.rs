@@ -6,7 +6,7 @@ use crate::http::pages::docs::errors;
 use kernel::code::Code;
 use serde_json::{Map, Value, json};
 
-/// What a field of that name holds, where its form says nothing closer.
+/// The example of a field of that name, where its schema has no closer one.
 fn usual(field: &str) -> Option<Value> {
     Some(match field {
         "req_id" => json!("01JFVQ2X8Z0Y1M3N4P5R6S7T8V"),
