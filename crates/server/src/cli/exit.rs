@@ -64,7 +64,7 @@ pub(crate) fn elsewhere() -> Fatal {
     })
 }
 
-/// Why a command failed.
+/// The error of a command that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Fault {

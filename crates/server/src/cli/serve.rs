@@ -174,7 +174,7 @@ pub(super) async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
     })
 }
 
-/// What checks tokens: the configured set, or for development one secret.
+/// The keys that verify tokens: the configured set, or for development one secret.
 async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Fault> {
     let (auth, clock) = (&config.auth, Arc::clone(clock));
     if !auth.has_jwks() {

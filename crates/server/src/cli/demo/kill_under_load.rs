@@ -26,7 +26,7 @@ const DOWN: u32 = 4;
 /// Ticks of load after the restart.
 const AFTER: u32 = 8;
 
-/// What every balance must be, in base units of USDT.
+/// The expected balances, in base units of USDT.
 #[derive(Debug)]
 pub(super) struct Expected(BTreeMap<(u64, &'static str), i128>);
 

@@ -107,7 +107,7 @@ impl SentTransfers {
         Ok(())
     }
 
-    /// What the committed ones brought from Funding to Spot, in base units.
+    /// The sum that committed transfers moved from Funding to Spot, in base units.
     pub(super) fn to_spot(&self) -> Result<i128, Fault> {
         let mut sum = 0;
         for (new, answer) in self.all() {

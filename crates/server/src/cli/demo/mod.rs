@@ -55,7 +55,7 @@ fn fresh(wanted: Option<&Path>) -> Result<PathBuf, Fault> {
     Err(Fault::new(Exit::CantCreate, "no folder can be made here or for temporary files"))
 }
 
-/// What a program of one act after the other says when something did not hold.
+/// The error of the demo when a check does not hold.
 fn broken(what: impl Into<String>) -> Fault {
     Fault::new(Exit::Software, what)
 }

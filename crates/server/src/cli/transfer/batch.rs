@@ -59,7 +59,7 @@ impl From<Line> for CreateTransfer {
     }
 }
 
-/// What became of one line.
+/// The result of one line of the file.
 #[derive(Debug, Serialize)]
 struct LineResult {
     line: usize,
