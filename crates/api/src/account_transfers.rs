@@ -1,4 +1,4 @@
-//! Transfers from one numbered account to another.
+//! The bodies of account transfers, from one numbered account to another.
 
 use crate::transfers::HistoryEntry;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Accounts, for operators, and a user's own balances.
+//! The bodies of accounts for operators, and of a user's own balances.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! The audit computed again, and its seals.
+//! The bodies of the audit's verification and its seals.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

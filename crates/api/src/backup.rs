@@ -1,4 +1,4 @@
-//! A backup that is taken while serving.
+//! The bodies of a backup that the server takes while it runs.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Many transfers in one request.
+//! The bodies of a batch: many transfers in one request.
 
 use crate::transfers::{CreateTransfer, Transfer};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,4 +1,4 @@
-//! Fields of which `null` says something else than none at all.
+//! Parses optional fields of which `null` means something else than a missing field.
 
 use serde::{Deserialize, Deserializer};
 

@@ -1,4 +1,4 @@
-//! How the server is, for machines.
+//! The bodies of the health routes, for machines.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! The bodies of the HTTP API, once for both sides: the server writes what the client reads, and the API's description is
-//! made of the same types. Fields that a newer server adds are passed over by an older client; a field that an older server
-//! does not send has a default.
+//! The bodies of the HTTP API, once for both sides: the server writes what the client reads, and the API's
+//! description is generated from the same types. An older client ignores fields that a newer server adds; a field
+//! that an older server does not send has a default.
 
 #![warn(missing_docs)]
 

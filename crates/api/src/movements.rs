@@ -1,4 +1,4 @@
-//! External money in and out of accounts, as operators book it.
+//! The bodies of external money that operators book into and out of accounts.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! The proof that nothing was lost.
+//! The body of reconciliation's proof that no money was lost.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Transfers of the relay: tokens on NEAR, from the relay's account to any other.
+//! The bodies of relay transfers: tokens on NEAR, from the relay's account to any other.
 
 use crate::batch::UnmadeItem;
 use serde::{Deserialize, Deserializer, Serialize};

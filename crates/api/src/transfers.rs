@@ -1,4 +1,4 @@
-//! Transfers between two accounts of one user.
+//! The bodies of internal transfers, between two accounts of one user.
 
 use crate::problem::Problem;
 use crate::words;

@@ -1,4 +1,4 @@
-//! The v2 source's spelling of transfers: lower case, UUID text, times in milliseconds.
+//! The bodies of internal transfers in the v2 source's spelling: lower case, UUID text, times in milliseconds.
 
 use crate::problem::Problem;
 use crate::words;

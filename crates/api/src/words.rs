@@ -1,4 +1,4 @@
-//! What a client's own words may be: the reference and the metadata of a transfer, held to their form while they are read.
+//! Checks a client's own texts while it parses them: the reference and the metadata of a transfer.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -1,4 +1,4 @@
-//! The routes for operators: what they look up, and what they do.
+//! The client's methods for the operators' routes: reads and actions.
 
 use crate::error::Error;
 use crate::http::{Client, read, refused, sent, well};
@@ -6,13 +6,13 @@ use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What an action came to.
+/// The result of an operator's action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdminResult {
     /// The answer, as the API describes it.
     #[serde(flatten)]
     pub answer: Value,
-    /// It had been done before under the same key: nothing was done now.
+    /// The action had been done before under the same key: nothing was done now.
     pub replayed: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct TextPage {
 }
 
 impl Client {
-    /// Looks something up: a path of the API below `/api/v1`, with its query.
+    /// Reads a path of the API below `/api/v1`, with its query.
     ///
     /// # Errors
     /// [`Error::Refused`] with the server's code.
@@ -50,7 +50,7 @@ impl Client {
         Ok(TextPage { text, next })
     }
 
-    /// Does something, once for each key: a method and a path of the API below `/api/v1`.
+    /// Sends an action, which is done once for each key: a method and a path of the API below `/api/v1`.
     ///
     /// # Errors
     /// [`Error::Refused`]: nothing was changed. [`Error::Unknown`]: do it again with the same key.

@@ -1,11 +1,11 @@
-//! What may go wrong with a request, by what a client may conclude from it.
+//! The errors of the client, divided by what the caller may conclude about its request.
 
 use kernel::code::Code;
 
-/// Why there is no answer to work with.
+/// The reason why a request has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The server said no: nothing was done.
+    /// The server refused the request: nothing was done.
     #[error("{code}: {sentence}")]
     Refused {
         /// The status of the HTTP response.
@@ -30,7 +30,7 @@ pub enum Error {
     Unfit(String),
 }
 
-/// What may be concluded of a create that met an error.
+/// What a caller may conclude about a create that met an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
     /// This request opened nothing, and never will. (With `DUPLICATE_REQUEST` an earlier one of the
@@ -41,7 +41,7 @@ pub enum Conclusion {
 }
 
 impl Error {
-    /// What may be concluded of the create that met it.
+    /// What a caller may conclude about the create that met this error.
     pub const fn concludes(&self) -> Conclusion {
         match self {
             Self::Refused { .. } | Self::Unreachable(_) | Self::Unfit(_) => {

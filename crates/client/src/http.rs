@@ -1,4 +1,4 @@
-//! Sending, and what an answer's status means.
+//! Sends the requests of the client, and turns the status of each answer into a result or an error.
 
 use crate::error::{Error, whole};
 use crate::tls;
@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Above the longest time that the server lets a create wait.
+/// The timeout of most requests: above the longest wait of a create at the server.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// For what reads or writes everything.
+/// The timeout of requests that read or write everything.
 const LONG: Duration = Duration::from_secs(3_600);
 
 /// A client of one server with one token. Cheap to clone.
@@ -140,7 +140,7 @@ impl Client {
         well(status, &body)
     }
 
-    /// A payment of the relay by the key that it was asked for under.
+    /// A payment of the relay by the key of its create.
     ///
     /// # Errors
     /// [`Error`].
@@ -148,7 +148,7 @@ impl Client {
         self.get_json(&format!("/transfer/{key}")).await
     }
 
-    /// Says what would become of a create, as things stand. Nothing is done.
+    /// Predicts the result of a create at this moment. The server changes nothing.
     ///
     /// # Errors
     /// [`Error`].
@@ -327,7 +327,7 @@ impl Client {
         well(status, &body)
     }
 
-    /// How the server is; under HALT too.
+    /// The health of the server; under HALT too.
     ///
     /// # Errors
     /// [`Error::Unreachable`], or an answer that is none.
@@ -372,7 +372,7 @@ pub(crate) fn well<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, E
     serde_json::from_slice(body).map_err(|fault| Error::Unknown(whole(&fault)))
 }
 
-/// What a create's answer says. FAILED and ROLLED_BACK come as errors that carry the transfer.
+/// Reads the answer to a create. FAILED and ROLLED_BACK come as errors that carry the transfer.
 fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
     if !matches!(status, 200 | 202 | 422) {
         return Err(refused(status, body));
@@ -386,7 +386,7 @@ fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
     Ok(Created { transfer, code: None, replayed })
 }
 
-/// What became of one create of a batch, as a create alone would have told.
+/// The result of one create of a batch, as a single create would return it.
 ///
 /// # Errors
 /// As [`Error::concludes`] says: nothing was opened, or send the same again.

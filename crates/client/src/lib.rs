@@ -1,4 +1,4 @@
-//! A typed client of the HTTP API: for the command line, for tests, for users.
+//! A typed client of the HTTP API, for the command line, for tests and for users' programs.
 //!
 //! Every create carries a key of its own, so that after [`Error::Unknown`] the same request can be
 //! sent again without ever being made twice.

@@ -1,4 +1,4 @@
-//! The contract's words for where a transfer stands, for those who tell by them what to do next.
+//! The API's names for states of a transfer, for callers that decide by them.
 
 /// It ended, and the money arrived.
 pub const PAID: &str = "COMMITTED";

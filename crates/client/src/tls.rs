@@ -1,4 +1,5 @@
-//! Whom a client believes when a server names itself. TLS 1.2 and 1.3, never less.
+//! The TLS settings of the client: the authorities that it trusts for a server's certificate. TLS 1.2 and 1.3,
+//! never less.
 
 use crate::error::{Error, whole};
 use rustls::client::WantsClientCert;

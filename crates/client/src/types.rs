@@ -1,4 +1,4 @@
-//! What is sent and what comes back. Fields that a newer server adds are passed over.
+//! Re-exports the types of requests and answers from `api`. The client ignores fields that a newer server adds.
 
 pub use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
 pub use api::accounts::{AccountRow, Accounts, Balance, SetStatus, Silent, StatusSet};

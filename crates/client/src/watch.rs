@@ -1,11 +1,11 @@
-//! Following a transfer to its end.
+//! Follows a transfer to its end, for callers that show each step.
 
 use crate::error::Error;
 use crate::http::Client;
 use crate::state;
 use crate::types::{HistoryEntry, TransferStory};
 
-/// A transfer that is looked at again and again. It holds no timer: its caller says when.
+/// Follows one transfer by reading it again and again. It holds no timer: its caller decides when.
 #[derive(Debug, Clone)]
 pub struct Watch {
     client: Client,
@@ -13,7 +13,7 @@ pub struct Watch {
     seen: usize,
 }
 
-/// What a look showed.
+/// The result of one reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looked {
     /// Steps since the look before, oldest first.
@@ -30,12 +30,12 @@ impl Watch {
         Self { client, req_id: req_id.to_owned(), seen: 0 }
     }
 
-    /// Goes on with another token.
+    /// Continues the watch with another token.
     pub fn with(&mut self, client: Client) {
         self.client = client;
     }
 
-    /// Looks once.
+    /// Reads the transfer once.
     ///
     /// # Errors
     /// [`Error::Refused`] with 404 where there is none that the token may see. After any other the

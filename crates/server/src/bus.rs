@@ -1,4 +1,5 @@
-//! The bus of the service where the settings name brokers: Apache Kafka, in a binary that has it.
+//! Opens the message bus for the engine where the settings name brokers: Apache Kafka, in a binary that is built
+//! with it.
 
 use crate::cli::exit::Fault;
 use crate::config::Kafka;

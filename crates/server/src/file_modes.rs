@@ -1,5 +1,5 @@
-//! The modes of what lies in the data folder: balances and keys are read by this service alone, also
-//! where the folder itself is open to others.
+//! Narrows the modes of files in the data folder, so that only this service reads balances and keys, also where the
+//! folder itself is open to others.
 
 use crate::bootstrap::{BUS, OWNER, SPOT};
 use std::fs::{self, OpenOptions, Permissions};
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// What others may do with a file or a folder.
+/// The mode bits of others on a file or a folder.
 const OTHERS: u32 = 0o077;
 
 /// Warns of a folder that is open to others, and takes from them what the service keeps in it: files

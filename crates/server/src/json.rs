@@ -1,4 +1,5 @@
-//! What every JSON from outside must keep to, whatever form it is read into afterwards.
+//! Checks JSON texts from outside before they are parsed: no object has a name twice, and nothing is nested too
+//! deep.
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
@@ -6,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// How deep lists and objects may lie in each other.
+/// The deepest nesting of lists and objects.
 pub const DEEPEST: usize = 16;
 /// A name that is repeated back must not make the sentence long.
 const SHOWN: usize = 64;

@@ -1,4 +1,4 @@
-//! The process around the engine: settings, tokens, HTTP, metrics, the command line.
+//! The server process around the engine: settings, authentication, the HTTP API, metrics and the command line.
 
 pub mod auth;
 pub mod backup;

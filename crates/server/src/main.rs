@@ -1,4 +1,4 @@
-//! The binary `portage`: hands its words to the command line of the library.
+//! The binary `portage`: passes its arguments to the command line of the library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The store that the settings choose: the data folder, or PostgreSQL.
+//! Opens the store that the settings choose, the data folder or PostgreSQL, for the engine and the commands.
 
 use crate::cli::exit::{Exit, Fault};
 use crate::config::Config;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use store::postgres::{self, Database, DatabaseOpenError, Postgres, Time};
 use store::sqlite::Embedded;
 
-/// Whatever a store is asked.
+/// All ports of a store.
 pub trait Store: Journal + AdminQueries + Audit + Outbox + Inbox + WebhookOutbox {
     /// The Funding ledger, which lives in it.
     fn funding(&self) -> Arc<dyn FundingLedger>;
@@ -31,7 +31,7 @@ pub trait Store: Journal + AdminQueries + Audit + Outbox + Inbox + WebhookOutbox
     fn accounts(&self) -> Arc<dyn Ledger>;
 }
 
-/// A ledger with a door to the world.
+/// A ledger that also books external movements.
 pub trait FundingLedger: Ledger + World {}
 
 impl<T: Ledger + World> FundingLedger for T {}
@@ -56,7 +56,7 @@ impl Store for Postgres {
     }
 }
 
-/// What an open store is used with.
+/// The parts that opening a store needs.
 pub(crate) struct StoreContext {
     pub(crate) flows: Arc<Flows>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -118,7 +118,7 @@ pub(crate) async fn journal(config: &Config) -> Result<Arc<Postgres>, Fault> {
     postgres(config, context).await
 }
 
-/// How the database is reached.
+/// The connection settings of the database.
 ///
 /// # Errors
 /// 78: `database.ca_file` holds no certificate.
@@ -164,7 +164,7 @@ fn tls(ca_file: &Path) -> Result<ClientConfig, Fault> {
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Why there is no store, as the process ends with it.
+/// The error with which the process ends when there is no store.
 pub(crate) fn fault(error: &DatabaseOpenError) -> Fault {
     let exit = match error {
         DatabaseOpenError::Settings(_) | DatabaseOpenError::Unsafe(_) => Exit::Config,

@@ -1,10 +1,10 @@
-//! Requests that this process makes by itself, to addresses in its settings.
+//! The HTTP client for requests that the server itself makes: it reads key sets and posts webhooks.
 
 use client::whole;
 use reqwest::{Url, redirect};
 use std::time::Duration;
 
-/// How long a connection waits for its next request.
+/// The time for which an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The address, where it may be in the settings: who may come in is read from it, or who is in trouble

@@ -1,4 +1,4 @@
-//! The real clock, chance and tasks: what the engine reaches the machine through.
+//! Implements the engine's runtime ports on the real machine: the clock, random numbers and tasks.
 
 use kernel::ids::Millis;
 use kernel::ports::Fut;
@@ -83,7 +83,7 @@ impl std::fmt::Debug for Tasks {
 }
 
 impl Tasks {
-    /// Tasks whose death is told to `fatal`.
+    /// Tasks that call `fatal` when one of them dies.
     pub fn new(fatal: Fatal) -> Self {
         Self { ending: Arc::default(), fatal }
     }

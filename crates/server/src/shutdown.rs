@@ -1,4 +1,4 @@
-//! The first signal drains, the second ends at once.
+//! Turns SIGINT and SIGTERM into a shutdown: the first signal drains the server, the second ends it at once.
 
 use crate::cli::exit::Exit;
 use tokio::signal::unix::{Signal, SignalKind, signal};

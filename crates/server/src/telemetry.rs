@@ -1,5 +1,5 @@
-//! The log: lines for people on a terminal, JSON for machines, always on stderr. What is logged was
-//! partly sent by strangers: no byte of it may begin a line of its own or move a terminal's cursor.
+//! Sets up the log on stderr: lines for people on a terminal, JSON for machines. Some logged texts come from
+//! strangers: no byte of them may begin a line of its own or move a terminal's cursor.
 
 use crate::config::{Log, LogFormat};
 use kernel::ids::Id;
@@ -87,7 +87,7 @@ fn harmless(line: &str, colours: bool) -> String {
     safe + end
 }
 
-/// What ends a line, moves a cursor, or turns the direction of reading.
+/// True for characters that end a line, move a cursor, or turn the direction of reading.
 fn turns(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

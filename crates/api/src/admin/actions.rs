@@ -1,4 +1,4 @@
-//! What operators do, and what it came to.
+//! The bodies of operators' actions and their results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What waits for the eyes of another person.
+//! The bodies of approvals: proposals that need a second person.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

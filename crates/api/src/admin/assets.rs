@@ -1,4 +1,4 @@
-//! Assets: the list, a new one, and what changes of one.
+//! The bodies of assets: the list, a new asset, and a change.
 
 use crate::given::given;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Questions for people.
+//! The bodies of cases, the questions that the service asks people.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Stopping all money, and letting it move again.
+//! The bodies of halts, and of a proposal to resume.
 
 use super::actions::AcceptedBreak;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Accounts of the pipeline, by their number.
+//! The bodies of numbered accounts of the pipeline.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

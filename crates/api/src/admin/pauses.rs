@@ -1,4 +1,4 @@
-//! What stands until it is lifted.
+//! The bodies of pauses, which hold until an operator lifts them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Messages: the groups that consume them, parked keys, dead letters, the outbox.
+//! The bodies of the message pipeline: groups of consumers, parked keys, dead letters, the outbox.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! The keys of the relay, and how each one's lane stands.
+//! The bodies of the relay's keys and their state.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

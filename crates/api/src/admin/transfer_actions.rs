@@ -1,4 +1,4 @@
-//! What operators do with single transfers.
+//! The bodies of operators' actions on transfers.
 
 use super::actions::Done;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Endpoints that are told of events, and what was sent to them.
+//! The bodies of webhook endpoints and their deliveries.
 
 use crate::given::given;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Drawn tokens: a caller is let in only by a token that was signed, byte for byte.
+//! Fuzzes the verifier with changed tokens: it accepts only a token that was signed, byte for byte.
 
 use super::tests::{HEADER, KEY, claims, signed_text};
 use super::verify::{TokenRefusal, Verifier};

@@ -1,4 +1,4 @@
-//! A set of keys that sign tokens, as RFC 7517 writes it, read strictly.
+//! Parses a JWK set (RFC 7517), the public keys that verify tokens, and refuses a set with an unsafe key.
 
 use crate::json;
 use base64::Engine;
@@ -16,7 +16,7 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
 /// Members of a key that only its owner may have, and `k`, the secret itself.
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/// Why a document is no set of keys. The sentence names no key material.
+/// The reason why a document is no valid set of keys. The sentence names no key material.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnfitKeySet(String);
@@ -50,7 +50,7 @@ impl KeySet {
     /// weak, or should never have left its owner makes the whole document unfit.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault of the document.
     pub(super) fn read(text: &[u8]) -> Result<Self, UnfitKeySet> {
         if text.len() > MOST {
             return unfit("above 64 KiB");

@@ -1,4 +1,5 @@
-//! Generated keys: 32 random bytes in the data folder each, for as long as no other is set.
+//! Generates and reads the key files of the data folder: 32 random bytes each, used while the settings name no
+//! other key.
 
 use crate::file_modes;
 use std::fs::{self, File};
@@ -10,13 +11,13 @@ use std::path::{Path, PathBuf};
 pub const AUTH: &str = "auth.key";
 /// The key of the audit's seals, in `data.dir`.
 pub const AUDIT: &str = "audit.key";
-/// How many bytes it has.
+/// The length of a key in bytes.
 const LEN: usize = 32;
 
-/// Why there is no key.
+/// The reason why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
-    /// No server made one yet.
+    /// No server has made the key yet.
     #[error("{0}: no key here yet; `portage serve` makes one at its first start")]
     Missing(PathBuf),
     /// Others may read it, or it has another length.

@@ -1,4 +1,4 @@
-//! The keys that count now, and when they are read anew.
+//! Holds the keys that currently verify tokens, and decides when their source is read again.
 
 use super::jwks::KeySet;
 use super::source::Source;
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Mutex;
 
-/// How often the source is read.
+/// The intervals at which the source is read.
 #[derive(Debug, Clone, Copy)]
 pub struct RefreshTimes {
     /// In the normal course.
     pub every_ms: Millis,
     /// After a reading that failed.
     pub failed_ms: Millis,
-    /// A token that names an unknown key has it read at once, but not sooner after the last time
-    /// than this: anybody can send such tokens.
+    /// A token that names an unknown key has the source read at once, but not sooner after the last
+    /// time than this: any stranger can send such tokens.
     pub gap_ms: Millis,
     /// How long the first reading is tried.
     pub start_ms: Millis,
@@ -31,7 +31,7 @@ impl RefreshTimes {
     pub const FILE: Self =
         Self { every_ms: 5_000, failed_ms: 5_000, gap_ms: 1_000, start_ms: 0, stale_ms: STALE_MS };
 
-    /// An address, asked every so often.
+    /// The times for an address that is read at this interval.
     pub const fn url(every_ms: Millis) -> Self {
         let failed_ms = if every_ms < 30_000 { every_ms } else { 30_000 };
         Self { every_ms, failed_ms, gap_ms: 10_000, start_ms: 5_000, stale_ms: STALE_MS }
@@ -48,17 +48,17 @@ impl RefreshTimes {
 const STALE_MS: Millis = 86_400_000;
 /// Between two tries of the first reading.
 const RETRY_MS: Millis = 500;
-/// How many names are remembered with their algorithm.
+/// The most key names whose algorithm is remembered.
 const PINS: usize = 4_096;
 const NANOS: u64 = 1_000_000;
 
-/// Why there are no keys at the start.
+/// The reason why there are no keys at the start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeySourceError {
     /// The source cannot be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// What was read is no set of keys.
+    /// The document is no valid set of keys.
     #[error("{0}")]
     Unfit(String),
 }
@@ -75,7 +75,7 @@ pub(super) struct Current {
 /// only because the set cannot be had.
 pub struct Keys {
     current: RwLock<Arc<Current>>,
-    /// When a good set was read last, in ticks: the monotonic clock, which no one can set back.
+    /// The time of the last good reading in ticks: the monotonic clock, which cannot be set back.
     good: AtomicU64,
     /// One reads at a time; who waits finds the work done.
     reading: Mutex<Reading>,
@@ -84,7 +84,7 @@ pub struct Keys {
     clock: Arc<dyn Clock>,
 }
 
-/// What is known of earlier readings.
+/// The state of earlier readings.
 #[derive(Debug, Default)]
 struct Reading {
     text: Vec<u8>,
@@ -92,7 +92,7 @@ struct Reading {
     last: u64,
     /// Said once, not at every try.
     fault: Option<String>,
-    /// What each name's algorithm was when it was first seen.
+    /// The algorithm of each key name when it was first seen.
     pins: BTreeMap<String, Algorithm>,
 }
 
@@ -172,7 +172,7 @@ impl Keys {
         self.source.as_ref().map(|_| !self.aging())
     }
 
-    /// What a person is told of a set that is on the way to its end, or beyond it.
+    /// The facts of the case for a set that is soon too old, or already is.
     fn trouble(&self, fault: Option<&str>) -> Option<Arc<str>> {
         let source = self.source.as_ref().filter(|_| self.aging())?;
         let (age, most) = (self.age_ms() / 1000, self.times.stale_ms / 1000);

@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! Authenticates callers by their tokens and decides which routes they may use.
 
 pub mod jwks;
 pub mod key;
@@ -18,7 +18,7 @@ mod tests;
 use kernel::ids::UserId;
 use std::sync::Arc;
 
-/// What a token may allow.
+/// The scopes that a token may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// A user's own creates.
@@ -82,7 +82,7 @@ pub struct Caller {
     pub principal: Arc<str>,
     /// The user's id, where the token names one.
     pub user: Option<UserId>,
-    /// What the token allows. Scopes that we do not know allow nothing.
+    /// The scopes of the token. Unknown scopes allow nothing.
     pub scopes: Vec<Scope>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a set of keys is read from: a file, or an address.
+//! Reads a key set for the verifier from its source: a file or a URL.
 
 use super::jwks::MOST;
 use crate::outbound_http;
@@ -10,15 +10,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long the whole answer may take.
+/// The timeout of one request to the address.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A place that holds the current set.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// A file of this machine.
+    /// A file on this machine.
     File(PathBuf),
-    /// An address, and what asks it.
+    /// An address, and the HTTP client for it.
     Url(Url, reqwest::Client),
 }
 
@@ -35,7 +35,7 @@ impl Source {
     /// The document, as it is now.
     ///
     /// # Errors
-    /// Why it cannot be had, for the log.
+    /// The reason why the document cannot be read, for the log.
     pub(super) async fn read(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::File(path) => {
@@ -57,7 +57,7 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// One byte more than the most shows that there is more.
+/// Reads one byte more than the limit, to detect a file that is too large.
 fn file(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let most = u64::try_from(MOST).unwrap_or(u64::MAX).saturating_add(1);

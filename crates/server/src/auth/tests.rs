@@ -1,4 +1,4 @@
-//! What a good token says, and how long it is remembered. Bad ones: `tests/it/door/tokens`.
+//! Tests the claims of a good token, and how long the verifier caches it. Bad tokens: `tests/it/door/tokens`.
 
 use super::token::Minted;
 use super::verify::{TokenRefusal, Verifier};

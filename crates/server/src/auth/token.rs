@@ -1,4 +1,4 @@
-//! What a token claims, read strictly; and how one is minted.
+//! Parses the claims of a token strictly, and mints tokens with the development key.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use kernel::ids::UserId;
@@ -155,18 +155,18 @@ fn user(claim: &Claim) -> Option<UserId> {
     (id > 0 && i64::try_from(id).is_ok()).then_some(UserId(id))
 }
 
-/// What a minted token says.
+/// The claims of a minted token.
 #[derive(Debug, Clone, Serialize)]
 pub struct Minted {
     /// The issuer, as `auth.issuer` names it.
     pub iss: String,
-    /// For whom it is.
+    /// The audience, as `auth.audience` names it.
     pub aud: String,
     /// The caller: of a user its number, of an operator a name.
     pub sub: String,
     /// What is allowed, space-separated.
     pub scope: String,
-    /// Since when, in seconds since 1970.
+    /// The time of issue, in seconds since 1970.
     pub iat: u64,
     /// From when it is good, in seconds since 1970.
     pub nbf: u64,

@@ -1,4 +1,4 @@
-//! The check of a token, and a short memory of those that passed.
+//! Verifies the token of each request for the HTTP API, and caches valid tokens for a few seconds.
 
 use super::keys::{Current, Keys};
 use super::token::{Claims, UniqueClaims};
@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How long a token that passed is not checked again.
+/// The time for which a valid token stays in the cache.
 const REMEMBERED_MS: Millis = 5_000;
-/// How many are remembered.
+/// The most tokens in the cache.
 const MOST: usize = 10_000;
-/// Longer ones are not even looked at.
+/// A longer token is refused unread.
 const LONGEST: usize = 8 * 1024;
 
-/// What a token must keep to, for each algorithm.
+/// The validation rules of a token, for each algorithm.
 type TokenRules = [(Algorithm, Validation); 4];
 
 /// Checks tokens against the keys that count now.
@@ -42,10 +42,10 @@ struct CheckedToken {
     caller: Arc<Caller>,
 }
 
-/// Why a token was not taken.
+/// The reason why a token was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// It proves nothing: why, for the log and never for the caller.
+    /// The token is invalid: the reason is for the log and never for the caller.
     #[error("{0}")]
     Because(&'static str),
     /// Nothing can be said of it: the keys were not read again for too long.
@@ -53,10 +53,10 @@ pub enum Denied {
     Stale,
 }
 
-/// Why a token proves nothing.
+/// The reason why a token is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRefusal {
-    /// It proves nothing, for good: why, for the log.
+    /// The token is invalid for good: the reason, for the log.
     Because(&'static str),
     /// The keys are too old to say.
     Stale,

@@ -1,4 +1,4 @@
-//! Files of a backup: copied, hashed, durable, and given their name last.
+//! Copies and hashes the files of a backup, makes them durable, and renames the finished folder last.
 
 use super::BackupError;
 use super::manifest::FileRow;
@@ -9,12 +9,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// So much is in memory at once.
+/// The bytes that are copied at once.
 const PIECE: usize = 1 << 20;
-/// What a folder's name ends in that is not whole.
+/// The suffix of a folder's name while it is not complete.
 const PARTIAL: &str = ".partial";
 
-/// How many bytes may still be written.
+/// The number of bytes that may still be written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpaceLimit(Option<u64>);
 
@@ -76,7 +76,7 @@ pub(super) fn partial(to: &Path) -> Result<PathBuf, BackupError> {
     Ok(partial)
 }
 
-/// Gives it its name, durably.
+/// Renames the complete folder to its name, durably.
 ///
 /// # Errors
 /// Something took the name meanwhile; the disk's.
@@ -118,7 +118,7 @@ pub(super) fn copy(from: File, len: u64, to: &Path, name: String) -> io::Result<
     Ok(FileRow { name, bytes, sha256 })
 }
 
-/// What the manifest says of a file.
+/// The row of the manifest for a file.
 ///
 /// # Errors
 /// It cannot be read.

@@ -1,4 +1,4 @@
-//! What a backup says of itself: written last, so that what has none is none.
+//! The manifest that describes a backup and its files. It is written last: a folder without one is no backup.
 
 use super::files;
 use crate::file_modes;
@@ -24,7 +24,7 @@ pub struct Manifest {
     pub release: String,
     /// When it was taken, RFC 3339.
     pub at: String,
-    /// Who the journal is.
+    /// The identity of the journal.
     pub journal: String,
     /// The highest number of a transfer.
     pub transfers: u64,
@@ -42,7 +42,7 @@ pub struct Manifest {
     pub files: Vec<FileRow>,
 }
 
-/// Who Spot was, and up to which operation.
+/// The identity of Spot, and its last operation in the backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpotPoint {
     /// The ledger's identity, in hexadecimal digits.
@@ -97,7 +97,7 @@ pub struct FileRow {
 }
 
 impl Manifest {
-    /// How many bytes all files have.
+    /// The size of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }

@@ -1,12 +1,12 @@
-//! Backups: one consistent point of journal and Spot, taken while serving.
+//! Takes backups of the journal and Spot at one consistent point, while the server runs.
 //!
-//! Spot stands still for a moment: its files are opened and noted up to where they are durable, and
-//! a read transaction of the journal begins. At that moment every operation of Spot has its claim in
-//! the journal, and every receipt in the journal is an operation of Spot; what is on its way stands
-//! as after a crash. Everything is copied afterwards, beside the work.
+//! Spot pauses for a moment: the backup opens its files and notes how far they are durable, and begins a read
+//! transaction of the journal. At that moment every operation of Spot has its claim in the journal, and every
+//! receipt in the journal is an operation of Spot; a transfer that is under way is in the state that a crash would
+//! leave. The backup copies everything afterwards, while the server works.
 //!
-//! A journal in PostgreSQL is copied by PostgreSQL's own tools. While Spot stands still its log is
-//! asked how far it reaches: the database, recovered to there, and this copy of Spot are one instant.
+//! A journal in PostgreSQL is copied by PostgreSQL's own tools. While Spot pauses, the backup reads the position of
+//! the database's log: the database, recovered to that position, and this copy of Spot are one instant.
 
 mod files;
 mod manifest;
@@ -64,7 +64,7 @@ pub struct Source {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Why there is no backup. Nothing that passes for one is left behind.
+/// The reason why there is no backup. A failed backup leaves nothing that looks like one.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// Something has that name already.
@@ -108,9 +108,9 @@ impl BackupError {
 pub struct Backup {
     /// The folder in which it is.
     pub dir: PathBuf,
-    /// What it says of itself.
+    /// The manifest of the backup.
     pub manifest: Manifest,
-    /// How long calls at Spot waited, in microseconds.
+    /// The time that calls to Spot waited, in microseconds.
     pub stood_still_us: u64,
 }
 
@@ -297,7 +297,7 @@ impl Copy<'_> {
         Ok(manifest)
     }
 
-    /// What is not in the journal's database.
+    /// The parts that are not in the journal's database.
     fn outside(
         self,
         opened: Vec<OpenFile>,
@@ -342,7 +342,7 @@ impl Copy<'_> {
     }
 }
 
-/// What the copy begins with: it is halted, and a case says why.
+/// The writes that mark the copy: its first start is halted, and a case explains why.
 fn marks(at: &str, point: &CopyPosition, spot: Option<Known>) -> Vec<Put> {
     let spot = match spot {
         Some(known) => format!("Spot up to operation {}", known.highest),

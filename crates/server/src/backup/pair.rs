@@ -1,5 +1,5 @@
-//! A restored Spot and a recovered database: whether they are of one instant, and the mark that keeps
-//! them from moving money before a person looked.
+//! Checks that a restored Spot and a recovered database are of one instant, and halts the database, so that no
+//! money moves before an operator has checked both.
 
 use super::{BackupError, DatabasePoint, Manifest, SpotPoint, halted};
 use kernel::answer::Cause;
@@ -39,7 +39,7 @@ pub async fn paired(
     }
 }
 
-/// What keeps a database and a backup from being of one instant, as far as they show it. Whatever is
+/// The differences that show that a database and a backup are not of one instant. Whatever is
 /// left over is found by the start, which matches what Spot did.
 fn apart(
     about: &Manifest,

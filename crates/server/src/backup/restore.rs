@@ -1,4 +1,4 @@
-//! A backup becomes a data folder: every file is checked while it is copied.
+//! Restores a backup into a data folder, and checks each file while it copies it.
 
 use super::{BackupError, Manifest, files, manifest};
 use std::fs::{self, DirBuilder, File};

@@ -1,4 +1,4 @@
-//! Backups that the server is asked for: below one folder, one at a time.
+//! Takes the backups that operators request over HTTP: below one folder, one at a time.
 
 use super::{Backup, BackupError, Source, files};
 use std::path::PathBuf;

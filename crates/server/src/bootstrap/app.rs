@@ -1,4 +1,4 @@
-//! Composes what the routes of a service reach, for `portage serve` and for tests that have no socket.
+//! Composes the state that the HTTP routes use, for `portage serve` and for tests without a socket.
 
 use super::Service;
 use crate::auth::verify::Verifier;
@@ -14,7 +14,7 @@ use kernel::flow::life::Life as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What an [`App`] has besides the parts of its service.
+/// The parts of an [`App`] besides those of its service.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct AppContext {
     /// The engine that was started in the service.
@@ -26,7 +26,7 @@ pub struct AppContext {
 }
 
 impl Service {
-    /// What the routes reach, over an engine that was started in this service.
+    /// The state of the routes, over an engine that was started in this service.
     ///
     /// # Errors
     /// The key of the seals cannot be used; 70: the flow `internal` is missing; 74: the journal does not

@@ -1,4 +1,5 @@
-//! The data folder: made, locked by one process, its owner's note, and what is wrong with it.
+//! Makes the data folder, locks it for one process, writes the owner's note, and explains why a folder cannot be
+//! used.
 
 use super::SPOT;
 use crate::cli::exit::{Exit, Fault};

@@ -54,7 +54,7 @@ use store::sqlite::{Embedded, Options};
 
 /// The Spot core's folder inside the data folder.
 pub(crate) const SPOT: &str = "spot";
-/// What a second process that shares a journal may do instead.
+/// The advice for a second process that wants to share a journal.
 const ALONE: &str = ". A core in a process has one owner: run it by itself with `portage spot \
     serve`, and set ledgers.spot.kind = \"remote\" for every process that shares the journal";
 /// The parts of the service, opened and not yet started.
@@ -65,7 +65,7 @@ pub struct Service {
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
     pub ledgers: Vec<Arc<dyn Ledger>>,
-    /// What remote ledgers call the assets.
+    /// The names of the assets at remote ledgers.
     pub symbols: AssetCodes,
     pub flows: Arc<Flows>,
     pub clock: Arc<dyn Clock>,
@@ -96,7 +96,7 @@ const BUS_FORGETS: Millis = 3_600_000;
 const RETENTION: Task = Task { name: "bus_retention", on_end: OnEnd::EndsProcess };
 const TOKEN_CHECK: Task = Task { name: "relay_token_check", on_end: OnEnd::EndsWhenDone };
 
-/// What exists before any store is open: flows, clock, randomness, and the name of this worker.
+/// The parts that exist before any store is open: flows, clock, random numbers, and the name of this worker.
 struct ProcessContext {
     flows: Arc<Flows>,
     clock: Arc<dyn Clock>,
@@ -247,7 +247,7 @@ impl Service {
         })
     }
 
-    /// What the engine is made of.
+    /// The parts from which the engine is built.
     ///
     /// # Errors
     /// 74: the journal does not answer; the key of the seals cannot be used.
@@ -385,7 +385,7 @@ impl Service {
         Ok(SealKey::new(&key))
     }
 
-    /// What seals the audit in it.
+    /// The task that seals the audit in the journal.
     ///
     /// # Errors
     /// The key cannot be used; 74: the journal does not answer.
@@ -422,7 +422,7 @@ impl Service {
         Ok(Some(Arc::new(Webhooks::open(&config.alerts, context).await.map_err(failed)?)))
     }
 
-    /// What finds the events of which the endpoints are told.
+    /// The context of the task that finds events for the endpoints.
     pub fn fan_out(&self, config: &Config) -> FanOutContext {
         FanOutContext {
             outbox: self.store.clone(),
@@ -433,13 +433,13 @@ impl Service {
         }
     }
 
-    /// What the routes of endpoints reach.
+    /// The context of the routes of endpoints.
     pub fn webhook_admin(&self, config: &Config) -> WebhookAdmin {
         let (allow_private, mails) = (config.webhooks.allow_private, config.mail.is_set());
         WebhookAdmin { context: self.fan_out(config), rules: TargetRules { allow_private, mails } }
     }
 
-    /// What posts messages to the endpoints.
+    /// The context of the task that posts messages to the endpoints.
     ///
     /// # Errors
     /// 78: the machine's roots of trust cannot be read, or the settings of e-mail are unfit.
@@ -458,7 +458,7 @@ impl Service {
         Dispatch::new(&config.webhooks, context).map_err(failed)
     }
 
-    /// What a backup is made of.
+    /// The source of a backup.
     pub fn source(&self) -> Source {
         let (journal, spot) = (self.journal.clone(), self.spot.clone());
         Source { journal, spot, dir: self.dir.clone(), clock: Arc::clone(&self.clock) }
@@ -533,7 +533,7 @@ pub(crate) async fn spot(
     Spot::open(Arc::new(disk), rng, assets, acknowledged, fatal).await.map_err(failed)
 }
 
-/// A batch that was cut off in the middle was never acknowledged: dropped, and told.
+/// Reports a batch that was cut off in the middle: it was never acknowledged, and is dropped.
 async fn report(store: &dyn Store, torn: &TornTail) {
     let facts = format!("the Spot log ended in the middle of a batch, which was dropped: {torn:?}");
     tracing::warn!("{facts}");

@@ -1,4 +1,4 @@
-//! `portage archive`: moves transfers that ended long ago out of the way.
+//! `portage archive`: moves transfers that ended long ago into the archive.
 
 use super::exit::{Exit, Fault};
 use super::{Global, output, wait};

@@ -1,4 +1,4 @@
-//! `portage audit verify`: computes the audit again, on the folder itself or by asking its server.
+//! `portage audit verify`: computes the audit's hashes and seals again, on the folder itself or through its server.
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};

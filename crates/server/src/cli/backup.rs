@@ -1,4 +1,5 @@
-//! `portage backup` and `portage restore`: copies of everything, and back.
+//! `portage backup` and `portage restore`: copy the whole service to a folder, and make a data folder of such a
+//! copy.
 
 use super::exit::{Exit, Fault};
 use super::remote::{self, Minted, Remote};

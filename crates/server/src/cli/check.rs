@@ -1,4 +1,4 @@
-//! `portage check`: proves that nothing was lost, on the folder itself or by asking its server.
+//! `portage check`: proves that no money was lost, on the folder itself or through its server.
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};

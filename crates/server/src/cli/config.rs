@@ -1,4 +1,5 @@
-//! `portage config`: the effective settings, secrets masked; who set what; a file looked over.
+//! `portage config`: prints the effective settings with masked secrets and the source of each, and checks a
+//! settings file.
 
 use super::exit::{Exit, Fault};
 use super::{Global, output};

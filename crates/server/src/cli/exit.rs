@@ -1,4 +1,4 @@
-//! Exit codes of sysexits, and the fault that carries one.
+//! The exit codes of the command line (sysexits), and `Fault`, the error of a command that carries one.
 
 use crate::runtime::Fatal;
 use client::Error;
@@ -64,7 +64,7 @@ pub(crate) fn elsewhere() -> Fatal {
     })
 }
 
-/// Why a command failed.
+/// The error of a command that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Fault {

@@ -1,4 +1,4 @@
-//! `portage deposit` and `portage withdraw`: external money in and out of Funding.
+//! `portage deposit` and `portage withdraw`: book external money into and out of Funding accounts.
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};

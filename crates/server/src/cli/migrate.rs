@@ -1,4 +1,4 @@
-//! `portage migrate`: makes the tables of the store what this release needs.
+//! `portage migrate`: upgrades the tables of the store to this release.
 
 use super::exit::{Exit, Fault};
 use super::{Global, output, wait};
@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, args: &MigrateArgs) -> Result<(), Fault> {
     report(ran.iter().map(|step| (step.shape, step.name)).collect())
 }
 
-/// Why the store in a folder was not upgraded.
+/// The error of a folder's store that was not upgraded.
 fn folder_fault(dir: &Path, error: &sqlite::OpenError) -> Fault {
     if let sqlite::OpenError::Io(why) = error
         && why.kind() == std::io::ErrorKind::NotFound
@@ -72,7 +72,7 @@ fn database(config: &Config, only_check: bool) -> Result<(), Fault> {
     })
 }
 
-/// What a check found, and how it ends.
+/// Prints the finding of a check, and returns its exit.
 fn checked(sentence: &str, good: bool) -> Result<(), Fault> {
     output::print(sentence)?;
     let undone = || Fault::new(Exit::Data, "the tables are not what this release needs");

@@ -1,4 +1,4 @@
-//! The command line: what there is, and how each command ends.
+//! Parses the command line, runs the command, and turns its result into an exit code.
 
 mod account;
 mod archive;

@@ -1,4 +1,4 @@
-//! What is printed: tables for people, JSON for programs.
+//! Prints the results of commands: tables for people, JSON for programs.
 
 use super::exit::{Exit, Fault};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};

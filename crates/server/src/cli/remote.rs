@@ -1,4 +1,4 @@
-//! The server that a command speaks to, and the token that it shows.
+//! Finds the server for a command and the token for its requests: by flags, or by the data folder.
 
 use super::exit::{Exit, Fault};
 use super::{Global, token};

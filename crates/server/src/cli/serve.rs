@@ -1,4 +1,4 @@
-//! `portage serve`: opens the folder, starts the engine, answers until it is told to stop.
+//! `portage serve`: opens the store, starts the engine and the HTTP API, and runs until a signal ends it.
 
 use super::exit::{Exit, Fault, fatal};
 use super::{Global, output};
@@ -51,7 +51,7 @@ pub(super) struct ServeArgs {
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// How long open transfers may reach their end before they are left to the next start.
 const DRAIN_MS: u64 = 5_000;
-/// The engine and the door share few cores.
+/// The threads of the runtime: the engine and the HTTP API share few cores.
 const WORKERS: usize = 2;
 
 /// Without it a new certificate would lie unused until the old one has expired.
@@ -148,7 +148,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A clean stop: what is in hand ends, or is anybody's again.
+/// A clean stop: transfers in flight end, or are released for any worker.
 pub(super) async fn closed(service: &Service, engine: &Engine, sealer: &Sealer, tasks: &Tasks) {
     engine.drain(DRAIN_MS).await;
     tasks.ending();
@@ -174,7 +174,7 @@ pub(super) async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
     })
 }
 
-/// What checks tokens: the configured set, or for development one secret.
+/// The keys that verify tokens: the configured set, or for development one secret.
 async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Fault> {
     let (auth, clock) = (&config.auth, Arc::clone(clock));
     if !auth.has_jwks() {

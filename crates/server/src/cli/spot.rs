@@ -1,4 +1,4 @@
-//! `portage spot serve`: the Spot core of a folder as a ledger of its own, for servers elsewhere.
+//! `portage spot serve`: serves the Spot core of a folder as a remote ledger for other servers.
 
 use super::exit::{Exit, Fault, fatal};
 use super::serve::{CERTIFICATE, GRACE, bound};

@@ -1,4 +1,4 @@
-//! `portage work`: carries transfers that others open, and answers no HTTP.
+//! `portage work`: runs the engine's workers for transfers that other processes open, without the HTTP API.
 
 use super::exit::{Exit, Fault, fatal};
 use super::serve::{closed, loaded, shared, to_its_end};

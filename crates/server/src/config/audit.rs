@@ -1,4 +1,4 @@
-//! `[audit]`
+//! `[audit]`: the interval and the key of the audit's seals.
 
 use super::secret::Secret;
 use super::section::{SettingRules, section};

@@ -1,4 +1,4 @@
-//! `[auth]`
+//! `[auth]`: the issuer, audience and keys of the tokens that the server accepts.
 
 use super::secret::Secret;
 use super::section::{SettingRules, section};

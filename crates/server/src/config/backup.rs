@@ -1,4 +1,4 @@
-//! `[backup]`
+//! `[backup]`: the folder for backups that operators request over HTTP.
 
 use super::section::section;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `[conservation]`
+//! `[conservation]`: the interval of reconciliation, which proves that no money was lost.
 
 use super::section::{SettingRules, section};
 

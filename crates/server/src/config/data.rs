@@ -1,4 +1,4 @@
-//! `[data]`
+//! `[data]`: the data folder.
 
 use super::section::section;
 use std::path::PathBuf;

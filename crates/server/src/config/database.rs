@@ -1,4 +1,4 @@
-//! `[database]`
+//! `[database]`: the PostgreSQL server of the journal, its connections and its timeouts.
 
 use super::secret::Secret;
 use super::section::{SettingRules, section};

@@ -1,4 +1,4 @@
-//! `[engine]`
+//! `[engine]`: the engine's queues, workers, leases and backoff.
 
 use super::section::{SettingRules, section};
 

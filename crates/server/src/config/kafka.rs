@@ -1,4 +1,4 @@
-//! `[kafka]`
+//! `[kafka]`: the brokers of the message bus, and the security of their connections.
 
 use super::secret::Secret;
 use super::section::{Setting, SettingRules, Shape, section};

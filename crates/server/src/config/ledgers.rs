@@ -1,4 +1,4 @@
-//! `[ledgers.<name>]`
+//! `[ledgers.<name>]`: the place of each ledger, and for a remote one its address, contract and timeouts.
 
 use super::secret::Secret;
 use super::section::{Setting, SettingKey, SettingRules, Shape, section};

@@ -1,4 +1,4 @@
-//! `[limits]`
+//! `[limits]`: the limits of one user: requests per second, transfers and amounts per day.
 
 use super::section::{SettingRules, section};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `[log]`
+//! `[log]`: the format and the level of the log.
 
 use super::section::{Setting, SettingRules, Shape, section};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Settings: defaults, below `portage.toml` (or `--config`), below `PORTAGE_<SECTION>__<KEY>`.
+//! The settings of the server. The layers, from the lowest: defaults, `portage.toml` (or `--config`),
+//! `PORTAGE_<SECTION>__<KEY>`.
 
 mod alerts;
 mod audit;

@@ -1,4 +1,4 @@
-//! `[ops]`
+//! `[ops]`: the rule of four eyes, and the limit of deposits by one operator.
 
 use super::limits;
 use super::section::{SettingRules, section};

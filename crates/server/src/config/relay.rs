@@ -1,4 +1,4 @@
-//! `[relay]`
+//! `[relay]`: the relay's account and token on NEAR, its keys, providers and limits.
 
 use super::secret::Secret;
 use super::section::{Setting, SettingRules, Shape, section};

@@ -1,4 +1,4 @@
-//! Texts that are never shown.
+//! A setting whose value is masked wherever settings are printed or logged.
 
 use super::section::{Setting, Shape};
 use serde::{Deserialize, Serialize, Serializer};

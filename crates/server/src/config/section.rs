@@ -1,5 +1,5 @@
-//! What a section of the settings is: keys with a kind, a default and a sentence, written once. The
-//! struct, its defaults and the reference page all come from that one place.
+//! The macro that declares a section of the settings: keys with a kind, a default and a sentence. It generates the
+//! struct, its defaults and the reference page from one declaration.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

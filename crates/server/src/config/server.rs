@@ -1,4 +1,4 @@
-//! `[server]`
+//! `[server]`: the listen address, TLS, and the limits and timeouts of connections.
 
 use super::section::{SettingRules, section};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! `[spot]`: what `portage spot serve` is.
+//! `[spot]`: the listen address, TLS, token and assets of `portage spot serve`.
 
 use super::secret::Secret;
 use super::section::{SettingRules, section};

@@ -1,4 +1,4 @@
-//! `[transfer]`
+//! `[transfer]`: how long a create waits for the opening and for the end of its transfer.
 
 use super::section::{SettingRules, section};
 

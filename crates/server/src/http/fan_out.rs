@@ -1,4 +1,4 @@
-//! Asking every ledger at once, each no longer than a reader waits.
+//! Queries every ledger at the same time for a route, each with a short timeout.
 
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
@@ -8,13 +8,13 @@ use ledgers::remote::concurrent;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So long a page waits for a ledger, however patient its settings are: it says who was silent.
+/// The longest wait for a ledger, whatever its settings: the page names the ledgers that did not answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What one ledger says, or why it is silent.
+/// The answer of one ledger, or the cause why there is none.
 pub(super) type LedgerReply<T> = (LedgerId, Result<T, Cause>);
 
-/// What each of these ledgers says, in their order.
+/// The answers of these ledgers, in their order.
 pub(super) async fn fan_out<T: Send>(
     ledgers: impl Iterator<Item = Arc<dyn Ledger>>,
     ask: impl for<'a> Fn(&'a dyn Ledger) -> Fut<'a, Reply<T>>,

@@ -1,4 +1,4 @@
-//! How ids, times and amounts are written, and read.
+//! Formats and parses ids, times and amounts for the HTTP API.
 
 use kernel::ids::{AssetId, Id, LedgerId, Millis, rfc3339};
 use kernel::money::{Amount, Asset};

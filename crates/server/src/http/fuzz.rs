@@ -1,4 +1,4 @@
-//! Drawn bodies: a form that is taken says no more and nothing else than what was sent.
+//! Fuzzes the bodies of requests: a parsed body holds what was sent, no more and nothing else.
 
 use super::middleware::body::Body;
 use crate::json;

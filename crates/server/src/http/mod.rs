@@ -1,6 +1,6 @@
-//! The HTTP API of the server: how a connection comes in ([`listener`]), what every request passes
-//! ([`middleware`]), and the routes of users ([`transfers`], [`account_transfers`], [`relay`], [`balances`]), of operators ([`admin`])
-//! and of machines ([`pages`]).
+//! The HTTP API of the server: the [`listener`] accepts connections, the [`middleware`] handles every request, and
+//! the routes serve users ([`transfers`], [`account_transfers`], [`relay`], [`balances`]), operators ([`admin`])
+//! and machines ([`pages`]).
 
 pub mod account_transfers;
 pub mod admin;
@@ -38,7 +38,7 @@ use kernel::ports::ledger::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the routes reach.
+/// The state that the routes use.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct App {
     pub engine: Arc<Engine>,
@@ -59,7 +59,7 @@ pub struct App {
     /// How fast one user's creates may come.
     pub rate_limit: RateLimit,
     pub internal: FlowId,
-    /// What the routes of the relay know of its settings, where it is offered.
+    /// The part of the relay's settings that its routes need, where the relay is offered.
     pub relay: Option<RelayIntake>,
     /// `/metrics` and `/openapi.json` need no token.
     pub open_pages: bool,

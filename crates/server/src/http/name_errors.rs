@@ -1,4 +1,4 @@
-//! Refusals of a name that say which names there are, and the names of what may be paused.
+//! Builds refusals of an unknown name that list the valid names, and formats the scope of a pause.
 
 use super::middleware::error::{Refusal, sentence};
 use super::transfers::validate::AccountNames;

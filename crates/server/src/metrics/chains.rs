@@ -1,4 +1,4 @@
-//! Measurements of chains: the calls of providers, the keys of the pool, what the accounts have.
+//! Metrics of chains: calls of providers, the keys of the pool, the balances of the accounts.
 
 use super::registry::{MetricRegistry, labels};
 use super::{Number, whole};
@@ -19,7 +19,7 @@ labels! {
     ChainAsset { chain, asset }
 }
 
-/// What is measured of chains.
+/// The metrics of chains.
 #[derive(Debug)]
 pub(super) struct ChainMetrics {
     calls: Family<ProviderCall, Counter>,

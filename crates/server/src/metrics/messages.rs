@@ -1,4 +1,4 @@
-//! Measurements of messages: the outbox, the groups of consumers, parked keys and dead letters.
+//! Metrics of messages: the outbox, groups of consumers, parked keys and dead letters.
 
 use super::registry::{MetricRegistry, labels};
 use super::whole;
@@ -22,7 +22,7 @@ labels! {
 
 type Number = Gauge<f64, AtomicU64>;
 
-/// What is measured of messages.
+/// The metrics of messages.
 #[derive(Debug)]
 pub(super) struct MessageMetrics {
     pending: Gauge,

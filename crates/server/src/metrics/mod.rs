@@ -1,4 +1,4 @@
-//! Measurements for Prometheus: what the engine and the door tell, under the contract's names.
+//! Metrics for Prometheus, from the engine and the HTTP API, under the names of the contract.
 
 mod chains;
 mod messages;
@@ -171,12 +171,12 @@ impl Metrics {
         self.turned_away.get_or_create(&Reason::of(reason)).inc();
     }
 
-    /// So many webhooks are not taken yet.
+    /// Sets the number of webhooks that no receiver accepted yet.
     pub fn webhooks_waiting(&self, waiting: u64) {
         self.hooks.set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 
-    /// So many messages to endpoints are not taken yet.
+    /// Sets the number of messages that no endpoint accepted yet.
     pub fn webhook_messages_waiting(&self, waiting: u64) {
         self.hook_messages.set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }

@@ -1,4 +1,4 @@
-//! The names: each metric is entered once, with its labels and what it means, and can be listed.
+//! The registry of metrics: each is registered once, with its labels and its help text, and can be listed.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
@@ -12,15 +12,15 @@ use std::hash::Hash;
 pub struct MetricEntry {
     /// Its name, without `portage_`, and without the `_total` of a counter.
     pub name: &'static str,
-    /// What it is for Prometheus.
+    /// The type of the metric for Prometheus.
     pub kind: MetricKind,
-    /// The labels that part it.
+    /// The labels of the metric.
     pub labels: &'static [&'static str],
     /// The sentence that Prometheus shows with it.
     pub help: &'static str,
 }
 
-/// What a metric is for Prometheus.
+/// The type of a metric for Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// Only rises, while the process lives.

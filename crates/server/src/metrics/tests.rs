@@ -1,4 +1,4 @@
-//! The page against the contract, and the guide against the page.
+//! Tests the metrics page against the contract, and the guide against the page.
 
 use super::registry::MetricKind;
 use super::{MetricEntry, Metrics};

@@ -1,4 +1,4 @@
-//! A process with the relay's keys leaves no core dump: each key would be in it, in the clear.
+//! Forbids core dumps of a process that has the relay's keys: a dump would hold each key in the clear.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 

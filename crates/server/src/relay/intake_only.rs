@@ -1,4 +1,4 @@
-//! NEAR as a process without keys has it: it takes transfers in and sends none.
+//! The chain port of NEAR for a process without keys: it accepts transfers and sends none.
 
 use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, Lock};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct IntakeOnly;
 
-/// Why a process without keys does none of it.
+/// The cause of every refused call: a process without keys.
 const NO_KEYS: Cause = Cause::of("NO_KEYS");
 
 impl Chain for IntakeOnly {

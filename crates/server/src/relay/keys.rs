@@ -1,4 +1,4 @@
-//! The relay's keys: opened from the encrypted file or from the setting in the clear, and encrypted.
+//! Opens the relay's keys, from the encrypted file or from the setting in the clear, and encrypts new ones.
 
 use super::{core_dumps, passphrase};
 use crate::cli::exit::{Exit, Fault};

@@ -1,5 +1,5 @@
-//! What carries the flow `relay` in this process: the chain's port, and what the flow learns of the chain.
-//! [`open`] is the one place that knows of the adapter.
+//! Opens what the flow `relay` needs in this process: the chain port, and the facts of the chain for the flow's
+//! rules. [`open`] is the one function that knows the adapter.
 
 pub(crate) mod core_dumps;
 mod intake_only;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Two providers have to agree wherever two are named.
 const AGREE: usize = 2;
 
-/// The chain of a relay, and what its rules learn of it.
+/// The chain port of a relay, and the fact source of its rules.
 pub(crate) struct RelayLink {
     pub chain: Arc<dyn Chain>,
     pub facts: Arc<dyn FactSource>,
@@ -35,7 +35,7 @@ pub(crate) struct RelayLink {
     near: Option<NearChain>,
 }
 
-/// The providers are asked so many times, and so far apart in milliseconds, before they are asked each minute.
+/// The number of quick checks at the providers, and the milliseconds between two, before one check a minute.
 const TOKEN_ASKED: usize = 40;
 const TOKEN_ASKED_EVERY: Millis = 250;
 
@@ -55,7 +55,7 @@ impl RelayLink {
     }
 }
 
-/// What exists before the relay's link is opened.
+/// The parts that exist before the relay's link is opened.
 pub(crate) struct RelayContext<'a> {
     /// The journal, which counts what registrations cost.
     pub store: &'a Arc<dyn Store>,
@@ -63,7 +63,7 @@ pub(crate) struct RelayContext<'a> {
     pub flows: &'a Arc<Flows>,
     /// The clock of this machine.
     pub clock: &'a Arc<dyn Clock>,
-    /// What takes the measurements of requests and balances.
+    /// The meter of requests and balances.
     pub meter: &'a Arc<dyn Meter>,
     /// The assets that are known.
     pub assets: &'a [Asset],

@@ -1,4 +1,4 @@
-//! The passphrase of the relay's keystore: out of a setting, out of a file, or asked for at the terminal.
+//! Reads the passphrase of the relay's keystore from a setting, from a file, or at the terminal.
 
 use crate::cli::exit::{Exit, Fault};
 use crate::config::Relay;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// What opens the keystore of the settings. Where they say nothing of it, this process asks for it at its terminal.
+/// The passphrase of the settings' keystore. Where the settings have none, this process asks for it at its terminal.
 ///
 /// # Errors
 /// 78: the file cannot be read, or nothing is set and there is no terminal.
@@ -38,7 +38,7 @@ pub(crate) fn in_file(path: &Path) -> Result<Passphrase, String> {
     Ok(Passphrase::new(text.lines().next().unwrap_or_default().to_owned()))
 }
 
-/// A new passphrase, asked for twice at the terminal.
+/// A new passphrase, typed twice at the terminal.
 ///
 /// # Errors
 /// 66: there is no terminal. 65: the two are not the same.
@@ -56,7 +56,7 @@ pub(crate) fn chosen() -> Result<Passphrase, Fault> {
     }
 }
 
-/// What is typed at the terminal of this process, which does not show it.
+/// Reads a line from the terminal of this process without showing it.
 fn asked(prompt: &str) -> std::io::Result<Passphrase> {
     rpassword::prompt_password(prompt).map(Passphrase::new)
 }

@@ -1,5 +1,5 @@
-//! The row of a receiver that was, or is to be, registered at the relay's cost: which transfer has it, since when,
-//! and what that means for another one. Pure.
+//! Decides by a receiver's row whether a transfer may register that receiver at the relay's cost: the row names the
+//! transfer that reserved the registration, and the time. Pure.
 
 use kernel::ids::{Id, Millis};
 use links::near::Reservation;
@@ -24,14 +24,14 @@ pub(super) struct ReceiverRow {
     pub at: Millis,
 }
 
-/// What became of the registration that a transfer had reserved.
+/// The history of the registration that a transfer had reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HolderHistory {
-    /// It was made, and proven at that time.
+    /// The registration was made, and proven at that time.
     Registered(Millis),
-    /// The transfer goes on, and it was not made yet.
+    /// The transfer goes on, and the registration was not made yet.
     UnderWay,
-    /// The transfer ended, and it was not made.
+    /// The transfer ended, and the registration was not made.
     Ended,
     /// The journal has no such transfer any more: it was archived.
     Gone,
@@ -50,7 +50,7 @@ impl ReceiverRow {
         Some(Self { by, at: value.get("at")?.as_u64()? })
     }
 
-    /// How the registration stands for a transfer; `None`: it may take the row.
+    /// The state of the registration for a transfer; `None`: the transfer may take the row.
     pub(super) fn reservation(
         &self,
         id: Id,

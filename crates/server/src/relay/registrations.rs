@@ -1,6 +1,6 @@
-//! What registrations of receivers may cost on a day, and who makes them: each is reserved in the journal before
-//! it may be signed, as a row of its receiver that names one transfer, and in one counter of the day for all
-//! processes. A reservation outlives its process: it is not counted again.
+//! Limits what registrations of receivers cost on a day. Each is reserved in the journal before it may be signed:
+//! as a row of its receiver that names one transfer, and in one counter of the day for all processes. A reservation
+//! outlives its process, and is not counted again.
 
 use super::RelayContext;
 use super::receiver_row::{HolderHistory, ReceiverRow};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 const COUNTER: &str = "relay/registrations/";
 /// The row of a receiver; the token's contract and its name follow.
 const RECEIVER: &str = "relay/receiver/";
-/// So many rows are read at once.
+/// The number of rows that are read at once.
 const AT_ONCE: usize = 16;
 
 /// What registrations may cost, and how often each was tried, by the journal.
@@ -38,7 +38,7 @@ pub(super) struct Registrations {
     budget: u128,
 }
 
-/// What is known of a reservation before anything is written.
+/// The plan of a reservation before anything is written.
 enum ReservationPlan {
     /// Nothing is written: the journal has said it before.
     Stands(Reservation),
@@ -95,7 +95,7 @@ impl Registrations {
         Unit { guards, then: Then { puts, ..Then::default() } }
     }
 
-    /// How the registration of a transfer's receiver stands in the journal.
+    /// The plan for the registration of a transfer's receiver, by the state of the journal.
     async fn step(&self, record: &Record) -> Result<ReservationPlan, Cause> {
         let Account::Named(receiver) = &record.target().account else {
             return Err(Cause::of("NO_ACCOUNT"));
@@ -111,7 +111,7 @@ impl Registrations {
         Ok(reservation.map_or(ReservationPlan::Take(name, stored.version), ReservationPlan::Stands))
     }
 
-    /// What became of the registration that a transfer had reserved.
+    /// The history of the registration that a transfer had reserved.
     async fn holder(&self, id: Id) -> Result<HolderHistory, Cause> {
         let Some(holder) = self.store.get(vec![id]).await?.pop() else {
             return Ok(HolderHistory::Gone);
@@ -127,7 +127,7 @@ impl Registrations {
         })
     }
 
-    /// How often a registration was signed for each transfer.
+    /// The number of signed registrations of each transfer.
     async fn tried(&self, records: &[Record]) -> Result<BTreeMap<Id, u128>, Cause> {
         let ids: Vec<Id> = records.iter().map(|record| record.id).collect();
         let asked: BTreeSet<Id> = ids.iter().copied().collect();

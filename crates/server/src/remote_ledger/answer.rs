@@ -1,4 +1,4 @@
-//! How a ledger's answers are written: who it is, then what it says.
+//! Writes the answers of a served ledger: its identity, then the result.
 
 use crate::http::middleware::error::{Refusal, status};
 use axum::Json;
@@ -23,13 +23,13 @@ struct LedgerAnswer<T> {
     rest: T,
 }
 
-/// A word in the field `error`.
+/// A code in the field `error`.
 #[derive(Debug, Serialize)]
 struct ErrorBody {
     error: &'static str,
 }
 
-/// Why nothing can be said.
+/// The cause why there is no answer.
 #[derive(Debug, Serialize)]
 struct UnknownBody {
     unknown: &'static str,
@@ -45,7 +45,7 @@ pub(super) fn missing(known: Known, error: &'static str) -> Response {
     answered(StatusCode::NOT_FOUND, known, ErrorBody { error })
 }
 
-/// What was heard: `show` writes what was said.
+/// The response for a ledger's reply: `show` writes the part that the ledger answered.
 pub(super) fn reply<T>(reply: Reply<T>, show: impl FnOnce(Known, T) -> Response) -> Response {
     match reply {
         Reply::Answered(known, said) => show(known, said),
@@ -57,7 +57,7 @@ pub(super) fn reply<T>(reply: Reply<T>, show: impl FnOnce(Known, T) -> Response)
     }
 }
 
-/// Nothing was done, for this reason; only its class is told.
+/// The answer that nothing was done; it names only the class of the cause.
 pub(super) fn nothing(cause: &Cause) -> Response {
     tracing::warn!(%cause, "nothing can be said");
     let unknown = UnknownBody { unknown: cause.class };

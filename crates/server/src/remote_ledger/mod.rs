@@ -1,5 +1,5 @@
-//! `portage spot serve`: the other end of the remote ledger's contract (`spec/api.md`, "Remote
-//! ledger"), with a Spot core behind it.
+//! Serves a Spot core for `portage spot serve`, as the server side of the remote ledger's contract (`spec/api.md`,
+//! "Remote ledger").
 
 mod answer;
 mod routes;

@@ -1,4 +1,4 @@
-//! The routes of the full form.
+//! The routes of a remote ledger in the full form of the contract.
 
 use super::LedgerService;
 use super::answer::{self, answered, missing, reply};

@@ -1,8 +1,8 @@
-//! The beginning and the end of every case are posted to the address of `alerts.webhook_url`, until each
-//! was taken.
+//! Posts the opening and the closing of every case to the address of `alerts.webhook_url`, and repeats each until
+//! the receiver accepts it.
 //!
-//! What is to be posted, and when it is tried next, is the journal's: a restart goes on where the last
-//! process was. Nothing waits for a receiver: this is one task that reads, posts and notes.
+//! The journal stores what is to be posted and when the next try is due: after a restart the task continues where
+//! the last process was. Nothing else waits for a receiver: one task reads, posts and stores the results.
 
 use super::message::Message;
 use super::sender::Sender;
@@ -18,33 +18,33 @@ use kernel::ports::spawn::{OnEnd, Task};
 use kernel::retry::Backoff;
 use std::sync::Arc;
 
-/// Without it no receiver would hear of a case, and no log would say so.
+/// Without this task no receiver would get a case, and no log would say so.
 pub const WEBHOOKS: Task = Task { name: "webhooks", on_end: OnEnd::EndsProcess };
 
 /// The waits between two tries of one webhook; there is no last try.
 pub const BACKOFF: Backoff = Backoff { base: 1_000, cap: 300_000 };
-/// How often the journal is asked what is new.
+/// The interval at which the journal is read for new messages.
 const LOOK_MS: Millis = 1_000;
-/// So long no other process tries what one has taken up: twice as long as a try may last.
+/// The time for which a process claims a message: twice as long as a try may last.
 const HOLD_MS: Millis = 10_000;
-/// So many are under way at once.
+/// The most messages in flight at once.
 const AT_ONCE: usize = 8;
-/// So many are taken up before the journal is asked again.
+/// The most messages of one reading of the journal.
 const BATCH: usize = 64;
-/// The log is told of a receiver that takes nothing at most this often.
+/// The shortest time between two log lines about a receiver that accepts nothing.
 const TOLD_MS: Millis = 60_000;
 const NANOS: u64 = 1_000_000;
 
-/// What webhooks are made of.
+/// The parts that the webhook task needs.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct WebhookContext {
-    /// Keeps them, and when each is tried next.
+    /// Stores the messages, and the time of each one's next try.
     pub outbox: Arc<dyn AdminQueries>,
-    /// Says what time it is for waits.
+    /// Gives the journal's time for waits.
     pub journal: Arc<dyn Journal>,
     /// The machine's clock, for waits.
     pub clock: Arc<dyn Clock>,
-    /// Chance, so that those who failed together do not return together.
+    /// Random numbers, so that tries that failed together are not repeated together.
     pub rng: Arc<dyn Rng>,
     /// Takes the measurements of tries.
     pub metrics: Arc<Metrics>,
@@ -57,7 +57,7 @@ pub struct Webhooks {
     sender: Sender,
 }
 
-/// What came of one look at the journal.
+/// The result of one round over the journal.
 #[derive(Debug, Default)]
 struct Round {
     taken: u64,

@@ -1,5 +1,4 @@
-//! Posts what is due to the endpoints: a few at a time to each, so that a receiver that hangs holds up no
-//! other one.
+//! Posts due messages to the endpoints: a few at a time to each, so that a receiver that hangs delays no other.
 
 use super::endpoints::{Endpoint, disable, endpoints};
 use super::mail::Mailer;
@@ -20,29 +19,29 @@ use kernel::webhooks::Channel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Without it nothing would be posted to any endpoint, and no log would say so.
+/// Without this task nothing would be posted to any endpoint, and no log would say so.
 pub const WEBHOOK_POSTS: Task = Task { name: "webhook_posts", on_end: OnEnd::EndsProcess };
 
-/// How often the queue is looked at.
+/// The interval at which the queue is read.
 const LOOK_MS: Millis = 500;
-/// So many are on their way to one endpoint at a time.
+/// The most messages in flight to one endpoint.
 const AT_ONCE: usize = 8;
-/// So many tries are noted in one write.
+/// The most tries that one write stores.
 const NOTED: usize = 64;
 /// A message that was claimed is another process's again so long after its try should have ended.
 const HOLD_MS: Millis = 10_000;
-/// One that is due further away than this is due: a clock was set back.
+/// A message that is due later than this is due at once: a clock was set back.
 const LONGEST_MS: Millis = 60 * 86_400_000;
-/// An endpoint that is told too much at a time, and does not say for how long, is told nothing for so long.
+/// The pause for an endpoint that throttles without `Retry-After`.
 const THROTTLE_MS: Millis = 5_000;
-/// How often it is counted what waits.
+/// The interval at which waiting messages are counted.
 const COUNT_MS: Millis = 5_000;
-/// After a fault of the journal.
+/// The pause after a fault of the journal.
 const FAULT_MS: Millis = 2_000;
 /// The chance in each wait: up to a fifth of it.
 const JITTER: u64 = 5;
 
-/// What the dispatch is made of.
+/// The parts that the dispatch needs.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct DispatchContext {
     /// The queue of messages.
@@ -75,7 +74,7 @@ struct Ended {
     posted: Posted,
 }
 
-/// What is on its way, and who waits.
+/// The messages in flight, and the endpoints that pause.
 #[derive(Default)]
 struct Traffic {
     flying: BTreeMap<Id, usize>,
@@ -132,7 +131,7 @@ impl Dispatch {
         }
     }
 
-    /// What is due, with the endpoint that it goes to.
+    /// The due messages, each with its endpoint.
     async fn take_up(
         &self,
         traffic: &mut Traffic,
@@ -240,7 +239,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// How long a message waits after so many tries; `None`: no more.
+    /// The wait of a message after so many tries; `None`: there is no further try.
     fn wait_after(&self, tries: u32, posted: &Posted) -> Option<Millis> {
         let Posted::Failed { retry_after, .. } = posted else { return None };
         let place = usize::try_from(tries).unwrap_or(usize::MAX).saturating_sub(1);

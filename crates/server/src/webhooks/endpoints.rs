@@ -1,4 +1,4 @@
-//! The endpoints as the journal has them, and how the service disables one.
+//! Reads the endpoints from the journal, and disables one for the service.
 
 use kernel::answer::Cause;
 use kernel::ids::Id;

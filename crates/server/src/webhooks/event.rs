@@ -1,4 +1,4 @@
-//! What an endpoint is sent: one event, the same bytes under the same id at every try.
+//! Builds the event that an endpoint receives: the same bytes under the same id at every try.
 
 use super::message::{Message, short_id};
 use crate::http::format;
@@ -81,7 +81,7 @@ impl Event {
     }
 }
 
-/// How a transfer ended, where it has.
+/// The end of a transfer, where it has ended.
 pub(super) fn ended(flows: &Flows, record: &Record) -> Option<Outcome> {
     let table = flows.table(record.flow);
     let state = record.head.state;

@@ -1,8 +1,9 @@
-//! From what the journal says to messages: a cursor over the numbers of transfers, the ends of those that
-//! it passed before they ended, the halves of cases' episodes, and what operators ask for.
+//! Turns changes in the journal into messages for endpoints. With a cursor over the numbers of transfers it finds
+//! transfers that ended, also those that ended after the cursor passed them; it also finds cases that opened or
+//! closed, and requests of operators.
 //!
-//! Any number of processes may do this on one journal: what a look came to is written in one transaction
-//! with the cursor's next value, and lost where another process moved the cursor meanwhile.
+//! Any number of processes may run this on one journal: the messages of a round are written in one transaction with
+//! the cursor's next value, and dropped where another process moved the cursor meanwhile.
 
 use super::endpoints::{Endpoint, endpoints};
 use super::event;
@@ -19,29 +20,29 @@ use kernel::webhooks::{EndpointRequest, FilterQuestion};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Without it no endpoint would be told of anything, and no log would say so.
+/// Without this task no endpoint would get any event, and no log would say so.
 pub const WEBHOOK_EVENTS: Task = Task { name: "webhook_events", on_end: OnEnd::EndsProcess };
 
 /// The cursor over the transfers' numbers.
 pub(super) const CURSOR: &str = "transfers";
-/// 1 where the cursor is one; 0 while there is no endpoint, when it stands still.
+/// 1 while the cursor moves; 0 while there is no endpoint.
 const BEGUN: &str = "transfers/begun";
-/// The number of an endpoint's last request that was done, before the endpoint's id.
+/// The prefix of a cursor with the number of an endpoint's last executed request; the endpoint's id follows.
 const DONE: &str = "done/";
-/// How often the journal is asked what is new.
+/// The interval at which the journal is read for changes.
 const LOOK_MS: Millis = 500;
-/// So many rows are looked at together.
+/// The number of rows that are read at once.
 pub(super) const PAGE: usize = 500;
 /// The cursor waits so long for a transfer to end; then it is watched.
 const GRACE_MS: Millis = 2_000;
-/// How often old messages are forgotten.
+/// The interval at which old messages are deleted.
 const FORGET_MS: Millis = 600_000;
-/// So many at a time.
+/// The most messages that are deleted at once.
 const FORGET: usize = 1_000;
-/// After a fault of the journal.
+/// The pause after a fault of the journal.
 const FAULT_MS: Millis = 2_000;
 
-/// What the fan-out is made of.
+/// The parts that the fan-out needs.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct FanOutContext {
     /// The queue of messages.
@@ -60,7 +61,7 @@ pub struct FanOutContext {
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct FanOut(FanOutContext);
 
-/// How far everything is, by name.
+/// The cursors, each by its name.
 pub(super) struct Cursors(BTreeMap<Arc<str>, Progress>);
 
 impl Cursors {
@@ -119,7 +120,7 @@ impl FanOut {
         }
     }
 
-    /// One look; true where there is more at once.
+    /// One round; true where another one should follow at once.
     async fn look(&self, watched: &mut Serial) -> Result<bool, Cause> {
         let FanOutContext { outbox, journal, .. } = &self.0;
         let progress = outbox.progress().await?;
@@ -163,7 +164,7 @@ impl FanOut {
         Ok(if open < since.0 { open } else { since.0 })
     }
 
-    /// What is new behind the cursor, among watched transfers and of cases.
+    /// The changes behind the cursor, among watched transfers and in cases.
     async fn facts(&self, cursor: Serial, watched: &mut Serial) -> Result<Findings, Cause> {
         let FanOutContext { outbox, journal, flows, .. } = &self.0;
         let page = outbox.transfers_after(cursor, PAGE).await?;
@@ -266,27 +267,27 @@ impl FanOut {
     }
 }
 
-/// What one look found.
+/// The findings of one round.
 #[derive(Default)]
 struct Findings {
-    /// The number that the cursor comes to.
+    /// The next value of the cursor.
     passed: Option<Serial>,
-    /// Transfers that have ended.
+    /// Transfers that have ended already.
     ended: Vec<Record>,
-    /// Those that have not, and are passed.
+    /// Transfers that have not ended, and that the cursor passes.
     watch: Vec<Serial>,
-    /// Watched ones that have ended, and when.
+    /// Watched transfers that have ended, with the time of each end.
     late: Vec<(Serial, Millis)>,
     cases: Vec<CaseEvent>,
     more: bool,
 }
 
-/// True at an end of which no outcome is declared: there is nothing to tell.
+/// True at an end without a declared outcome: it makes no event.
 fn ends_untold(flows: &Flows, record: &Record) -> bool {
     flows.table(record.flow).ends(record.head.state)
 }
 
-/// The active endpoints that are told of what happened then.
+/// The active endpoints that get the events of that time.
 fn told_of(
     endpoints: &[Endpoint],
     at: Millis,

@@ -1,4 +1,4 @@
-//! E-mail for endpoints of that kind: the event as text, through the SMTP server of the settings.
+//! Sends events as text to e-mail endpoints, through the SMTP server of the settings.
 
 use super::message::Message;
 use super::sender::Posted;
@@ -12,7 +12,7 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long the server may take with one e-mail.
+/// The timeout of the SMTP server for one e-mail.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Sends e-mail through one SMTP server.

@@ -1,4 +1,5 @@
-//! What is posted: one half of a case's episode, the same under the same id at every try.
+//! Builds the message that `alerts` posts for one opening or closing of a case: the same under the same id at every
+//! try.
 
 use crate::http::format;
 use kernel::audit::hex;
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 /// The most characters of a case's facts; the whole is in the list of cases.
 const FACTS: usize = 3_000;
-/// So many digits of a digest name a message.
+/// The number of a digest's digits in a message's id.
 const ID: usize = 32;
 
 /// A body with the id it goes by.
@@ -77,7 +78,7 @@ fn id(Delivery { case, tells, .. }: &Delivery) -> String {
     short_id(&format!("{number}\n{kind}\n{subject}\n{at}\n{}", tells.name()))
 }
 
-/// The `webhook-id` of what is named so, the same whenever it is asked.
+/// The `webhook-id` of a message of this name, always the same.
 pub(super) fn short_id(name: &str) -> String {
     let digest = Sha256::digest(name);
     let short: String = hex(&digest.into()).chars().take(ID).collect();

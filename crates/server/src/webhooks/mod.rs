@@ -1,10 +1,9 @@
-//! Webhooks: what happened is posted, signed, until it was taken.
+//! Webhooks: post signed events to receivers, and repeat each until the receiver accepts it.
 //!
-//! Two ways share the sender. `alerts` posts each case to the one address of `alerts.webhook_url`.
-//! Endpoints that operators add are told of every flow's transfers and of cases: `fan_out` finds the
-//! events behind a cursor and queues their messages, `replay` queues them again, `dispatch` posts what is
-//! due. Nothing waits for a receiver, and everything is the journal's: a restart goes on where the last
-//! process was.
+//! Two paths share the sender. `alerts` posts each case to the one address of `alerts.webhook_url`. Endpoints that
+//! operators add receive events of every flow's transfers and of cases: `fan_out` finds the events behind a cursor
+//! and queues their messages, `replay` queues them again, `dispatch` posts the due ones. Nothing waits for a
+//! receiver, and the journal stores everything: after a restart the tasks continue where the last process was.
 
 mod alerts;
 pub mod dispatch;

@@ -1,8 +1,8 @@
-//! Which addresses an endpoint may have: none in a private network, where a request from inside reaches
-//! what no one outside may.
+//! Allows endpoints public addresses only: a request to a private address could reach services that are closed to
+//! the outside.
 //!
-//! It is asked of the address that is connected to, not of the name: a name that is given another address
-//! later does not pass.
+//! The check looks at the address of the connection, not at the name: a name that later resolves to a private
+//! address does not pass.
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};

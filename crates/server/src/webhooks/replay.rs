@@ -1,5 +1,5 @@
-//! What happened since a time, sent to an endpoint again: first what ended late and what happened to cases,
-//! then the transfers that were opened since, page by page behind a cursor of the endpoint's own.
+//! Sends the events since a given time to an endpoint again: first late ends of transfers and changes of cases,
+//! then the transfers opened since then, page by page behind a cursor of the endpoint's own.
 
 use super::endpoints::Endpoint;
 use super::event;
@@ -15,12 +15,12 @@ use kernel::webhooks::{FilterQuestion, StoredWebhook};
 const AT: &str = "replay/";
 const UNTIL: &str = "replay_until/";
 const SINCE: &str = "replay_since/";
-/// So many halves of cases' episodes are sent again, the newest.
+/// The most openings and closings of cases that are sent again, the newest ones.
 const CASES: usize = 1_000;
-/// So many transfers a preview looks at.
+/// The most transfers that a preview reads.
 const PREVIEW: u64 = 200_000;
 
-/// How much a replay would send.
+/// The number of messages that a replay would send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preview {
     /// How many messages would be sent.
@@ -29,7 +29,7 @@ pub struct Preview {
     pub complete: bool,
 }
 
-/// How far a replay is.
+/// The progress of a replay.
 struct Replay {
     at: Serial,
     until: Serial,
@@ -44,7 +44,7 @@ impl Replay {
     }
 }
 
-/// What begins a replay; `None` while the endpoint has another one.
+/// The writes that begin a replay; `None` while the endpoint has another one.
 pub(super) async fn begin(
     context: &FanOutContext,
     cursors: &Cursors,
@@ -142,7 +142,7 @@ pub async fn preview(
     }
 }
 
-/// How a transfer ended, where it did so since then and the endpoint wants to know.
+/// The end of a transfer, where it ended since that time and the endpoint wants the event.
 fn wanted(
     context: &FanOutContext,
     webhook: &StoredWebhook,

@@ -1,4 +1,4 @@
-//! The way to a receiver: one signed request, and what counts as taken.
+//! Sends one signed request to a receiver, and decides whether its answer counts as accepted.
 
 use super::message::Message;
 use super::public_address::{PRIVATE, PublicResolver, is_private_literal};
@@ -14,25 +14,25 @@ use reqwest::{StatusCode, Url};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long one try to the settings' address may take, from the first packet to the answer's head.
+/// The timeout of one try to the settings' address, from the first packet to the answer's head.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// A receiver may ask for no longer a wait than this.
 const LONGEST_WAIT: Millis = 86_400_000;
 
-/// What a receiver answered, or why there is no answer that counts.
+/// The receiver's answer, or the reason why there is none that counts.
 #[derive(Debug)]
 pub(super) enum Posted {
     /// The receiver has the message.
     Taken(u16),
-    /// It wants nothing any more: 410.
+    /// The receiver wants no further messages: 410.
     Gone,
-    /// It does not have it, or did not say so.
+    /// The receiver did not accept the message, or did not say so.
     Failed {
         cause: Cause,
         status: Option<u16>,
-        /// It asks for no message for so long; `None`: it does not ask.
+        /// The wait that the receiver asks for; `None`: it asks for none.
         retry_after: Option<Millis>,
-        /// It takes too much at a time: other messages wait too.
+        /// The receiver throttles: other messages wait too.
         throttles: bool,
     },
 }

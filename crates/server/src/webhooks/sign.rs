@@ -1,21 +1,21 @@
-//! The secret of a webhook, and the signatures that Standard Webhooks defines.
+//! The secret of a webhook, and its signatures by the Standard Webhooks specification.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kernel::answer::Cause;
 use standardwebhooks::Webhook;
 
-/// What a secret begins with whose bytes are written in base64.
+/// The prefix of a secret whose bytes are written in base64.
 const ENCODED: &str = "whsec_";
-/// Fewer bytes could be guessed.
+/// The least bytes of a secret: fewer could be guessed.
 const LEAST: usize = 32;
-/// What a secret must be.
+/// The rule that a secret must follow.
 const RULE: &str = "at least 32 bytes: as they are, or as `whsec_` and their base64";
 
 /// The bytes of a secret.
 ///
 /// # Errors
-/// What a secret must be.
+/// The rule that a secret must follow.
 pub fn secret(text: &str) -> Result<Vec<u8>, &'static str> {
     let bytes = match text.strip_prefix(ENCODED) {
         Some(encoded) => STANDARD.decode(encoded).map_err(|_| RULE)?,
@@ -42,7 +42,7 @@ impl Signer {
     /// A signer with the secret of a setting.
     ///
     /// # Errors
-    /// What a secret must be.
+    /// The rule that a secret must follow.
     pub(super) fn new(text: &str) -> Result<Self, &'static str> {
         Webhook::from_bytes(secret(text)?).map(Self).map_err(|_| RULE)
     }

@@ -1,4 +1,4 @@
-//! Where an endpoint may be, as an operator writes it.
+//! Checks the target of an endpoint that an operator adds or changes: a URL or an e-mail address.
 
 use super::public_address::{PRIVATE, is_private_literal};
 use crate::outbound_http;

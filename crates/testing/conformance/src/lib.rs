@@ -1,7 +1,7 @@
-//! The contract suites: what every journal, bus, ledger and chain port is held to, our own and others'.
+//! The contract suites that every journal, bus, ledger and chain port must pass, the repository's own and others'.
 //!
-//! Each check says with plain numbers what a call comes to; it knows no rule of the product and no store. A store, a
-//! ledger, an adapter or a double is run through the suite of its port by its own tests.
+//! Each check states the result of a call in plain numbers; it knows no rule of the product and no store. The tests
+//! of a store, a ledger, an adapter or a double run it through the suite of its port.
 //!
 //! A dev crate: nothing of the product imports it outside its tests.
 

@@ -1,4 +1,4 @@
-//! What makes enough kills.
+//! Decides how many kills a campaign makes, so that enough of them hit an open transfer.
 
 use crate::Outcome;
 

@@ -1,4 +1,4 @@
-//! What the clients know: every key with what was asked under it and what was answered.
+//! The clients' record: every key with its requests and their answers.
 
 use crate::Outcome;
 use crate::history::Kind;

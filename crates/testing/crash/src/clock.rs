@@ -1,4 +1,4 @@
-//! Time, to wait and to tell how long something took; nothing is decided by it.
+//! The driver's clock, for waits and measurements; no decision depends on it.
 
 use std::time::{Duration, Instant};
 

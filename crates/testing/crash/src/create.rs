@@ -1,4 +1,4 @@
-//! A create as it goes over the wire, and what its answer tells.
+//! A create as the driver sends it, and the meaning of its answer.
 
 use crate::Outcome;
 use crate::book::Wish;

@@ -1,4 +1,4 @@
-//! What a campaign runs on: a folder, a server's site, clients.
+//! The environment of a campaign: a folder, a server's site, clients.
 
 use crate::history::{self, Event};
 use crate::journal::Journal;

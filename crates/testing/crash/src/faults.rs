@@ -1,4 +1,4 @@
-//! A disk that is full, and one that fails, at every write and sync of one transfer.
+//! The disk campaign fills the disk, or makes it fail, at every write and sync of one transfer.
 //!
 //! No room: nothing is acknowledged that is not there, and it goes on once there is room. A failure:
 //! the process ends with exit code 74 before it answers anything else; so does a sync of the journal

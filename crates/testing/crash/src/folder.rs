@@ -1,4 +1,4 @@
-//! What is in the data folder, read beside the server by the ordinary library.
+//! Reads the store of a data folder with the ordinary SQLite library, beside the server.
 
 use crate::Outcome;
 use crate::store::{Books, Row, Store, body, state};

@@ -1,4 +1,4 @@
-//! One request over a connection of its own, as a load balancer or a script asks.
+//! Sends one HTTP request over a connection of its own, as a load balancer or a script does.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! The driver's own journal: every call before it is sent, every answer once it is read, each
-//! durable before the driver goes on.
+//! The driver's own journal: it makes every call durable before the driver sends it, and every answer before the
+//! driver goes on.
 
 use crate::Outcome;
 use crate::history::Event;

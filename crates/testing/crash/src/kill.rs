@@ -1,4 +1,4 @@
-//! The kill campaign: many lives of one server on one folder, each ended by SIGKILL.
+//! The kill campaign: runs many lives of one server on one folder, and ends each by SIGKILL.
 
 use crate::aim::Aim;
 use crate::book::missing;

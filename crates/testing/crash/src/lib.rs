@@ -1,8 +1,8 @@
-//! The process campaign: the real binary is killed, its disk loses power, fills up and fails, its
-//! database falls silent or is another one; what was acknowledged must be there afterwards, once.
+//! The process campaigns: they kill the real binary, take the power of its disk, fill it or make it fail, and
+//! silence or exchange its database; every acknowledged transfer must be there afterwards, once.
 //!
-//! Nothing in the product knows of this. The driver is another process, the faults are put into
-//! system calls from outside by `strace`.
+//! The product has no code for this. The driver is another process, and `strace` injects the faults into system
+//! calls from outside.
 
 pub mod account;
 mod aim;

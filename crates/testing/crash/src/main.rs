@@ -1,4 +1,4 @@
-//! `cargo xtask crash`: kills, power losses, full and failing disks, against the real binary.
+//! `cargo xtask crash`: runs kills, power losses, full and failing disks against the real binary.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

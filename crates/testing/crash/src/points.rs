@@ -1,4 +1,4 @@
-//! Where a process is killed by name: at the n-th call of a kind on a file, or to a client.
+//! The named crash points of the kill campaign: the n-th system call of a kind on a file, or to a client.
 
 use crate::strace::{Inject, Trace};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Looks at the service from outside while clients work: all accounts of a ledger at one instant.
+//! Reads all accounts of a ledger at one instant, from outside, while clients work.
 
 use crate::Outcome;
 use crate::book::{ASSET, ASSET_ID};

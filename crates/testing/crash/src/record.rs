@@ -1,4 +1,4 @@
-//! The last campaign's figures, in the page that tells of them.
+//! Writes the figures of the last campaign into their page of `docs/proof`.
 
 use crate::faults::Faulted;
 use crate::kill::Killed;

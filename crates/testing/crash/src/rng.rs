@@ -1,4 +1,4 @@
-//! Chance from a seed.
+//! Random numbers from a seed.
 
 /// `SplitMix64`: small, and good enough to choose with.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! The server: the real binary, in a process of its own.
+//! Starts and stops the server under test: the real binary, in a process of its own.
 
 use crate::strace::Trace;
 use crate::{Outcome, clock};

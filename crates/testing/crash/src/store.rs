@@ -1,4 +1,4 @@
-//! A store as a judge reads it, beside the process that serves it.
+//! Reads a store for the oracles, beside the process that serves it.
 
 use crate::Outcome;
 

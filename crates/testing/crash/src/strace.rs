@@ -1,4 +1,4 @@
-//! What is done to a process's system calls from outside.
+//! Traces the system calls of a process with `strace`, and injects faults into them from outside.
 
 use crate::Outcome;
 use std::io::{BufRead, BufReader};

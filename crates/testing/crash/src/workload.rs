@@ -1,4 +1,4 @@
-//! Clients: many at once, on the same keys and accounts, through every life of the server.
+//! The clients of a campaign: many at once, on the same keys and accounts, through every life of the server.
 
 use crate::book::{ASSET, Book, Known, Wish, ended};
 use crate::history::{CallResult, Event, Kind, Op};

@@ -1,5 +1,5 @@
-//! A ledger's law in memory: balances, stored answers, numbers. Pure; who may see it and when is
-//! its owner's business.
+//! The rules of a ledger in memory, for the simulated ledgers: balances, stored answers, numbers. Pure; the owner
+//! decides which callers see it and when.
 
 use conformance::ledger::Profile;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};

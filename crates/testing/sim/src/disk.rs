@@ -1,4 +1,4 @@
-//! A simulated folder: what was written, what of it is durable, and what a power cut leaves.
+//! A simulated folder: it knows which bytes were written, which of them are durable, and what a power cut leaves.
 //!
 //! It is as unkind as POSIX allows: bytes are durable after their sync, names after the folder's,
 //! and of what was not synced a power cut keeps any beginning, with holes in it.

@@ -1,5 +1,5 @@
-//! What happened to transfers, in order: the journal's writes with the edges that they took, and
-//! the calls of ledgers and of the bus. Outlives crashes, as an observer outside the process would.
+//! Logs the events of transfers in their order: the journal's writes with their edges, and the calls of ledgers and
+//! of the bus. It outlives crashes, as an observer outside the process would.
 
 use crate::bus::BusCall;
 use kernel::flow::life::Leg;

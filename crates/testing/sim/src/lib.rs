@@ -1,4 +1,5 @@
-//! The simulated world: where every part is tried, and what is known of it afterwards.
+//! The simulation: runs the real parts of the product on virtual time, with faults, and checks the results by
+//! oracles.
 //!
 //! A dev crate: nothing of the product imports it outside its tests.
 

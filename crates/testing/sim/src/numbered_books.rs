@@ -1,4 +1,4 @@
-//! The accounts ledger's data in memory: numbered accounts, operations, and what came from outside.
+//! The data of the accounts ledger in memory: numbered accounts, operations, and external movements.
 
 use crate::books::again;
 use kernel::accounts::{AccountsOf, NumberedAccount};

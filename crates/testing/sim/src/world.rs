@@ -1,4 +1,4 @@
-//! One thread, virtual time, one seed: the process that the simulation runs the real parts in.
+//! The executor of the simulation: one thread, virtual time and one seed, on which the real parts run.
 //!
 //! Which ready task goes next is drawn from the seed, so another seed is another interleaving and
 //! the same seed is the same run. A crash drops every task at once; what a port keeps outside of

@@ -1,4 +1,4 @@
-//! Base backups: a copy of a running server's data, and the ways in which an older copy comes back.
+//! Base backups: copies of a running server's data, and the ways to bring an older copy back.
 
 use crate::Outcome;
 use crate::programs::{Programs, append, run};

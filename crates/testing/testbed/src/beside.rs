@@ -1,4 +1,4 @@
-//! A SQLite file opened beside the process that writes it.
+//! Opens a SQLite file beside the process that writes it.
 
 use rusqlite::Connection;
 use std::ffi::c_int;

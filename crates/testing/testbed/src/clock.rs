@@ -1,4 +1,4 @@
-//! Waiting for another process, with an end.
+//! Waits for another process, up to a limit.
 
 use std::time::{Duration, Instant};
 

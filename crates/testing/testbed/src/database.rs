@@ -1,4 +1,4 @@
-//! A database of a test's own on a server that it shares with others.
+//! A database for one test on a server that it shares with others.
 
 use crate::programs::{self, run};
 use crate::{Outcome, Proxy, Server, url};

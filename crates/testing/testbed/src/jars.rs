@@ -1,5 +1,5 @@
-//! The programs of Apache Kafka: the jars that Maven resolves, held to the checksums that the repository
-//! has of them. Resolved once, and kept in the build's folder.
+//! The programs of Apache Kafka: the jars that Maven resolves, checked against the checksums in the repository.
+//! They are resolved once, and kept in the build's folder.
 
 use crate::Outcome;
 use crate::programs::run;

@@ -1,7 +1,8 @@
-//! Apache Kafka: one broker in KRaft mode in a temporary folder, or the one that was given.
+//! Starts Apache Kafka for tests, one broker in KRaft mode in a temporary folder, or uses the broker that a
+//! variable names.
 //!
-//! Beside it runs a small shell, which ends it and removes its folder when this process is gone, however
-//! that came about.
+//! Beside it runs a small shell, which ends it and removes its folder when this process is gone, however that came
+//! about.
 
 use crate::programs::run;
 use crate::{Outcome, clock, jars, process};

@@ -1,7 +1,6 @@
-//! Real servers for tests. PostgreSQL: a cluster of its own in a temporary folder, databases by the dozen,
-//! and a proxy that cuts the wire where it hurts, or lets it fall silent. Apache Kafka: one broker in a
-//! temporary folder. SQLite: a file opened beside the process that writes it. Any program that prints a line once it
-//! listens.
+//! Real servers for tests. PostgreSQL: a cluster of its own in a temporary folder, many databases on it, and a
+//! proxy that cuts connections at a COMMIT or lets them fall silent. Apache Kafka: one broker in a temporary
+//! folder. SQLite: a file opened beside the process that writes it. Any program that prints a line once it listens.
 //!
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.

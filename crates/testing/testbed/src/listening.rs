@@ -1,4 +1,4 @@
-//! A program in a process of its own that prints a line once it listens.
+//! Starts a program in a process of its own that prints a line once it listens.
 
 use crate::Outcome;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a benchmark reads of the machine.
+//! Helpers of benchmarks: measures the sync time of the disk, and finds the body of a reply.
 
 use std::fs;
 use std::io::{self, Write as _};

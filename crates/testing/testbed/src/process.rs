@@ -1,4 +1,4 @@
-//! Processes by their number: who belongs to a server, what they used, and their end.
+//! Processes by their number: finds those of a server, measures their use, and ends them.
 
 use crate::Outcome;
 use std::fs;

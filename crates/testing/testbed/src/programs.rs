@@ -1,4 +1,4 @@
-//! The server's own programs, and the user they run as: PostgreSQL refuses root.
+//! Finds PostgreSQL's own programs, and the user that runs them: PostgreSQL refuses root.
 
 use crate::Outcome;
 use std::ffi::OsString;

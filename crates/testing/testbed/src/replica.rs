@@ -1,4 +1,4 @@
-//! A standby beside a server: it follows the primary's log, may be required for every COMMIT, and may be
+//! Runs a standby beside a server: it follows the primary's log, may be required for every COMMIT, and may be
 //! promoted while the primary still runs.
 
 use crate::database::psql;

@@ -1,5 +1,5 @@
-//! A server under a benchmark's load, in a process of its own: the benchmark's program again, as the
-//! product's command line or as a peer.
+//! Runs a server under a benchmark's load in a process of its own: the benchmark's program again, as the product's
+//! command line or as a peer.
 
 use crate::{Listening, Outcome};
 use std::net::{SocketAddr, TcpListener};

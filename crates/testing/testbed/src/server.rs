@@ -1,4 +1,4 @@
-//! A server: one of our own in a temporary folder, or the one that was given.
+//! Starts a PostgreSQL server for tests in a temporary folder, or uses the server that a variable names.
 //!
 //! It runs with everything that makes it durable. Beside it runs a small shell, which ends it and
 //! removes its folder when this process is gone, however that came about.

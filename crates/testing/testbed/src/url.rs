@@ -1,4 +1,4 @@
-//! The two changes to a server's URL that tests need: another database, another address.
+//! Changes a server's URL for tests: another database, another address.
 
 /// The parts of `postgres://user:word@host:port/database?more`.
 struct Parts<'a> {

@@ -1,5 +1,5 @@
-//! Requests over one keep-alive connection of a thread. Bare sockets: on two cores a full client would measure
-//! itself.
+//! Sends requests over one keep-alive connection of a thread. It uses bare sockets: on two cores a full client
+//! would measure itself.
 
 use crate::{Outcome, reply_body};
 use std::io::{Read as _, Write as _};

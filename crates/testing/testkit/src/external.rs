@@ -1,4 +1,4 @@
-//! Money that enters or leaves an account from outside.
+//! Builds and books external movements for tests: money that enters or leaves an account from outside.
 
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;

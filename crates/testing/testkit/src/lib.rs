@@ -1,10 +1,10 @@
-//! The test kit: what the tests of every crate put a service together from, each part once.
+//! The test kit: the parts from which the tests of every crate compose a service, each part once.
 //!
-//! [`Process`] makes the parts of an engine over an [`OpenedStore`]; clocks, random numbers and tasks are its runtime;
-//! a [`wrapper`] stands around a port where something is to go wrong on it.
+//! [`Process`] makes the parts of an engine over an [`OpenedStore`]; clocks, random numbers and tasks are its
+//! runtime; a [`wrapper`] around a port injects faults into its calls.
 //!
-//! Development only: no product crate imports it outside its tests. Of the product it knows the kernel and the engine;
-//! stores and ledgers come from the test.
+//! Development only: no product crate imports it outside its tests. Of the product it knows the kernel and the
+//! engine; stores and ledgers come from the test.
 
 mod external;
 mod manual_clock;

@@ -1,4 +1,4 @@
-//! A store in use, by each of its ports.
+//! An open store of a test, by each of its ports.
 
 use kernel::ports::inbox::Inbox;
 use kernel::ports::journal::Journal;

@@ -1,4 +1,4 @@
-//! What one engine of a test is made of: a store, ledgers, a clock, and what goes wrong around them.
+//! The parts of one engine under test: a store, ledgers, a clock, and the faults around them.
 
 use crate::{KillableTasks, OpenedStore, UniqueRng};
 use engine::{Parts, Settings};

@@ -1,4 +1,4 @@
-//! Random numbers for tests.
+//! Random numbers for tests: each process draws the same ones.
 
 use kernel::ports::clock::Rng;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! A clock that shows real time, and so much more as a test says.
+//! A clock that shows real time plus a shift that a test sets.
 
 use kernel::ids::Millis;
 use kernel::ports::Fut;

@@ -1,4 +1,4 @@
-//! A clock that a sleep moves on instead of waiting.
+//! A clock that a sleep moves forward instead of waiting.
 
 use crate::ManualClock;
 use kernel::ids::Millis;

@@ -1,4 +1,4 @@
-//! Tasks that a test stops, as the end of a process does.
+//! Tasks that a test stops all at once, as the end of a process does.
 
 use kernel::ports::Fut;
 use kernel::ports::spawn::{Spawn, Task};

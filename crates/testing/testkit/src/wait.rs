@@ -1,4 +1,4 @@
-//! Waiting for what other tasks do, with an end.
+//! Waits for the work of other tasks, up to a limit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `portage account …`: the accounts of users, and those of the pipeline.
+//! `portage account …`: shows the accounts of users, and manages the accounts of the pipeline.
 
 mod pipeline;
 

@@ -1,4 +1,4 @@
-//! `portage account pipeline …`: accounts with a number, as operators look after them.
+//! `portage account pipeline …`: lists, opens, funds, freezes and closes numbered accounts, for operators.
 
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};

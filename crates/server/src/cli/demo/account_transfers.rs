@@ -1,5 +1,5 @@
-//! What the demo shows of numbered accounts: opened and funded by an operator, then a transfer that messages
-//! carry, and one that the ledger refuses.
+//! The demo's act on numbered accounts: an operator opens and funds them, messages carry a transfer, and the ledger
+//! refuses another one.
 
 use super::screen::Screen;
 use super::{broken, client};

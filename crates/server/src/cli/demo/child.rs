@@ -1,4 +1,4 @@
-//! The server of the demo: this very program once more, as a process of its own.
+//! Starts, kills and restarts the demo's server: the same program in a child process.
 
 use super::super::exit::{Exit, Fault};
 use super::broken;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Where the server's own log goes, inside the folder.
 const LOG: &str = "server.log";
 
-/// What a server is started with besides its folder.
+/// The options of a server besides its folder.
 #[derive(Debug, Clone)]
 struct StartOptions {
     words: &'static [&'static str],

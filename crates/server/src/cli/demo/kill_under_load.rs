@@ -1,4 +1,4 @@
-//! Load from many users, kill -9, restart, and what must be true afterwards.
+//! The demo's act with a kill -9: load from many users, the kill, a restart, and a comparison of all balances.
 
 use super::child::Server;
 use super::load::{LoadStats, SentTransfers, units};
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 /// Requests of one user at once.
 const AT_ONCE: u64 = 4;
-/// How often the table is drawn.
+/// The interval at which the table is drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// Ticks of load before the kill.
 const BEFORE: u32 = 12;
@@ -26,7 +26,7 @@ const DOWN: u32 = 4;
 /// Ticks of load after the restart.
 const AFTER: u32 = 8;
 
-/// What every balance must be, in base units of USDT.
+/// The expected balances, in base units of USDT.
 #[derive(Debug)]
 pub(super) struct Expected(BTreeMap<(u64, &'static str), i128>);
 

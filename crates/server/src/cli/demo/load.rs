@@ -1,4 +1,4 @@
-//! Many users at once, each remembering what was acknowledged.
+//! Generates the demo's load: many users at once, each with a record of the answers that it got.
 
 use super::super::exit::Fault;
 use super::broken;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the load came to so far, for the table.
+/// The counts of the load so far, for the table.
 #[derive(Debug, Default)]
 pub(super) struct LoadStats {
     pub(super) committed: AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct LoadStats {
 /// Everything that one user sent.
 #[derive(Debug, Default)]
 pub(super) struct SentTransfers {
-    /// By cid: what was asked, and the last answer.
+    /// The request and its last answer, by cid.
     sent: Mutex<BTreeMap<String, (CreateTransfer, Option<Created>)>>,
 }
 
@@ -107,7 +107,7 @@ impl SentTransfers {
         Ok(())
     }
 
-    /// What the committed ones brought from Funding to Spot, in base units.
+    /// The sum that committed transfers moved from Funding to Spot, in base units.
     pub(super) fn to_spot(&self) -> Result<i128, Fault> {
         let mut sum = 0;
         for (new, answer) in self.all() {

@@ -1,5 +1,5 @@
-//! `portage demo`: a fresh folder, real server processes, every kind of transfer, a real kill -9, a
-//! ledger elsewhere.
+//! `portage demo`: shows every kind of transfer on a fresh folder with real server processes, a real kill -9 and a
+//! remote ledger.
 
 mod account_transfers;
 mod child;
@@ -55,7 +55,7 @@ fn fresh(wanted: Option<&Path>) -> Result<PathBuf, Fault> {
     Err(Fault::new(Exit::CantCreate, "no folder can be made here or for temporary files"))
 }
 
-/// What a program of one act after the other says when something did not hold.
+/// The error of the demo when a check does not hold.
 fn broken(what: impl Into<String>) -> Fault {
     Fault::new(Exit::Software, what)
 }

@@ -1,4 +1,4 @@
-//! The network between a server and a ledger elsewhere: passes HTTP on, and loses what it is told to.
+//! A proxy between the demo's server and its remote ledger: it forwards HTTP, and drops messages on command.
 
 use super::super::exit::Fault;
 use std::io;
@@ -8,12 +8,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What the ledger is asked to execute goes here; questions and fences do not.
+/// The request line of operations to execute; queries and fences have others.
 const EXECUTES: &[u8] = b"POST /operations ";
 /// The longest message that is passed on.
 const LONGEST: usize = 1 << 20;
 
-/// What becomes of the next operations.
+/// The treatment of the next operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NetworkState {
     /// They arrive, and so do their answers.
@@ -24,7 +24,7 @@ pub(super) enum NetworkState {
     Down,
 }
 
-/// What becomes of one message.
+/// The treatment of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delivery {
     Passes,
@@ -35,7 +35,7 @@ enum Delivery {
 #[derive(Debug)]
 struct NetworkControl {
     state: NetworkState,
-    /// How often the ledger was asked to execute something.
+    /// The number of requests to execute an operation.
     sent: u64,
 }
 
@@ -92,7 +92,7 @@ impl Network {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).state = state;
     }
 
-    /// How often the ledger was asked to execute something, lost ones included.
+    /// The number of requests to execute an operation, lost ones included.
     pub(super) fn sent(&self) -> u64 {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).sent
     }

@@ -1,4 +1,4 @@
-//! What the demo shows before the load: funding, every outcome, a reply that is cut.
+//! The demo's acts before the load: deposits, every outcome of a transfer, and a lost reply with its repeat.
 
 use super::screen::Screen;
 use super::{broken, client};
@@ -13,11 +13,11 @@ use tokio::net::TcpStream;
 
 /// The users of the demo.
 pub(super) const USERS: std::ops::RangeInclusive<u64> = 4001..=4008;
-/// What each of them starts with, in whole units.
+/// The initial balance of each user, in whole units.
 pub(super) const START: &str = "1000";
 /// The user who shows every outcome before the load. The load leaves this user alone.
 const ALICE: u64 = 4001;
-/// What `outcomes` and `cut` bring from Alice's Funding to her Spot account, all in all.
+/// The sum that `outcomes` and `cut` move from Alice's Funding to her Spot account.
 pub(super) const ALICE_SPOT: u128 = 175_000_000;
 
 /// Every user gets money from outside.

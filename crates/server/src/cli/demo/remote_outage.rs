@@ -1,4 +1,4 @@
-//! A ledger across a network: a reply that is lost, an alert, and a verdict of two persons.
+//! The demo's act with a remote ledger: a lost reply, an alert, and a verdict that two operators give.
 
 use super::child::{self, Server};
 use super::load::units;
@@ -18,11 +18,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Whose money it is.
+/// The user whose money moves.
 const USER: u64 = 4001;
-/// What arrives at FUTURE in spite of the lost reply.
+/// The amount that arrives at FUTURE in spite of the lost reply.
 const ARRIVES: &str = "25";
-/// What must come back.
+/// The amount that must come back.
 const RETURNS: &str = "40";
 /// Between two looks at something that is under way, and how many there are.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What the demo prints: plain lines, and on a terminal a table that is drawn over itself.
+//! Prints the demo's lines, and on a terminal a table that it redraws in place.
 
 use crate::cli::exit::Fault;
 use crate::cli::output;

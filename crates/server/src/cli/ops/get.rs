@@ -1,4 +1,4 @@
-//! What an operator looks up.
+//! The read commands of `portage ops`: cases, transfers, approvals, actions and more.
 
 use super::{OpsTarget, escaped, fields, rows};
 use crate::auth::Scope;

@@ -1,4 +1,4 @@
-//! `portage ops …`: what an operator looks up and does, from the command line.
+//! `portage ops …`: lets operators read the state of the service and act on it.
 
 mod get;
 mod run;

@@ -1,4 +1,4 @@
-//! What an operator does. Each command is one action in the audit, with its reason.
+//! The write commands of `portage ops`. Each is one action in the audit, with its reason.
 
 use super::{OpsTarget, escaped, fields, usage};
 use crate::auth::Scope;
@@ -304,7 +304,7 @@ pub(in crate::cli) struct CommentArgs {
     target: OpsTarget,
 }
 
-/// What is asked of the server.
+/// The request of one action.
 struct ActionRequest<'a> {
     scope: Scope,
     method: Method,
@@ -321,7 +321,7 @@ impl<'a> ActionRequest<'a> {
     }
 }
 
-/// One action under its key: asked, and what it came to.
+/// Sends one action under its key, and prints the result.
 async fn run_action(
     global: &Global,
     action: &ActionArgs,
@@ -342,7 +342,7 @@ pub(in crate::cli) fn repeatable(fault: Fault, key: &str) -> Fault {
     Fault { sentence, ..fault }
 }
 
-/// One action, asked, and what it came to.
+/// Sends one action, and prints the result.
 async fn send_action(
     global: &Global,
     target: &OpsTarget,

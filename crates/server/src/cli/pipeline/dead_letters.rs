@@ -1,4 +1,4 @@
-//! `portage dlt …`: messages that no consumer can take.
+//! `portage dlt …`: lists, shows and redrives dead letters, the messages that no consumer can take.
 
 use super::tried;
 use crate::auth::Scope;

@@ -1,4 +1,5 @@
-//! `portage pipeline …`: how messages do, and what operators do about that.
+//! `portage pipeline …`: shows the status of the message pipeline, and lets operators act on parked keys and groups
+//! of consumers.
 
 mod dead_letters;
 mod outbox;

@@ -1,4 +1,4 @@
-//! `portage outbox …`: what was published is sent again.
+//! `portage outbox …`: publishes the messages of a time range again.
 
 use super::tried;
 use crate::cli::exit::Fault;

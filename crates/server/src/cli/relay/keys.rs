@@ -1,4 +1,4 @@
-//! `portage relay keys …`: how each key stands, and the way out of use for one.
+//! `portage relay keys …`: shows the health of each key, and retires one.
 
 use super::{about_the_account, flat};
 use crate::auth::Scope;
@@ -185,7 +185,7 @@ impl Retirement<'_> {
     }
 }
 
-/// A sentence by which it is told from another: each block has another height.
+/// A sentence without its numbers, to compare it with another: each block has another height.
 fn without_numbers(text: &str) -> String {
     text.chars().filter(|one| !one.is_ascii_digit()).collect()
 }

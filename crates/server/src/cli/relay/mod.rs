@@ -1,4 +1,4 @@
-//! `portage relay …`: how the relay's keys stand, and the file that they are kept in.
+//! `portage relay …`: shows the status of the relay's keys, and encrypts them into a keystore file.
 
 mod keys;
 
@@ -98,7 +98,7 @@ async fn status(global: &Global, args: &RelayStatusArgs) -> Result<(), Fault> {
     output::print(&rows(&keys.collect(), columns))
 }
 
-/// What is true of all keys: the account, its NEAR, and what keeps the chain from being sent to.
+/// The lines on all keys: the account, its NEAR, and what keeps the chain from being sent to.
 fn about_the_account(found: &Value) -> Result<(), Fault> {
     let text = |name: &str| found.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (chain, account) = (text("chain"), text("account_id"));

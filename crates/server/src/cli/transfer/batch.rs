@@ -1,4 +1,4 @@
-//! `portage transfer batch`.
+//! `portage transfer batch`: creates the transfers of a file, in requests of up to 500.
 
 use super::create::{TRIES, pause};
 use crate::auth::Scope;
@@ -59,7 +59,7 @@ impl From<Line> for CreateTransfer {
     }
 }
 
-/// What became of one line.
+/// The result of one line of the file.
 #[derive(Debug, Serialize)]
 struct LineResult {
     line: usize,

@@ -1,4 +1,4 @@
-//! `portage transfer create`.
+//! `portage transfer create`: creates one internal transfer, or shows by a dry run what it would do.
 
 use super::told;
 use crate::auth::Scope;

@@ -1,4 +1,4 @@
-//! `portage transfer list`.
+//! `portage transfer list`: lists a user's transfers, newest first.
 
 use crate::auth::Scope;
 use crate::cli::exit::Fault;

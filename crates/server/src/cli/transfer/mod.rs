@@ -1,4 +1,4 @@
-//! `portage transfer create|get|list|watch|batch`.
+//! `portage transfer create|get|list|watch|batch`: the commands for users' transfers.
 
 mod batch;
 mod create;

@@ -1,4 +1,4 @@
-//! `portage transfer watch`.
+//! `portage transfer watch`: follows one transfer until it ends.
 
 use super::told;
 use crate::auth::Scope;

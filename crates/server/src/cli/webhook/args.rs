@@ -1,4 +1,4 @@
-//! The words of `portage webhook`.
+//! The arguments of `portage webhook`.
 
 use super::{ActionArgs, OpsTarget};
 use api::admin::webhooks::{AddWebhook, ChangeWebhook};

@@ -1,4 +1,4 @@
-//! `portage webhook …`: endpoints that are told of events, and what was sent to them.
+//! `portage webhook …`: manages the endpoints that receive events, and shows the deliveries to them.
 
 mod args;
 

@@ -1,4 +1,4 @@
-//! `[mail]`
+//! `[mail]`: the SMTP server that sends events to e-mail endpoints.
 
 use crate::config::secret::Secret;
 use crate::config::section::{SettingRules, section};

@@ -1,4 +1,4 @@
-//! `[alerts]`, and in what way endpoints are told.
+//! `[alerts]`: the thresholds at which cases open, and the webhook that receives them.
 
 pub(super) mod mail;
 pub(super) mod webhooks;

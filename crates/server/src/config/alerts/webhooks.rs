@@ -1,4 +1,4 @@
-//! `[webhooks]`
+//! `[webhooks]`: the delivery of events to endpoints: timeouts, retries and retention.
 
 use crate::config::section::{SettingRules, section};
 

@@ -1,4 +1,4 @@
-//! The settings as texts: the effective ones, and the page of all.
+//! Writes the settings as text: the effective values, and the reference page.
 
 pub mod print;
 pub mod reference;

@@ -1,4 +1,4 @@
-//! Settings as TOML, in the order in which they are declared.
+//! Prints the effective settings as TOML, in the order of their declaration.
 
 use crate::config::section::SettingKey;
 use crate::config::sources::Origin;

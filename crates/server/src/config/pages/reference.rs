@@ -1,4 +1,4 @@
-//! The reference page of the settings, made from the settings themselves.
+//! Generates the reference page of all settings from their declarations.
 
 use crate::config::section::{Setting, SettingKey, Shape};
 use crate::config::{Config, sources};

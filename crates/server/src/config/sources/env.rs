@@ -1,4 +1,4 @@
-//! Variables: `PORTAGE_<SECTION>__<KEY>`, and the names that the sources gave some of them.
+//! Reads settings from variables of the environment: `PORTAGE_<SECTION>__<KEY>`, and a few with names of their own.
 
 use super::tree::{self, Origin, Tree};
 use crate::config::ConfigError;

@@ -1,4 +1,4 @@
-//! `portage.toml`, with the line of every key.
+//! Reads settings from `portage.toml`, with the line of every key.
 
 use super::tree::{Origin, Tree};
 use crate::config::ConfigError;

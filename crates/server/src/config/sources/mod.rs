@@ -1,4 +1,4 @@
-//! How the layers of settings are read and laid over each other, and how a fault in one is named.
+//! Reads the layers of the settings, merges them, and reports an error with the place of the value.
 
 mod env;
 mod file;

@@ -1,4 +1,4 @@
-//! Settings as they were given, each with the place that gave it.
+//! The merged settings as a tree of values, each with its origin.
 
 use crate::config::section::SettingKey;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Account transfers: from one numbered account to another, carried by messages. Made, and read.
+//! Account transfers: the routes that create and read transfers between numbered accounts, which messages carry.
 
 pub mod request;
 pub mod response;

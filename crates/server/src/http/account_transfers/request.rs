@@ -1,4 +1,4 @@
-//! The body of a create, and the terms that it comes to.
+//! Validates the body of an account transfer's create, and turns it into the terms of a transfer.
 
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::create::RequestedTransfer;
@@ -49,7 +49,7 @@ pub(super) fn flow(app: &App) -> Option<FlowId> {
     app.engine.flows().named(State::FLOW)
 }
 
-/// What a well-formed request asks for.
+/// A well-formed create of an account transfer.
 #[derive(Debug)]
 pub struct AccountTransferRequest {
     /// The principal who asks: `issuer|sub`.

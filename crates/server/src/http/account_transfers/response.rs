@@ -1,4 +1,4 @@
-//! How an account transfer is shown.
+//! Builds the responses that show an account transfer.
 
 use super::request::description;
 use crate::http::transfers::response::{entry, message};

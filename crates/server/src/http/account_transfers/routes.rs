@@ -1,4 +1,4 @@
-//! Account transfers: create and get.
+//! The routes of account transfers: create and get.
 
 use super::request::{AccountTransferRequest, fits, flow};
 use super::response;

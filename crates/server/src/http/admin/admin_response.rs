@@ -1,4 +1,4 @@
-//! One action of an operator: asked of the engine, and what it came to.
+//! Executes one operator's action through the engine, and turns its result into a response.
 
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::body;
@@ -20,7 +20,7 @@ use kernel::reconcile::Break;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Does it, and says what it came to.
+/// Executes an action, and returns its result as a response.
 ///
 /// # Errors
 /// The reason or the key is unfit, or the engine objects.
@@ -39,7 +39,7 @@ pub(in crate::http) async fn run_action(
     Ok(create::mark_replayed((status, Json(to_response(performed))).into_response(), replayed))
 }
 
-/// Does it.
+/// Executes an action under the key of its request.
 ///
 /// # Errors
 /// The reason or the key is unfit, or the engine objects.
@@ -54,10 +54,10 @@ pub(in crate::http) async fn execute(
     execute_once(app, caller, &idempotency_key(app, headers)?, reason, action).await
 }
 
-/// The key under which it is done once: the caller's, or one of our own.
+/// The idempotency key of an action: the caller's, or a new one.
 ///
 /// # Errors
-/// The caller's is unfit.
+/// The caller's key is not well-formed.
 pub(super) fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<String, Refusal> {
     let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
     Ok(body::key(headers, None)?.unwrap_or_else(own))
@@ -127,7 +127,7 @@ fn row(found: &Break) -> serde_json::Value {
     json!({ "key": found.key, "amount": found.amount.to_string(), "what": found.what })
 }
 
-/// What an action came to, as it is told.
+/// The result of an action, as the API returns it.
 pub(super) fn to_response(performed: PerformedAction) -> Done {
     let at = format::time(performed.at);
     let done =

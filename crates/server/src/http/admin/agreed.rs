@@ -1,4 +1,4 @@
-//! What was agreed of a transfer after its opening, as operators see it.
+//! The view of the terms that a transfer agreed after its opening, for operators.
 
 use crate::http::format;
 use kernel::agreed::Agreed;

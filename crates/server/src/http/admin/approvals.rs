@@ -1,4 +1,4 @@
-//! What waits for the eyes of another person.
+//! The operators' routes for approvals: list, approve and reject proposals that need a second person.
 
 use super::admin_response;
 use super::{cursor, limit};

@@ -1,4 +1,4 @@
-//! Assets: the list, a new one, and what changes of one.
+//! The operators' routes for assets: list, add and change.
 
 use super::admin_response;
 use crate::http::App;

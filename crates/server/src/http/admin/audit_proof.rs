@@ -1,4 +1,4 @@
-//! Operators: the audit computed again, and its seals.
+//! The operators' routes that verify the audit and list its seals.
 
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;

@@ -1,4 +1,4 @@
-//! Operators: a backup, taken while serving.
+//! The operators' route that takes a backup while the server runs.
 
 use crate::backup::{Backup, BackupError, BackupService};
 use crate::http::App;

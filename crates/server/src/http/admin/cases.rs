@@ -1,4 +1,4 @@
-//! Questions for people: the list, one with its notes, and what is added to it.
+//! The operators' routes for cases, the questions that the service asks people: list, read, assign and comment.
 
 use super::admin_response;
 use super::{cursor, limit};

@@ -1,4 +1,4 @@
-//! The proof that nothing was lost, as operators read it.
+//! The operators' route that shows reconciliation's proof that no money was lost, or runs it again.
 
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
@@ -29,7 +29,7 @@ pub(crate) struct ConservationQuery {
     full: bool,
 }
 
-/// What these ledgers are believed on their word.
+/// The facts that these ledgers state without a proof.
 pub fn unproven(ledgers: impl IntoIterator<Item = Arc<dyn Ledger>>) -> Vec<Unproven> {
     let all = ledgers.into_iter().filter_map(|ledger| {
         let what: &[&str] = match (ledger.form(), ledger.own_world()) {

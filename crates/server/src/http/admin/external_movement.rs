@@ -1,4 +1,4 @@
-//! External money in and out of Funding accounts, as operators book it.
+//! The operators' routes that book external money into and out of Funding accounts.
 
 use super::admin_response;
 use crate::auth::Caller;

@@ -1,4 +1,4 @@
-//! Stopping all money, and letting it move again.
+//! The operators' routes that halt all money and propose its resume.
 
 use super::admin_response;
 use super::{cursor, limit};

@@ -1,4 +1,4 @@
-//! Routes for operators under `/api/v1/ops`: what they look up, and what they do.
+//! The operators' routes, most of them under `/api/v1/ops`: reads and actions.
 //!
 //! Every action goes through [`admin_response`]: one call of the engine, once for each (caller, key),
 //! in the audit with who, why and when.

@@ -1,4 +1,4 @@
-//! Accounts of the pipeline (`accounts_tb`): listed, opened, frozen and closed by their number.
+//! The operators' routes for numbered accounts of the pipeline (`accounts_tb`): list, open, freeze and close.
 
 use super::admin_response;
 use super::limit;

@@ -1,4 +1,4 @@
-//! External money in and out of accounts of the pipeline, as operators book it.
+//! The operators' routes that book external money into and out of numbered accounts.
 
 use super::external_movement::book_movement;
 use super::numbered_accounts::find;
@@ -82,7 +82,7 @@ async fn withdraw(
     request.book(Direction::Out, &body).await
 }
 
-/// Who moves money of which account.
+/// The operator and the account of a movement.
 struct MovementRequest<'a> {
     app: &'a App,
     caller: &'a Caller,

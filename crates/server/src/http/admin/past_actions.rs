@@ -1,4 +1,4 @@
-//! What people did: who, why and when.
+//! The operators' route that lists past actions: who acted, why and when.
 
 use super::{cursor, limit};
 use crate::http::middleware::caller::RequireOpsRead;

@@ -1,4 +1,4 @@
-//! What stands until it is lifted: flows, ledgers, chains, assets, accounts.
+//! The operators' routes for pauses of flows, ledgers, chains, assets and accounts: list, add and lift.
 
 use super::admin_response;
 use crate::http::middleware::body::Body;

@@ -1,5 +1,4 @@
-//! The keys of the relay: how each one's lane stands, what keeps the chain from being sent to, and how a key is
-//! taken out of use.
+//! The operators' routes for the relay's keys: show the state of each, and retire one.
 
 use super::admin_response;
 use crate::http::middleware::body::Body;

@@ -1,4 +1,4 @@
-//! Every transfer, for operators: found by what they have in common, and looked at one by one.
+//! The operators' routes that search the transfers of all users, and show one in full.
 
 use super::agreed::AgreedView;
 use super::{PAGE, cursor, limit};

@@ -1,4 +1,4 @@
-//! How many transfers stand where, for how long, and how often money had to go back.
+//! The operators' route that counts transfers by state, their time in each state, and their refunds.
 
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;

@@ -1,4 +1,4 @@
-//! What an operator does with one transfer, or with many.
+//! The operators' routes for actions on one transfer or on many.
 
 use super::admin_response;
 use crate::auth::Caller;
@@ -145,7 +145,7 @@ async fn resume(
     route.run(AdminAction::ResumeTransfer, &body).await
 }
 
-/// Who asks for what of one transfer.
+/// The request for an action on one transfer.
 struct TransferRoute<'a> {
     app: &'a App,
     caller: &'a Caller,

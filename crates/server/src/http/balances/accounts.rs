@@ -1,4 +1,4 @@
-//! Operators: the list of accounts, and their status.
+//! The operators' routes for users' accounts: list them, and set their status.
 
 use crate::http::admin::admin_response;
 use crate::http::fan_out::fan_out;

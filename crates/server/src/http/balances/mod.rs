@@ -1,4 +1,4 @@
-//! Routes for balances: a user's own, and for operators those of all accounts.
+//! The routes for balances: a user's own, and all accounts for operators.
 
 pub mod accounts;
 pub mod user_balances;

@@ -1,4 +1,4 @@
-//! A user's balances at every ledger.
+//! The route that shows a user's balances at every ledger.
 
 use crate::http::fan_out::{LedgerReply, fan_out};
 use crate::http::middleware::body;
@@ -87,7 +87,7 @@ fn of_ledger(
     holdings.into_iter().map(row).collect()
 }
 
-/// What is on its way out of ledgers that debit at once; one that holds shows it as frozen.
+/// The amounts in flight out of ledgers that debit at once; a ledger that holds shows them as frozen.
 async fn in_flight(app: &App, user: UserId) -> Result<Flying, Refusal> {
     let open = app.engine.journal().open_of(user).await.map_err(silent("balances"))?;
     let mut flying = Flying::new();

@@ -1,10 +1,10 @@
-//! How many connections there may be, in all and from one place.
+//! Limits the number of open connections, in all and from one address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The places for connections.
+/// The permits for connections.
 #[derive(Debug)]
 pub(super) struct ConnectionLimits {
     most: usize,
@@ -19,14 +19,14 @@ struct Counts {
     from: HashMap<IpAddr, usize>,
 }
 
-/// A place that is taken until this is dropped.
+/// A permit, which is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     limits: Arc<ConnectionLimits>,
     from: Option<IpAddr>,
 }
 
-/// Why there is no place.
+/// The limit that refuses a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitReached {
     /// The most connections are open, from whatever addresses.

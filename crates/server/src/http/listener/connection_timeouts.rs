@@ -1,5 +1,5 @@
-//! How long a connection may keep us waiting: for the head of a request, between requests, and
-//! while it takes no answer. Bodies have their own measure, where they are read.
+//! Limits the time of a connection: for the head of a request, between requests, and while the client does not read
+//! the answer. The reader of a body has its own timeout.
 
 use std::io;
 use std::pin::Pin;
@@ -20,8 +20,8 @@ pub struct ConnectionTimeouts {
     pub idle: Duration,
 }
 
-/// What a connection is waited for, told by those who serve it: one of three, and how often it
-/// changed, so that no change goes unseen.
+/// The phase of a connection, set by the code that serves it: one of three, with a count of changes,
+/// so that no change goes unseen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Phase(Arc<AtomicU64>);
 

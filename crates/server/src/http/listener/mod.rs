@@ -1,5 +1,5 @@
-//! How connections come in: the loop that accepts them, TLS, the limits of their number and of the
-//! time that they may take.
+//! The listener accepts connections for the HTTP API: the accept loop, TLS, the limits of their number and their
+//! timeouts.
 
 mod connection_limits;
 pub mod connection_timeouts;

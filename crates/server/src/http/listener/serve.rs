@@ -1,4 +1,4 @@
-//! The loop that takes connections, and how it ends.
+//! The loop that accepts connections and serves them, until a shutdown drains it.
 
 use super::connection_limits::{ConnectionLimits, ConnectionPermit, LimitReached};
 use super::connection_timeouts::{ConnectionTimeouts, Phase, TimedStream};
@@ -27,16 +27,16 @@ use tower::ServiceExt;
 
 /// After a failed accept (out of file descriptors) the loop rests.
 const REST: Duration = Duration::from_millis(100);
-/// Connections that found no place are told in the log at most this often.
+/// The shortest time between two log lines about refused connections.
 const TOLD: Duration = Duration::from_secs(10);
 /// Header lines of one request.
 const HEADERS: usize = 100;
-/// The largest head: room for a token that is too long, which is told so.
+/// The largest head: it has room for a token that is too long, so that its caller gets an error.
 const HEAD: usize = 32 * 1024;
 
 const CONNECTION: Task = Task { name: "connection", on_end: OnEnd::Harmless };
 
-/// Where connections come in, and what they are held to.
+/// The listening socket, and the limits of its connections.
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,

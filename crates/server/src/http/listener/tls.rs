@@ -1,4 +1,4 @@
-//! Who we are to a client: a certificate with its key, taken from files that may be replaced.
+//! The server's TLS certificate with its key, reloaded when its files are replaced.
 
 use crate::cli::exit::{Exit, Fault};
 use crate::config;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// How often the files are looked at.
+/// The interval at which the files are checked.
 const EVERY: Duration = Duration::from_secs(10);
 /// No chain of certificates is longer.
 const MOST: u64 = 1024 * 1024;
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// What the next connection is shown.
+/// The certificate for the next connection.
 #[derive(Debug)]
 struct CertificateResolver(RwLock<Arc<CertifiedKey>>);
 
@@ -43,7 +43,7 @@ impl ResolvesServerCert for CertificateResolver {
     }
 }
 
-/// Both files as they are.
+/// The content of both files.
 #[derive(PartialEq, Eq)]
 struct CertificateFiles {
     cert: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Bodies: JSON, small, and exactly of their form.
+//! Reads the body of a request: JSON, of limited size, with the fields of its form and no others.
 
 use super::error::Refusal;
 use crate::http::listener::connection_timeouts::ConnectionTimeouts;

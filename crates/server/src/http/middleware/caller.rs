@@ -1,4 +1,4 @@
-//! Who calls, and whether the route's scope is theirs: steps 1 and 2 of the order of checks.
+//! Authenticates the caller and checks the scope of the route: steps 1 and 2 of the order of checks.
 
 use super::error::Refusal;
 use crate::auth::verify::Denied;
@@ -13,7 +13,7 @@ use kernel::code::Code;
 use kernel::ids::UserId;
 use std::sync::Arc;
 
-/// What a caller reads where no token can be checked: theirs may be good.
+/// The message where no token can be checked: the caller's may be good.
 const STALE: &str = "Tokens cannot be checked: the keys were not read again for too long; nothing was \
                      begun, try again later";
 

@@ -1,4 +1,4 @@
-//! Around every request: its id, the body of a refusal, the measurement.
+//! Wraps every request: sets its id, writes the body of a refusal, and measures it.
 
 use super::error::{Refusal, retry_after};
 use crate::http::App;

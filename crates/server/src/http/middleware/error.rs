@@ -1,4 +1,4 @@
-//! Refusals: a code, its status, a sentence for a person.
+//! A refusal of a request: a code, its HTTP status, and a sentence for a person.
 
 use crate::http::pages::docs::errors;
 use axum::http::StatusCode;
@@ -8,13 +8,13 @@ use kernel::ids::Millis;
 use serde_json::{Map, Value};
 use std::any::Any;
 
-/// Why a request was not done. Becomes a body when its request's id is known.
+/// The reason why a request was refused. It becomes a body once the request's id is known.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     pub code: Code,
-    /// What a person reads.
+    /// The message for a person.
     pub sentence: String,
-    /// What else is in the body.
+    /// Further fields of the body.
     pub details: Map<String, Value>,
 }
 
@@ -185,7 +185,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
     }
 }
 
-/// What a person reads where nothing more is known.
+/// The default message of a code, for a person.
 pub const fn sentence(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "A good token is required: `Authorization: Bearer …`",

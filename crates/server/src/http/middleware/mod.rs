@@ -1,5 +1,5 @@
-//! What every request passes before and after its route: the caller, the body, path and query
-//! parameters, the rate limit, and the shape of a refusal.
+//! The middleware of every request: the caller, the body, path and query parameters, the rate limit, and the form
+//! of a refusal.
 
 pub mod body;
 pub mod caller;

@@ -1,4 +1,4 @@
-//! The variable parts of a path.
+//! Parses the path parameters of a route.
 
 use super::error::Refusal;
 use axum::extract::{FromRequestParts, Path};
@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use kernel::code::Code;
 use serde::de::DeserializeOwned;
 
-/// What stands in a route's places. Whatever cannot be read names nothing that exists.
+/// The path parameters of a route. A parameter that cannot be parsed names nothing that exists.
 #[derive(Debug)]
 pub struct PathParams<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! What stands behind a path's question mark, and how much of a list is wanted.
+//! Parses the query parameters of a route, and the limit of a page.
 
 use super::error::Refusal;
 use axum::extract::{FromRequestParts, Query};

@@ -1,5 +1,4 @@
-//! `limits.requests_per_second`: how fast the creates of one user, or of another owner, may come, in this
-//! process.
+//! Limits the creates per second of one user, or of another owner, in this process: `limits.requests_per_second`.
 
 use kernel::owner::TransferOwner;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Pages for machines: health, readiness, metrics, the API's own description.
+//! The routes for machines: health, readiness, metrics and the OpenAPI description.
 
 use super::openapi;
 use crate::http::fan_out::fan_out;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest that the journal is waited for.
+/// The longest wait for the journal.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the journal can be read, and whether this process can write to it; and the number of the halt

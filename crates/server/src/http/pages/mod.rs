@@ -1,4 +1,4 @@
-//! Pages: health and metrics for machines, the OpenAPI description, and the documentation for readers.
+//! The pages: health and metrics for machines, the OpenAPI description, and the documentation for readers.
 
 pub mod docs;
 pub mod machine;

@@ -1,4 +1,5 @@
-//! Many creates of the relay in one request: form and size checked as one, then each on its own.
+//! The route that creates many relay transfers in one request: it validates form and size as one, then creates each
+//! on its own.
 
 use super::intake::{OfferedRelay, offered};
 use super::request::{KEY, RelayTransferRequest};

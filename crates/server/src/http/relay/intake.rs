@@ -1,4 +1,4 @@
-//! What the routes of the relay know of its settings.
+//! The part of the relay's settings that its routes need to accept a transfer.
 
 use crate::config::Relay;
 use crate::http::App;

@@ -1,4 +1,5 @@
-//! The relay: tokens from our account on NEAR to any other. Made, one or many at once, and read.
+//! The relay's routes: create transfers of tokens from its account on NEAR to any other, one or many, and read
+//! them.
 
 pub mod batch;
 pub mod intake;

@@ -1,4 +1,4 @@
-//! The body of a create, its key, and the terms that are made of them.
+//! Validates a relay create and its key, and turns them into the terms of a transfer.
 
 use super::intake::OfferedRelay;
 use crate::auth::Caller;
@@ -76,10 +76,10 @@ pub(super) async fn bound(
     app.engine.intake.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
 }
 
-/// What a well-formed request asks for.
+/// A well-formed create of a relay transfer.
 #[derive(Debug)]
 pub(super) struct RelayTransferRequest<'a> {
-    /// The relay that is asked.
+    /// The relay that the request goes to.
     pub relay: OfferedRelay<'a>,
     /// The principal who asks: `issuer|sub`.
     pub principal: Arc<str>,
@@ -94,7 +94,7 @@ pub(super) struct RelayTransferRequest<'a> {
 }
 
 impl<'a> RelayTransferRequest<'a> {
-    /// What this caller asks for under a key that fits.
+    /// The request of this caller under a well-formed key.
     pub(super) fn new(
         app: &App,
         relay: OfferedRelay<'a>,

@@ -1,5 +1,5 @@
-//! How a transfer of the relay is shown: its status in the source's words, the transaction that carries it,
-//! and what happened to it.
+//! Builds the responses that show a relay transfer: its status by the source's names, the transaction that carries
+//! it, and its history.
 
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::response::message;
@@ -38,7 +38,7 @@ fn payments<'a>(table: &Table, attempts: &'a [Attempt]) -> Vec<&'a Attempt> {
     attempts.iter().filter(|attempt| pays(table, attempt.state)).collect()
 }
 
-/// What the last attempt that pays says of its members.
+/// The basis of a transfer's status: its last attempt that pays, while that one is sent and open, or its state.
 fn shown(payments: &[&Attempt]) -> StatusBasis {
     let sent = payments.last().is_some_and(|attempt| attempt.sent && attempt.closed.is_none());
     if sent { StatusBasis::Sent } else { StatusBasis::State }

@@ -1,4 +1,4 @@
-//! Transfers of the relay: create and get.
+//! The routes of relay transfers: create and get.
 
 use super::intake::offered;
 use super::request::{self, RelayTransferRequest};

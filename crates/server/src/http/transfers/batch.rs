@@ -1,4 +1,4 @@
-//! Many creates in one request: checked as one, then each on its own.
+//! The route that creates many transfers in one request: it validates them as one, then creates each on its own.
 
 use super::create;
 use super::response::{self, Outcome};

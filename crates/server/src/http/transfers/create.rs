@@ -1,5 +1,5 @@
-//! Making a transfer, or finding out what became of it: what every spelling of a create, and every flow
-//! with a create, share.
+//! Creates a transfer, or returns the one that its key is bound to. Every spelling of a create and every flow with
+//! a create share this module.
 
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, name_errors, unknown};
@@ -37,7 +37,7 @@ pub(crate) trait RequestedTransfer: Sync {
     }
     /// The idempotency key that the client gave.
     fn key(&self) -> Option<&Arc<str>>;
-    /// The terms that it comes to.
+    /// The terms of the transfer.
     ///
     /// # Errors
     /// `HALTED` or `OVERLOADED`, then the first of steps 4 (account type), 5 (asset), 6 (amount) that
@@ -45,11 +45,11 @@ pub(crate) trait RequestedTransfer: Sync {
     fn terms(&self, app: &App) -> Result<Terms, Code>;
     /// The fields in which it differs from the transfer that its key is bound to.
     fn mismatched(&self, app: &App, bound: &Record) -> Vec<String>;
-    /// A refusal in the words of the flow.
+    /// A refusal with the names of the flow.
     fn refusal(&self, app: &App, code: Code) -> Refusal;
 }
 
-/// Opens what is asked for; or tells what its key is bound to, before anything else is looked at.
+/// Opens the transfer, or returns the one that its key is bound to, before any other check.
 ///
 /// # Errors
 /// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
@@ -125,7 +125,7 @@ async fn replayed(
     })
 }
 
-/// What the request's key is bound to.
+/// The transfer that the request's key is bound to.
 pub(super) async fn bound(
     app: &App,
     ask: &dyn RequestedTransfer,

@@ -1,4 +1,4 @@
-//! `?dry_run=true`: what would become of a create. Writes nothing and counts nothing.
+//! `?dry_run=true`: predicts the result of a create. It writes nothing and counts nothing.
 
 use super::create;
 use super::create::RequestedTransfer;
@@ -13,7 +13,7 @@ use kernel::code::Code;
 use kernel::flow::life;
 use kernel::record::Record;
 
-/// A dry run that says no more than that.
+/// A dry run with this result and no further fields.
 fn foreseen(name: &str) -> DryRun {
     DryRun {
         dry_run: true,
@@ -24,7 +24,7 @@ fn foreseen(name: &str) -> DryRun {
     }
 }
 
-/// Asks everything that a create asks, in the same order.
+/// Runs every check of a create, in the same order.
 ///
 /// # Errors
 /// 500: the journal or a ledger does not answer.
@@ -59,7 +59,7 @@ pub(super) async fn would(app: &App, ask: &TransferRequest) -> Result<Response, 
     Ok(Json(run).into_response())
 }
 
-/// What a repeat of a bound key would be told, without the wait.
+/// The answer to a repeat of a bound key, without the wait.
 fn again(app: &App, ask: &TransferRequest, bound: &Record) -> DryRun {
     let differs = ask.mismatched(app, bound);
     if !differs.is_empty() {

@@ -1,4 +1,4 @@
-//! The caller's own transfers, newest first.
+//! The route that lists the caller's own transfers, newest first.
 
 use super::response;
 use crate::auth::{Caller, Scope};

@@ -1,4 +1,4 @@
-//! Routes for transfers: create one or many, with a dry run, in two spellings; read and list them.
+//! The routes of internal transfers: create one or many, with a dry run, in two spellings; read and list them.
 
 pub mod batch;
 pub(crate) mod create;

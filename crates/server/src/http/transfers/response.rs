@@ -1,4 +1,4 @@
-//! How a transfer is shown to those who may see it.
+//! Builds the responses that show a transfer to its owner and to operators.
 
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::error::Refusal;
@@ -15,7 +15,7 @@ use kernel::record::Record;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What a create came to, by where its transfer stands.
+/// The result of a create, by the state of its transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The money arrived at its target.
@@ -27,7 +27,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// What a record came to, with the name of its end or `PENDING`.
+    /// The result for a record, with the name of its end or `PENDING`.
     pub(super) fn of(app: &App, record: &Record) -> (Self, &'static str) {
         let table = app.engine.flows().table(record.flow);
         let exact = table.state(record.head.state).name;

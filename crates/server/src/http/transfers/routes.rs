@@ -1,4 +1,4 @@
-//! Internal transfers: create and get.
+//! The routes of internal transfers: create and get.
 
 use super::create;
 use super::dry_run;

@@ -1,4 +1,4 @@
-//! The v2 source's spelling of the same flow: lower case, UUID text, times in milliseconds.
+//! The routes of internal transfers in the v2 source's spelling: lower case, UUID text, times in milliseconds.
 
 use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};

@@ -1,4 +1,5 @@
-//! Steps 4 to 6 of the order of checks, in memory; and how a bound key's request differs.
+//! Validates a create in memory (steps 4 to 6 of the order of checks), and compares it with the request that its
+//! key is bound to.
 
 use super::create::RequestedTransfer;
 use crate::http::middleware::error::Refusal;
@@ -56,7 +57,7 @@ impl AccountNames {
     }
 }
 
-/// What a well-formed request asks for.
+/// A well-formed create of an internal transfer.
 #[derive(Debug)]
 pub struct TransferRequest {
     /// The principal who asks: `issuer|sub`.

@@ -1,4 +1,4 @@
-//! What a check works with: one fresh bus, and members that poll until it stays quiet.
+//! The fixture of the bus checks: one fresh bus, and members that poll until it stays quiet.
 
 use super::{BusSite, BusSuite};
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! What every bus is held to: order by key, delivery at least once, groups apart, rebalances.
+//! The contract suite of a bus: order by key, delivery at least once, groups apart, rebalances.
 //!
 //! A check that fails panics with its name and the facts. A bus may answer a poll with nothing while it
 //! has something, so each check polls until it stays quiet.

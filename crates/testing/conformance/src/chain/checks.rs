@@ -1,4 +1,4 @@
-//! The checks, in the order of an attempt's life.
+//! The checks of a chain port, in the order of an attempt's life.
 
 use super::Fresh;
 use super::fixture::{ChainFixture, all_dead, all_done};

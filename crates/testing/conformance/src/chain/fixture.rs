@@ -1,4 +1,4 @@
-//! The engine's part in a check: what it signs, stores in RAM, sends and asks.
+//! The fixture of the chain checks plays the engine's part: it signs, stores in RAM, sends and queries.
 
 use super::ChainSite;
 use kernel::answer::{Answer, Cause};

@@ -1,5 +1,5 @@
-//! What every chain port is held to: nothing is sent by signing, a form pays all its members or none, at most
-//! one form of a lock lands, and nothing but what is final proves anything.
+//! The contract suite of a chain port: signing sends nothing, a form pays all its members or none, at most one form
+//! of a lock lands, and only final facts prove anything.
 //!
 //! A check that fails panics with its name and the facts. No check sleeps or spawns: time passes where the
 //! [`ChainSite`] lets it. The suite does the engine's part: it stores in RAM what it would store.

@@ -1,5 +1,5 @@
-//! The accounts ledger: numbered accounts, moves between two of them in a unit and by themselves, and
-//! what its books then say.
+//! Checks the accounts ledger of a journal: numbered accounts, moves between two of them in a unit and alone, and
+//! the books afterwards.
 //!
 //! Wrong builds that were run: a move that changes one account (`a_move_changes_both_accounts`), a guard
 //! that looks at no version (`an_account_is_opened_once`).

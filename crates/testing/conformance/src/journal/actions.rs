@@ -1,4 +1,4 @@
-//! What operators do, once for each key and in the audit; and what waits for another person.
+//! Checks operators' actions, each once for its key and in the audit, and proposals that wait for another person.
 
 use super::checks;
 use super::fixture::{JournalFixture, RICH, guarded, id, plain};

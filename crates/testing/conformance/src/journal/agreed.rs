@@ -1,5 +1,5 @@
-//! What is agreed after the opening: stored once, by a unit that moves the transfer, and covered by the
-//! hash of that unit's event.
+//! Checks the terms that a transfer agrees after its opening: a unit that moves the transfer stores them once, and
+//! the hash of its event covers them.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, RICH, id};

@@ -1,4 +1,4 @@
-//! Assets as operators change them: by version, so that no change undoes another unseen.
+//! Checks operators' changes of assets: each names a version, so that no change overwrites another one unseen.
 
 use super::checks;
 use super::fixture::{JournalFixture, plain};

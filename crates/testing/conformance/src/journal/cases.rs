@@ -1,4 +1,4 @@
-//! Questions for operators: one for each episode, ended by a fact.
+//! Checks cases, the questions for operators: one for each episode, closed by a fact.
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, id, plain};

@@ -1,4 +1,5 @@
-//! What a user may move on a day: counted in the unit that opens, given back where it fails.
+//! Checks a user's daily limits: counted in the unit that opens a transfer, and given back where the transfer
+//! fails.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, RICH, TODAY, guarded, id, op, plain, together};

@@ -1,4 +1,4 @@
-//! Deposits by hand: what one person may book on a day, and what takes effect with another's approval.
+//! Checks deposits by hand: the daily limit of one person, and deposits that need another person's approval.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, NOON, START, id, plain, together};

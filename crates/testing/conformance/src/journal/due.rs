@@ -1,4 +1,4 @@
-//! Whose time has come, and who is left without an owner.
+//! Checks which transfers are due: those whose time has come, and those without an owner.
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, id, plain};

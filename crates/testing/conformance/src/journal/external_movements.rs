@@ -1,4 +1,4 @@
-//! Money from and to the outside, once for each reference.
+//! Checks external movements: each is booked once for its reference.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, START, plain};

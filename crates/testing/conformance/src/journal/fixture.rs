@@ -1,4 +1,4 @@
-//! What a check works with: one fresh journal, units to write to it, and an image of all it says.
+//! The fixture of the journal checks: one fresh journal, units to write to it, and an image of all its answers.
 
 use super::{Fresh, Site};
 use kernel::accounts::AccountsOf;

@@ -1,4 +1,4 @@
-//! What stops money until a person says otherwise: HALT, and pauses.
+//! Checks HALT and pauses, which stop money until a person lifts them.
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, TODAY, id, op, plain};

@@ -1,4 +1,4 @@
-//! Operations of the enlisted ledger inside a unit: settles, and the fork whose answer chooses.
+//! Checks operations of the enlisted ledger inside a unit: settles, and the fork whose answer chooses the branch.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, RICH, START, id, op};

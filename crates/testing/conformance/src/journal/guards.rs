@@ -1,4 +1,4 @@
-//! Each guard won and lost; a lost unit writes nothing.
+//! Checks that each guard holds and fails as it must, and that a unit with a failed guard writes nothing.
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, guarded, id, known, plain};

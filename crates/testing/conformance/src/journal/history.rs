@@ -1,5 +1,5 @@
-//! Each transfer's history: numbered, timed, and chained by hashes that anybody can compute again from
-//! the terms, which come back as they were agreed, in whichever write they were opened.
+//! Checks each transfer's history: it is numbered, timed and chained by hashes that anyone can compute again from
+//! the terms, and the terms come back as they were agreed, in whichever write they were opened.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, NOON, RICH, id};

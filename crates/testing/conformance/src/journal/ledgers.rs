@@ -1,4 +1,4 @@
-//! What the journal knows of ledgers outside its database: receipts, incarnations, the horizon.
+//! Checks what the journal stores of ledgers outside its database: receipts, incarnations, the horizon.
 
 use super::checks;
 use super::fixture::{JournalFixture, RICH, id, known, op, plain, receipt};

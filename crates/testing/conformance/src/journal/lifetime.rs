@@ -1,4 +1,4 @@
-//! What a journal is over time: durable, and never back in time.
+//! Checks that a journal is durable over restarts, and that its time never goes back.
 
 use super::checks;
 use super::fixture::{

@@ -1,4 +1,4 @@
-//! What every journal is held to: the meaning of a unit, of `due`, of a snapshot, of a restart.
+//! The contract suite of a journal: the meaning of a unit, of `due`, of a snapshot, of a restart.
 //!
 //! A check that fails panics with its name and the facts. Time is a clock that the checks move
 //! themselves, so the suite runs on any runtime.

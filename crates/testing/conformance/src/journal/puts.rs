@@ -1,4 +1,4 @@
-//! What is written: transfers and where they stand, counters, messages; all of it or nothing.
+//! Checks the puts of a unit: transfers and their states, counters, messages; all of them are written or none.
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, TODAY, id, pause, plain};

@@ -1,5 +1,4 @@
-//! Running sums: whatever is stored, and whatever is refused, lost or asked again, they are what the
-//! rows add up to.
+//! Checks running sums: they equal the sum of the rows after every write, refusal, lost answer and repeat.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, RICH, START, id, known, op, plain, receipt};

@@ -1,4 +1,4 @@
-//! One instant of the whole journal: what is written later is not in it.
+//! Checks a snapshot: one instant of the whole journal, without later writes.
 
 use super::checks;
 use super::fixture::{COIN, JournalFixture, RICH, START, id, known, op, plain, receipt};

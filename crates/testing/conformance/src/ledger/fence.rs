@@ -1,7 +1,7 @@
-//! A tombstone under a key, before and after the effect.
+//! Checks fences: a tombstone under a key, before and after the effect.
 //!
-//! A fence answers what is stored under the key when it is done: the operation that was there
-//! before it, or the fence itself. A push cannot be fenced, so asking for it only asks.
+//! A fence returns what is stored under the key once it is done: the operation that was there before it, or the
+//! fence itself. A push cannot be fenced: a fence of it only queries.
 
 use super::checks;
 use super::fixture::{COIN, LedgerFixture, RICH, START, UNKNOWN_USER, of, op, word};

@@ -1,4 +1,4 @@
-//! What a check works with: one fresh ledger, functions that ask it, and sentences that name the check.
+//! The fixture of the ledger checks: one fresh ledger, functions that call it, and messages that name the check.
 
 use super::{Fresh, Profile};
 use kernel::answer::{Answer, Cause};

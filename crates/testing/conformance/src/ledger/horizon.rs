@@ -1,4 +1,4 @@
-//! What may be forgotten: results at or below a rising id, but for those of open transfers.
+//! Checks the horizon: a ledger may forget results at or below a rising id, except those of open transfers.
 
 use super::checks;
 use super::fixture::{COIN, LedgerFixture, RICH, START, class, id, op};

@@ -1,4 +1,4 @@
-//! Who is asked (`ledgers.md` §2): a request that means another ledger executes nothing.
+//! Checks identity (`ledgers.md` §2): a request that means another ledger executes nothing.
 
 use super::checks;
 use super::fixture::{COIN, LedgerFixture, RICH, START, class, op};

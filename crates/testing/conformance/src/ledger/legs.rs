@@ -1,4 +1,4 @@
-//! What each leg posts, and that settle and refund need their withdraw and exclude each other.
+//! Checks the postings of each leg, and that settle and refund need their withdraw and exclude each other.
 
 use super::checks;
 use super::fixture::{COIN, GOLD, LedgerFixture, RICH, START, UNKNOWN_USER, in_asset, of, op};

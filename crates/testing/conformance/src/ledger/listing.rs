@@ -1,4 +1,4 @@
-//! What happened and who has what: operations in order, none missing; accounts; one instant.
+//! Checks the lists of a ledger: operations in order with none missing, accounts, and one instant for both.
 
 use super::checks;
 use super::fixture::{

@@ -1,4 +1,4 @@
-//! What every ledger is held to (`ledgers.md` §1–2), as named checks over a fresh one each.
+//! The contract suite of a ledger (`ledgers.md` §1–2): named checks over a fresh one each.
 //!
 //! A check that fails panics with its name and the facts. No check sleeps or spawns, so the suite
 //! runs on any runtime, the simulated one among them.

@@ -1,4 +1,4 @@
-//! What a leg looks at (`ledgers.md` §1): the account's status, or that there is none.
+//! Checks the account statuses that each leg accepts (`ledgers.md` §1), and an account that does not exist.
 
 use super::checks;
 use super::fixture::{BARE, COIN, LedgerFixture, RICH, START, UNKNOWN_USER, in_asset, of, op};

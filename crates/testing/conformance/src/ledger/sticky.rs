@@ -1,4 +1,4 @@
-//! One key, one effect, one answer: repeats, other requests under a key, batches.
+//! Checks idempotency, one key, one effect, one answer: repeats, other requests under a key, batches.
 
 use super::checks;
 use super::fixture::{

@@ -1,4 +1,5 @@
-//! What clients ask for: money moves between ten accounts; some of them have too little, some do not exist.
+//! The requests of clients in the account campaign: moves between ten accounts, some with too little money, some to
+//! accounts that do not exist.
 
 use super::services::Services;
 use crate::Outcome;

@@ -1,5 +1,5 @@
-//! Kills in the pipeline of account transfers: two servers on one PostgreSQL and one Apache Kafka, any of
-//! which is killed, by chance and at two named moments, while clients move money between accounts.
+//! The account campaign kills two servers on one PostgreSQL and one Apache Kafka, and either of those too, by
+//! chance and at two named moments, while clients move money between accounts.
 
 mod clients;
 mod moments;

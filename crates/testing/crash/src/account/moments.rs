@@ -1,5 +1,5 @@
-//! The named moments: a process is held by a lock at the database, the moment is seen from outside, and the
-//! process is killed in it.
+//! The named moments of the account campaign: a lock at the database holds a process, the driver sees the moment
+//! from outside, and kills the process in it.
 
 use super::services::Services;
 use crate::two_servers::SERVERS;

@@ -1,5 +1,5 @@
-//! What must hold: after each kill what was acknowledged is there and no money was made; in the end each
-//! transfer has ended once, has exactly the move that it says, and nothing waits anywhere.
+//! The oracle of the account campaign: after each kill every acknowledged transfer is there and no money was made;
+//! in the end each transfer has ended once, with exactly its move, and nothing waits anywhere.
 
 use super::clients::{ACCOUNTS, GIVEN_UNITS, Wanted, number};
 use super::services::Services;

@@ -1,4 +1,4 @@
-//! What runs: two servers on one PostgreSQL and one Apache Kafka.
+//! The processes of the account campaign: two servers on one PostgreSQL and one Apache Kafka.
 
 use super::WrongStore;
 use crate::Outcome;

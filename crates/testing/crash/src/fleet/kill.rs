@@ -1,5 +1,5 @@
-//! Kills in a fleet: any of its processes, the database too, one alone or all at the same moment,
-//! while clients work and the others go on.
+//! Kills processes of a fleet and its database, one alone or all at the same moment, while clients work and the
+//! others go on.
 
 use super::member::Member;
 use super::tables::{Sql, Tables, lose};

@@ -1,4 +1,4 @@
-//! A fleet on PostgreSQL: the database, a Spot of its own, servers and workers.
+//! Runs a fleet on PostgreSQL: the database, a Spot of its own, servers and workers.
 
 mod kill;
 mod member;

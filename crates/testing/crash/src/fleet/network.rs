@@ -1,9 +1,8 @@
-//! A man in the middle between processes and PostgreSQL: connections of one process fall silent, by
-//! pool and direction, are half open, or lose the answer to a COMMIT, while clients work.
+//! A proxy between processes and PostgreSQL: connections of one process fall silent, by pool and direction, are
+//! half open, or lose the answer to a COMMIT, while clients work.
 //!
-//! Beside the history, the books and the ends of all transfers it is held that a process which cannot
-//! write neither renews its lease nor says that it is ready, and that the others carry on with what it
-//! held.
+//! Besides the history, the books and the ends of all transfers, the campaign checks that a process which cannot
+//! write neither renews its lease nor says that it is ready, and that the others carry on with its transfers.
 
 use super::probe::{Worker, open_since, ready};
 use super::tables::Tables;

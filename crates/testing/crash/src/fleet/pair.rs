@@ -1,6 +1,6 @@
-//! A replicated pair beneath two servers: a primary, and a standby that every COMMIT waits for. Waits
-//! are cancelled and ended while the standby is away; then it is back, or it is promoted, with the old
-//! primary dead, alive or frozen. What was acknowledged before is at the promoted one.
+//! Runs two servers on a replicated pair: a primary, and a standby that every COMMIT waits for. Waits are cancelled
+//! and ended while the standby is away; then it is back, or it is promoted, with the old primary dead, alive or
+//! frozen. What was acknowledged before is at the promoted one.
 
 use super::member::Member;
 use super::probe::{open_since, ready};

@@ -1,5 +1,4 @@
-//! A worker that stands still, as a machine may: how long transfers take beside it, by the database's
-//! own clock, before, meanwhile and after.
+//! Pauses a worker, and measures by the database's clock how long transfers take before, meanwhile and after.
 
 use super::Fleet;
 use super::tables::OPEN;

@@ -1,4 +1,4 @@
-//! What a process says of itself, and what the database says of it.
+//! Reads the health of a process from its pages and from the database.
 
 use super::tables::{OPEN, Sql, number};
 use crate::Outcome;

@@ -1,4 +1,4 @@
-//! What is in the database, read beside all processes with the server's own client.
+//! Reads the tables of the database with PostgreSQL's own client, beside all processes.
 
 use crate::Outcome;
 use crate::store::{Books, Row, Store, body, state};

@@ -1,4 +1,5 @@
-//! Clients that send transfers between three ledgers, and repeat each until it is acknowledged.
+//! The clients of the gateway campaign: they send transfers between three ledgers, and repeat each until it is
+//! acknowledged.
 
 use super::Shared;
 use super::services::Services;

@@ -1,6 +1,6 @@
-//! Gateways before remote ledgers: the real binary, a ledger of the simple form and one of the full form
-//! behind a hop each, under load. The hops answer every route alike, give one request another's answer,
-//! deliver twice, or after they closed the connection; the server is killed now and then.
+//! The gateway campaign: the real binary under load, with a ledger of the simple form and one of the full form
+//! behind a hop each. The hops answer every route alike, give one request another's answer, deliver twice, or after
+//! they closed the connection; the driver kills the server now and then.
 //!
 //! In the end the hops are fair, what two persons have to decide is decided by what the ledgers hold, and
 //! the ledgers' own rows say whether any money was made or lost.

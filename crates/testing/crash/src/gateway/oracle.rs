@@ -1,5 +1,5 @@
-//! What must hold when everything has ended: each effect is where its transfer says, once, and no money
-//! was made or lost. The simple ledger's rows are read by themselves, beside the service that wrote them.
+//! The oracle of the gateway campaign: once everything has ended, each effect is where its transfer says, once, and
+//! no money was made or lost. It reads the simple ledger's rows directly, beside the service that wrote them.
 
 use super::clients::{ALL_GIVEN, Sent};
 use super::services::Services;

@@ -1,5 +1,5 @@
-//! What runs: the server, `portage spot serve` and the guide's ledger of the simple form, and a hop
-//! before each of the two.
+//! The processes of the gateway campaign: the server, `portage spot serve` and the guide's ledger of the simple
+//! form, and a hop before each of the two.
 
 use crate::server::{Role, Server, Site, TIMEOUT};
 use crate::{Outcome, env};

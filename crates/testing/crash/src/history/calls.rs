@@ -1,4 +1,4 @@
-//! Calls with their answers.
+//! Pairs the calls of a history with their answers.
 
 use super::{CallResult, Event, Op};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! At each instant a ledger's books add up, no user owes it anything, and the outside is what came in
-//! and went out.
+//! Checks each snapshot of a ledger in a history: its books add up, no user has a negative balance, and the outside
+//! account equals what came in and went out.
 
 use super::calls::{Call, End};
 use super::{CallResult, Kind, Op};

@@ -1,10 +1,9 @@
-//! Each key is a register that is written once.
+//! Checks a history for linearizability: each key is a register that is written once.
 //!
-//! The first create of a key sets it to its body and an id, at one instant between its sending and
-//! its answer; every later one with the same body reads the id, every other one is told of a
-//! conflict. Since a register that was set never changes, a history fits exactly if there is one
-//! such instant: after the last refusal was sent, before the first answer that saw the register
-//! set, and inside a call that can have set it.
+//! The first create of a key sets it to its body and an id, at one instant between its sending and its answer;
+//! every later one with the same body reads the id, every other one gets a conflict. Since a register that was set
+//! never changes, a history fits exactly if there is one such instant: after the last refusal was sent, before the
+//! first answer that saw the register set, and inside a call that can have set it.
 
 use super::calls::{Call, End};
 use super::{CallResult, Kind, Op};

@@ -1,7 +1,8 @@
-//! What the clients saw, and whether one service with one register for each key can have said it.
+//! The history of all client calls, and the checks that one service with one register for each key can have given
+//! these answers.
 //!
-//! The lines are in the order in which the driver wrote them: a call before it was sent, an answer
-//! after it was read. So if an answer stands before a call, it was known before the call was made.
+//! The lines are in the order in which the driver wrote them: a call before it was sent, an answer after it was
+//! read. So where an answer is before a call, the driver knew it before it made the call.
 
 mod calls;
 mod ledger_invariant;

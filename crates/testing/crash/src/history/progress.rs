@@ -1,4 +1,5 @@
-//! A transfer goes forward: a client that was told where it is finds it there or further on, for ever.
+//! Checks that transfers only go forward: a client that saw a transfer in a state finds it there or further on, for
+//! ever.
 
 use super::{CallResult, Event, Kind, Op};
 use std::collections::BTreeMap;

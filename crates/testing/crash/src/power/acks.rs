@@ -1,4 +1,4 @@
-//! What the server told its clients, and when, as the trace has it.
+//! Finds in a trace the answers that the server sent to clients, and their times.
 
 use super::trace::Call;
 use crate::create::units;

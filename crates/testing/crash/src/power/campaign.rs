@@ -1,4 +1,4 @@
-//! Rounds of work under a trace, each followed by losses of power at chosen lines of it.
+//! The power campaign: rounds of work under a trace, each followed by losses of power at chosen lines of it.
 
 use super::acks::{Ack, acks};
 use super::disk::Disk;

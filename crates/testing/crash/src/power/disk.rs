@@ -1,4 +1,4 @@
-//! A disk as the kernel may have left it: what was synced, and what was only written.
+//! A model of a disk after a loss of power: it keeps synced bytes, and a part of the others.
 
 use super::trace::Call;
 use crate::Outcome;

@@ -1,10 +1,9 @@
-//! Loss of power: what the disk may hold afterwards, computed from what the process asked of it.
+//! Loss of power: computes from the system calls of a process what the disk may hold afterwards.
 //!
-//! A process that is killed leaves its last writes in the page cache, so killing alone proves
-//! nothing about syncs. Here every write, sync, rename and removal is seen by `strace`, byte by
-//! byte; at any line of that trace the power may go. What was synced is there; of the rest a random
-//! part is, torn at random bytes. What the server had sent to a client before that line must hold on
-//! every such image.
+//! A process that is killed leaves its last writes in the page cache, so kills alone prove nothing about syncs.
+//! Here `strace` records every write, sync, rename and removal, byte by byte; the power may go at any line of that
+//! trace. Each image of the disk holds the synced bytes, and a random part of the others, torn at random bytes.
+//! Every answer that the server had sent to a client before that line must hold on each image.
 
 mod acks;
 mod campaign;

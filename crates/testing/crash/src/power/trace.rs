@@ -1,4 +1,4 @@
-//! Reading what `strace -f -y -xx` wrote.
+//! Parses the output of `strace -f -y -xx`.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {

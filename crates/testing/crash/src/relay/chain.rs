@@ -1,4 +1,5 @@
-//! The local chain, a process of its own, whose endpoints do what the campaign tells them to.
+//! The local chain of the relay campaign, a process of its own, whose endpoints inject the faults that the campaign
+//! chooses.
 
 use crate::server::TIMEOUT;
 use crate::{Outcome, http};

@@ -1,4 +1,5 @@
-//! What clients ask for: payments to accounts that the token knows, that it does not know, and that are none.
+//! The requests of clients in the relay campaign: payments to accounts that the token knows, to accounts that it
+//! does not know, and to accounts that do not exist.
 
 use super::chain::RECEIVERS;
 use crate::rng::Rng;

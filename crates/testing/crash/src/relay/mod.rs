@@ -1,6 +1,6 @@
-//! Kills beneath the relay: two servers on one PostgreSQL before a local chain that executes a real token and
-//! whose endpoints lose, delay, repeat and deny, while clients ask for payments. Any of the servers and the
-//! database is killed, by chance and at four named moments.
+//! The relay campaign: two servers on one PostgreSQL before a local chain that executes a real token and whose
+//! endpoints lose, delay, repeat and deny, while clients request payments. The driver kills a server or the
+//! database, by chance and at four named moments.
 
 mod chain;
 mod clients;

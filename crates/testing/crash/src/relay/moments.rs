@@ -1,5 +1,5 @@
-//! The named moments between the journal and the chain. A lock at the database or the chain's endpoints hold
-//! both servers there, the moment is seen from outside, and the servers are killed in it.
+//! The named moments between the journal and the chain. A lock at the database or the chain's endpoints hold both
+//! servers there, the driver sees the moment from outside, and kills the servers in it.
 
 use super::services::Services;
 use crate::two_servers::SERVERS;

@@ -1,6 +1,6 @@
-//! What must hold. After each kill: what was acknowledged is there, and the chain paid each transfer once at
-//! most, to its receiver, what it asked for. In the end each transfer has ended, a COMPLETED one was paid, a
-//! FAILED one was not, and nothing waits anywhere.
+//! The oracle of the relay campaign. After each kill: every acknowledged transfer is there, and the chain paid each
+//! at most once, its amount to its receiver. In the end each transfer has ended, a COMPLETED one was paid, a FAILED
+//! one was not, and nothing waits anywhere.
 
 use super::chain::Payment;
 use super::clients::Payout;

@@ -1,4 +1,4 @@
-//! What runs: two servers with a relay each, on one PostgreSQL, before one local chain.
+//! The processes of the relay campaign: two servers with a relay each, on one PostgreSQL, before one local chain.
 
 use super::WrongStore;
 use super::chain::LocalChain;

@@ -1,5 +1,5 @@
-//! Clients of two servers, who repeat each request at either until it is acknowledged, and the book of what
-//! was acknowledged.
+//! The clients of two servers, which repeat each request at either until it is acknowledged, and the record of
+//! acknowledged requests.
 
 use super::TwoServers;
 use crate::rng::Rng;

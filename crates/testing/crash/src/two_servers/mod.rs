@@ -1,4 +1,5 @@
-//! Two servers that share one PostgreSQL, and the Spot core that they need by itself.
+//! Runs two servers that share one PostgreSQL, and the Spot core that they need, for the account and relay
+//! campaigns.
 
 mod load;
 mod rest;

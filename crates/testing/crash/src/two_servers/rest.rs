@@ -1,4 +1,4 @@
-//! The end of a campaign on two servers: everything comes to rest, and what is wrong is shown.
+//! Ends a campaign on two servers: waits until everything comes to rest, and prints the faults.
 
 use super::TwoServers;
 use crate::{Outcome, clock};

@@ -1,4 +1,4 @@
-//! A lock on a table of the database, which holds a process before its write until it is killed there.
+//! Locks a table of the database, so that a process waits before its write until the driver kills it there.
 
 use crate::Outcome;
 use std::collections::BTreeSet;

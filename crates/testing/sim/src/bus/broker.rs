@@ -1,4 +1,4 @@
-//! What a broker has: messages by partition, how far groups are, and who is a member.
+//! The state of the simulated broker: messages by partition, the offsets of groups, and their members.
 
 use kernel::ids::Millis;
 use kernel::message::partition;

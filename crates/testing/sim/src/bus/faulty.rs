@@ -1,5 +1,5 @@
-//! The link between an engine and the broker: calls that are lost, that panic, that arrive twice or in part,
-//! and at which the process dies.
+//! The faulty link between an engine and the broker: it loses calls, repeats them, delivers them in part, panics,
+//! and kills the process at a call.
 
 use super::faulty_member::FaultyMember;
 use super::port::SimBus;

@@ -1,4 +1,4 @@
-//! A member at the end of a bad link.
+//! A member of a group behind the faulty link.
 
 use super::faulty::{BusCall, BusTrouble, Link, lost};
 use super::member::SimMember;

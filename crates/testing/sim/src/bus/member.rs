@@ -1,4 +1,4 @@
-//! A member of a group: where it reads next in each of its partitions.
+//! A member of a group on the simulated bus: it keeps the next offset of each of its partitions.
 
 use super::port::SimBus;
 use crate::world::breath;

@@ -1,4 +1,4 @@
-//! The broker as its clients reach it when nothing goes wrong between them.
+//! The bus port of the simulated broker, without faults on the link.
 
 use super::broker::{Broker, partitions};
 use super::member::SimMember;

@@ -1,5 +1,5 @@
-//! The clients: many at once, each with a key for what it asks, and after anything unclear the same
-//! key again.
+//! The clients of a campaign: many at once, each with a key for its request, which it repeats after every unclear
+//! answer.
 
 use super::env::{Env, Process};
 use super::oracles::{ClientView, Oracles};

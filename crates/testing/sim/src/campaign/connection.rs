@@ -1,5 +1,5 @@
-//! A client's connection to a process: what it asks runs there, stands still with it, and where the
-//! process dies the connection is cut and the client knows nothing.
+//! A client's connection to a process: its request runs there and pauses with the process. Where the process dies,
+//! the connection is cut, and the client learns nothing.
 
 use crate::world::Sim;
 use std::future::poll_fn;

@@ -1,4 +1,4 @@
-//! What outlives the processes of a run, and how the next one begins.
+//! The environment of a run, which outlives its processes, and the start of the next process in it.
 
 use super::fault_rates::FaultRates;
 use super::network::{LinkEnd, LinkParts, NetworkLink, Trouble};

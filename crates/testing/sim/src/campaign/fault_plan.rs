@@ -1,5 +1,4 @@
-//! What comes from outside: the process is killed or paused, the wall clock jumps, a ledger falls
-//! silent.
+//! Plans the faults from outside: the process is killed or paused, the wall clock jumps, a ledger stops answering.
 
 use super::Knob;
 use super::env::Env;

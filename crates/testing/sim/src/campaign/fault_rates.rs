@@ -1,4 +1,4 @@
-//! What goes wrong with the next call: drawn from rates, and nothing while it is calm.
+//! Draws the fault of the next call from rates, and none while the run is calm.
 
 use crate::world::SplitMix;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! The Spot folder is lost, set back to what it was, or cloned: nothing may be executed there, and
-//! all money stops until persons put it right.
+//! Loses, resets or clones the Spot folder: then Spot may execute nothing there, and all money stops until
+//! operators repair it.
 
 use super::Knob;
 use super::env::Env;

@@ -1,5 +1,5 @@
-//! The campaign: the real engine, flow and Spot core on one thread, many clients, operators who
-//! interfere, and everything that can go wrong, drawn from one seed.
+//! The campaign plays the real engine, flow and Spot core on one thread, with many clients, operators who
+//! interfere, and every kind of fault, all drawn from one seed.
 //!
 //! ```text
 //! clients ─► engine ─► trace ─► (wrong build) ─► network, faulty writes ─► oracles ─► ledgers, journal

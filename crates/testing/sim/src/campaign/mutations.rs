@@ -1,4 +1,4 @@
-//! A build with one of the wrong builds of [`crate::wrong`] around its parts.
+//! Wraps the parts of a run in one of the wrong builds of [`crate::wrong`].
 
 use super::{Build, Core};
 use crate::disk::SimDisk;

@@ -1,7 +1,7 @@
-//! The network to a ledger: it drops, delays, holds, duplicates, garbles and refuses, and may fall
-//! silent or lead elsewhere.
+//! Simulates the network to a ledger: it drops, delays, holds, duplicates, garbles and refuses messages, stops
+//! answering, or leads to another ledger.
 //!
-//! What is on the wire outlives the process that sent it: it arrives in the next one's time.
+//! A message on the network outlives the process that sent it: it may arrive while the next process runs.
 
 use super::Knob;
 use super::fault_rates::FaultRates;

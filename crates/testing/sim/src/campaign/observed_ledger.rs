@@ -1,5 +1,4 @@
-//! The wrapper directly around a ledger: every call goes through it, and the oracles see what was
-//! answered and what came of it.
+//! The innermost wrapper of a ledger: it reports every call with its answer and its effect to the oracles.
 
 use super::oracles::Oracles;
 use kernel::answer::Answer;

@@ -1,5 +1,4 @@
-//! One operator at a time: freezes, pauses, retries, asks, suspends, halts and judges, all of it while
-//! money moves.
+//! Simulates one operator: freezes, pauses, retries, queries, suspends, halts and judges while money moves.
 
 use super::clients::{ASSETS, NextProcess, over};
 use super::env::{Env, Process};

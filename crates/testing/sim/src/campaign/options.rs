@@ -1,4 +1,4 @@
-//! What a run is made of: one number for each knob, all drawn from the seed.
+//! The options of a run: one number for each knob, all drawn from the seed.
 //!
 //! As in a swarm, each kind of trouble has a rate of its own in each run, and in half of the runs
 //! none at all: trouble that is always there hides what only shows without it.

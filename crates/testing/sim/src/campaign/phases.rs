@@ -1,5 +1,5 @@
-//! A run: without faults to begin with, then everything that can go wrong, then nothing, and all must
-//! end.
+//! Runs the phases of a run: first without faults, then with every kind of fault, then without faults again until
+//! all transfers end.
 
 use super::clients::{ASSETS, Clients, GIVEN, one, terms};
 use super::env::{Env, Process};

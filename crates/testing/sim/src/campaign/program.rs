@@ -1,4 +1,4 @@
-//! The command: one run by its seed, or runs on all cores for so many minutes.
+//! The command line of the campaign: replays one run by its seed, or plays runs on all cores for some minutes.
 
 use super::drawn::DrawnFlows;
 use super::mutations::MutatedBuild;

@@ -1,7 +1,7 @@
-//! Spot outside of all workers: a process of its own, which dies, stands still, and begins again over
-//! its folder while they go on.
+//! Simulates Spot as a process of its own, outside of all workers: it dies, pauses, and restarts over its folder
+//! while they go on.
 //!
-//! A worker asks it over a connection that its death cuts; while it is down no call is answered.
+//! A worker calls it over a connection, which is cut when Spot dies; while Spot is down, no call is answered.
 
 use super::env::{Env, opened};
 use super::workers::{Ended, STEP, STILL, is_due};

@@ -1,4 +1,4 @@
-//! Searching the seeds from 0 for the first that finds a wrong build.
+//! Searches the seeds from 0 for the first run that finds a wrong build.
 
 use super::mutations::MutatedBuild;
 use super::program::{Make, Say};

@@ -1,5 +1,4 @@
-//! Making a failing run small: kinds of trouble are turned off and numbers halved for as long as it
-//! still fails, and time is left.
+//! Shrinks a failing run: turns off kinds of faults and halves numbers while the run still fails and time is left.
 
 use super::{Build, Knob, Options, Verdict, run, within};
 use std::sync::Arc;

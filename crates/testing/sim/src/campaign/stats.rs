@@ -1,4 +1,4 @@
-//! What a run came to in numbers: transfers, faults that counted, crashes, cells.
+//! Counts the results of runs: transfers, effective faults, crashes and matrix cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

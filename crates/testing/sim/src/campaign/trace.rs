@@ -1,5 +1,5 @@
-//! Everything that a process asked its ports and was answered, as one number and, where a reader
-//! is given, as lines.
+//! Hashes all calls of a process to its ports and their answers into one number, and prints them as lines where a
+//! reader is given.
 //!
 //! Neither the seed nor the options are part of it: equal traces are equal runs.
 

@@ -1,5 +1,5 @@
-//! Several workers over one journal, with Spot outside of them all: some are killed, some stand still
-//! while others end their work and go on later as if nothing had been.
+//! Runs several workers over one journal with Spot outside: some are killed, some pause while others end their
+//! work, and later continue as if no time had passed.
 
 use super::clients::{Clients, NextProcess};
 use super::env::{Env, Process, unanswered};

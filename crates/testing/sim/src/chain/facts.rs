@@ -1,5 +1,5 @@
-//! What the relay learns of the simulated chain: whether a receiver holds the token, and whether it may be
-//! registered at our cost.
+//! The fact source of the relay on the simulated chain: whether a receiver holds the token, and whether it may be
+//! registered at the relay's cost.
 
 use super::state::SimChain;
 use crate::world::breath;

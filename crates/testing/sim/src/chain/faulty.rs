@@ -1,5 +1,4 @@
-//! The link between an engine and its chain port: calls that are lost, that panic, and at which the process
-//! dies.
+//! The faulty link between an engine and its chain port: it loses calls, panics, and kills the process at a call.
 
 use crate::world::{Crash, breath, die};
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! A flow that sends, and what its processes reach the simulated chains through.
+//! A flow that sends on simulated chains, with the ports that its processes need.
 
 use super::learned::LinkedFacts;
 use super::played::PlayedChain;

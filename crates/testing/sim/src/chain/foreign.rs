@@ -1,4 +1,4 @@
-//! What another program signs with a key of the pool, and how an adapter finds it.
+//! Transactions that another program signs with a key of the pool, and the way an adapter finds them.
 
 use super::state::{Locking, SimChain};
 use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};

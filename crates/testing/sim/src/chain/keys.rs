@@ -1,5 +1,5 @@
-//! The keys of the account that pays, as the nodes of the simulated chain show them: one that lags shows a key that
-//! is deleted, and one that lies shows none.
+//! The keys of the paying account, as the nodes of the simulated chain show them: a node that lags shows a deleted
+//! key, and a node that lies shows none.
 
 use super::node::Mood;
 use super::state::{Locking, SimChain, State};

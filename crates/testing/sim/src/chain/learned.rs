@@ -1,5 +1,5 @@
-//! The link between an engine and what its flow learns: calls that are lost, that panic, and at which the
-//! process dies; what was learnt, and whether a history says so.
+//! The faulty link between an engine and its fact source: it loses calls, panics, and kills the process at a call.
+//! It records the facts, and checks that histories contain them.
 
 use super::ChainTrouble;
 use crate::world::{Crash, breath, die};

@@ -1,4 +1,4 @@
-//! What a node of the simulated chain shows: it may lag behind, and it may lie. No single node is believed.
+//! A node of the simulated chain: it may lag behind, and it may lie, so adapters believe no single node.
 
 use super::state::{SimChain, State};
 use super::transaction::Outcome;

@@ -1,4 +1,4 @@
-//! A chain that flows are played over, whatever it is made of: the simulated one, or a local one behind a real adapter.
+//! The trait of chains that flows are played over: the simulated chain, or a local one behind a real adapter.
 
 use super::{ChainRules, Paid, SimChain, SimPort};
 use kernel::flow::table::Flows;

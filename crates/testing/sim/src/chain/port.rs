@@ -1,4 +1,4 @@
-//! One process's adapter to the simulated chain.
+//! The chain port of one process on the simulated chain.
 
 use super::proof::prove;
 use super::state::{Locking, SimChain};

@@ -1,5 +1,5 @@
-//! What proves that an attempt on the simulated chain landed, or never will: only what both nodes say of
-//! final blocks.
+//! Proves that an attempt on the simulated chain landed, or that it never will, from final blocks on which both
+//! nodes agree.
 
 use super::node::View;
 use super::state::{ChainRules, Locking};

@@ -1,4 +1,4 @@
-//! The chain itself: what was signed, what waits, what the blocks hold.
+//! The state of the simulated chain: signed transactions, waiting ones, and blocks.
 
 use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use crate::world::SplitMix;

@@ -1,4 +1,4 @@
-//! What is signed for the simulated chain, and what became of it there.
+//! A transaction on the simulated chain, and its outcome there.
 
 use kernel::attempt::{Lock, Purpose};
 use kernel::ids::{AssetId, Id};

@@ -1,4 +1,4 @@
-//! Drawn texts for what the kernel reads: amounts by long multiplication, ids by their spellings.
+//! Fuzzes the parsers of the kernel: amounts against long multiplication, ids against their spellings.
 
 use super::{Target, kind};
 use kernel::code::Code;

@@ -1,5 +1,5 @@
-//! Drawn bytes for whatever reads bytes: a corpus in the tree, changed byte by byte and piece by
-//! piece, and guided by the kinds of answers that came.
+//! A fuzzer for code that parses bytes: it changes a corpus in the tree byte by byte and piece by piece, guided by
+//! the kinds of answers.
 //!
 //! ```text
 //! crates/<crate>/fuzz/<target>/*  ─► changed ─► the target: a kind of answer, or a panic

@@ -1,4 +1,4 @@
-//! How a run is drawn from its seed, and what came of it.
+//! Helpers that draw a run from its seed, and the result of such a run.
 
 use crate::event_log::LoggedEvent;
 use crate::world::SplitMix;

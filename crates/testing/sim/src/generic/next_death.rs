@@ -1,4 +1,4 @@
-//! The next death among several processes.
+//! The next crash point for several processes: the first that reaches it dies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

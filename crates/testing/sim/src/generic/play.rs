@@ -1,4 +1,4 @@
-//! One case, from an empty service to the oracles.
+//! Plays one case of a flow between ledgers, from an empty service to the oracles.
 
 use super::{RemoteLedger, Spot, TestTransfer, Trial};
 use crate::disk::SimDisk;

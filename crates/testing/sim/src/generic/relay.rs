@@ -1,4 +1,4 @@
-//! The relay under the generic tests of flows that send.
+//! Runs the relay through the generic tests of flows that send.
 //!
 //! A [`RelayCase`] is some transfers that are opened together, and how each must end. Whatever is done to
 //! it, each member is paid exactly once where it is COMPLETED and never otherwise.

@@ -1,4 +1,4 @@
-//! What becomes of the first of two workers.
+//! The end of the first of two workers: its process is killed, or it pauses for long.
 
 use crate::world::Sim;
 use kernel::ids::Millis;

@@ -1,4 +1,4 @@
-//! What goes wrong with the journal's writes, by number or by chance.
+//! Plans the faults of the journal's writes, by number or by chance.
 
 use crate::world::SplitMix;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The plan of a place's faults around a journal that is a real store.
+//! Applies the fault plan of a place to a journal that is a real store.
 
 use super::{Fault, Faults, Place};
 use crate::event_log::{EventLog, LoggedEvent, subject};

@@ -1,4 +1,4 @@
-//! The inbox of the simulated journal: what groups had, and messages that wait under their keys.
+//! The inbox of the simulated journal: the messages that groups consumed, and messages that wait under their keys.
 
 use super::{SimJournal, breath};
 use kernel::answer::Cause;

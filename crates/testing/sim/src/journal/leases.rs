@@ -1,4 +1,4 @@
-//! Who holds what: the workers that live, and what each has in its hands.
+//! The leases of the simulated journal: the workers that live, and the transfers and attempts that each holds.
 //!
 //! A journal of one owner has one worker, whose lease never ends. One that is shared has many, and
 //! every worker sees which of them live.

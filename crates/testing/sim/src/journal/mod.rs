@@ -1,8 +1,7 @@
 //! The simulated journal with its enlisted Funding ledger: in memory, on a simulated clock.
 //!
-//! A [`Place`] is what a crash leaves: everything that was written. A [`SimJournal`] is one process
-//! over it. It is held to the same suite as the real stores, which is why the simulation may stand
-//! on it.
+//! A [`Place`] holds what a crash leaves: everything that was written. A [`SimJournal`] is one process over it. It
+//! passes the same contract suite as the real stores, so the simulation may rely on it.
 
 mod accounts;
 mod faults;

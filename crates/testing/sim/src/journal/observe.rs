@@ -1,4 +1,4 @@
-//! Looking at every write at the moment it becomes durable.
+//! Shows every write to an observer at the moment it becomes durable.
 
 use super::state::State;
 use crate::books::Books;

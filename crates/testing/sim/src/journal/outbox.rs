@@ -1,4 +1,4 @@
-//! The outbox of the simulated journal: what is to be published, what was, and who publishes it.
+//! The outbox of the simulated journal: messages to publish, published messages, and the publisher of each bucket.
 
 use super::{SimJournal, breath};
 use kernel::answer::Cause;

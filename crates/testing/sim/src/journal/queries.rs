@@ -1,4 +1,4 @@
-//! What the simulated journal answers: the parts of the port that only read.
+//! The queries of the simulated journal: the parts of the port that only read.
 
 use super::{SimJournal, view};
 use crate::world::breath;

@@ -1,9 +1,8 @@
-//! A pair of databases: a primary that answers, and a synchronous standby that what is written waits
-//! for.
+//! Simulates a pair of databases: a primary that answers, and a synchronous standby that each write waits for.
 //!
-//! While the standby is away whatever is written stands on the primary alone: no write is answered as
-//! written and no read is answered, since neither would survive the primary. Then the standby comes
-//! back and has everything, or the primary is lost and the standby takes its place with what it has.
+//! While the standby is away, a write exists on the primary alone: no write and no read is answered, since its
+//! content would not survive the primary. Then the standby comes back and has everything, or the primary is lost
+//! and the standby takes its place with the data that it has.
 
 use super::observe::Durable;
 use super::state::State;

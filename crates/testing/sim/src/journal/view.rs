@@ -1,4 +1,4 @@
-//! One instant of the simulated journal, as the conservation check reads it.
+//! A snapshot of the simulated journal, for reconciliation.
 
 use super::state::State;
 use crate::books::{add_up, by_account};

@@ -1,4 +1,5 @@
-//! The network to a ledger: it loses requests and replies, delays, garbles, and may lead elsewhere.
+//! The faulty network to a ledger: it loses requests and replies, delays and garbles them, or leads to another
+//! ledger.
 
 use super::route::LedgerRoute;
 use crate::event_log::{EventLog, LoggedEvent};

@@ -1,4 +1,4 @@
-//! Ledgers outside the journal's database, for the simulation, and what goes wrong on the network.
+//! Ledgers outside the journal's database, for the simulation, and the faults of the network to them.
 
 mod faulty;
 mod plain;

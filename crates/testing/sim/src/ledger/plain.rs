@@ -1,7 +1,7 @@
-//! An outside ledger in memory with the law's identity checks and nothing else.
+//! An outside ledger in memory, with the contract's identity checks and nothing else.
 //!
-//! What it keeps stands for its disk: [`Plain::restart`] is another incarnation over the same
-//! books, [`Plain::copy`] a second copy of the folder.
+//! Its books represent its disk: [`Plain::restart`] is another incarnation over the same books, [`Plain::copy`] a
+//! second copy of the folder.
 
 use crate::books::Books;
 use conformance::ledger::Profile;

@@ -1,4 +1,4 @@
-//! Where a link to a ledger leads: to one ledger after another, and nowhere between them.
+//! The route of a link to a ledger: it leads to one ledger after another, and nowhere between them.
 
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};

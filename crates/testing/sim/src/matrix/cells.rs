@@ -1,5 +1,5 @@
-//! What there is to reach: every crash point of a table, times every answer of every call on a way
-//! that leads through it. Computed from the table alone.
+//! Computes the cells of the crash matrix from a flow's table: every crash point, times every answer of every call
+//! on a path through it.
 
 use kernel::flow::crash_points;
 use kernel::flow::crash_points::{Moment, Point};

@@ -1,4 +1,4 @@
-//! The matrix as a page: a row for each crash point, a column for each answer of each call.
+//! Prints the crash matrix as a page: a row for each crash point, a column for each answer of each call.
 
 use super::MatrixStats;
 use super::cells::{Cell, answers, formula};

@@ -1,4 +1,4 @@
-//! A client that does what the contract asks: after anything unclear, the same key again.
+//! A client that follows the contract: after every unclear answer it repeats its request with the same key.
 
 use super::SimProcess;
 use crate::world::Sim;

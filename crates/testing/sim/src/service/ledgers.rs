@@ -1,4 +1,4 @@
-//! The ledgers of a service between which money moves: Funding in its store, Spot outside.
+//! The ledgers of a simulated service: Funding in its store, Spot outside.
 
 use super::ProcessBase;
 use crate::ledger::Faulty;

@@ -1,9 +1,10 @@
-//! The whole service in the simulation: engine, journal, ledgers, one process after another or several at once.
+//! The whole service in the simulation: engine, journal and ledgers, with one process after another or several at
+//! once.
 //!
-//! A [`SimService`] is what outlives a process: the data, the settings, what stands around ports, and time.
+//! A [`SimService`] outlives its processes: it holds the data, the settings, the wrappers around ports, and time.
 //! [`SimService::start`] begins the next process over it, [`SimService::join`] one worker more. Both make the parts
-//! that every process has; what a flow needs beside a store says how they differ: [`LedgerPorts`],
-//! [`crate::chain::ChainPorts`] and the ports of `account`.
+//! that every process has; the ports of a flow add the others: [`LedgerPorts`], [`crate::chain::ChainPorts`] and
+//! the ports of `account`.
 
 mod client;
 mod ledgers;

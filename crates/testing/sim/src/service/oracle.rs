@@ -1,4 +1,4 @@
-//! What must be true when everything came to rest, whatever happened on the way.
+//! The oracle of the simulated service: it checks journal and ledgers once everything has come to rest.
 
 use super::SimProcess;
 use kernel::audit::{Hash, birth, link};

@@ -1,4 +1,4 @@
-//! What stands around the ports of a process, on the engine's side: a wrong build, or nothing.
+//! The wrappers around the ports of a process, on the engine's side: a wrong build, or none.
 
 use engine::Parts;
 use engine::messaging::BusParts;

@@ -1,4 +1,4 @@
-//! Wrong builds of what is done on a chain: each pays twice, strands money or condemns the innocent.
+//! Wrong builds of calls on a chain: each pays twice, strands money or blames the wrong member.
 
 use crate::service::Wrap;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};

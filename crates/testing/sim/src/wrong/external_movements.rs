@@ -1,4 +1,4 @@
-//! Lies about external money.
+//! Wrong builds of external money.
 
 use kernel::answer::Cause;
 use kernel::code::Code;

@@ -1,4 +1,4 @@
-//! Lies about how a journal moves transfers.
+//! Wrong builds of a journal that moves transfers.
 
 use super::operators;
 use kernel::answer::Cause;

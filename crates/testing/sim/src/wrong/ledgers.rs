@@ -1,4 +1,4 @@
-//! Lies about ledgers.
+//! Wrong builds of ledgers.
 
 use super::wrapper::LedgerMutation;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};

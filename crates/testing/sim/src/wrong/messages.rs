@@ -1,4 +1,4 @@
-//! Wrong builds of messages: each loses one, does one twice, or forgets which it had.
+//! Wrong builds of messages: each loses one, processes one twice, or forgets which it consumed.
 
 use crate::service::PortWraps;
 use kernel::answer::{Answer, Cause, Receipt};

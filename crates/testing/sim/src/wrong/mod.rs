@@ -1,5 +1,5 @@
-//! Wrong builds: small lies around real parts, each of which an acceptance test, or the
-//! campaign ([`builds`]), must notice.
+//! Wrong builds: small faults in wrappers around real parts, each of which an acceptance test, or the campaign
+//! ([`builds`]), must notice.
 //!
 //! A test process takes the name of one from `PORTAGE_WRONG_BUILD`; `docs/proof/acceptance.md` says
 //! which test it turns red and at which assertion, and `cargo xtask proof acceptance` runs each

@@ -1,4 +1,4 @@
-//! Lies about what a journal keeps of operators: their cases, actions, approvals and daily limits.
+//! Wrong builds of a journal that stores operators' cases, actions, approvals and daily limits.
 
 use kernel::answer::{Answer, Cause};
 use kernel::ids::Id;

@@ -1,4 +1,4 @@
-//! The wrapper that carries a lie about what a ledger executes and answers.
+//! The wrapper of wrong builds that change what a ledger executes and answers.
 
 use kernel::answer::Answer;
 use kernel::operation::{Known, Op};

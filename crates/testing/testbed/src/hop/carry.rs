@@ -1,4 +1,4 @@
-//! One connection through the hop: a request at a time, until either side ends it.
+//! Serves one connection through the hop: a request at a time, until either side ends it.
 
 use super::message::Message;
 use super::{Fault, State, lock};

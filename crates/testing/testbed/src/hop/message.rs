@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as it takes to pass one request and one answer on: a head, and a body whose
+//! Parses as much of HTTP/1.1 as the hop needs to forward one request and one answer: a head, and a body whose
 //! length the head names.
 
 use std::io::{Read, Write};

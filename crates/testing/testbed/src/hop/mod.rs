@@ -1,5 +1,5 @@
-//! An HTTP hop between a service and what it calls: a gateway, a cache, a balancer. It passes on what
-//! it is given until a test has it answer by itself, keep, repeat or confuse messages.
+//! An HTTP hop between a service and the service that it calls: a gateway, a cache, a balancer. It forwards every
+//! message until a test has it answer by itself, keep, repeat or confuse messages.
 
 mod carry;
 mod message;

@@ -1,4 +1,4 @@
-//! A proxy between clients and a server, which cuts the wire at the moment that hurts most, or lets
+//! A proxy between clients and a PostgreSQL server: it cuts the connection at the worst moment of a COMMIT, or lets
 //! it fall silent.
 
 mod line;

@@ -1,5 +1,5 @@
-//! Connections that fall silent: nothing is closed and nothing is reset, as behind a firewall that
-//! forgot them or on a machine that lost its network.
+//! Lets connections fall silent: nothing is closed and nothing is reset, as behind a firewall that forgot them or
+//! on a machine that lost its network.
 
 use super::{Proxy, State};
 use std::net::{Shutdown, TcpStream};

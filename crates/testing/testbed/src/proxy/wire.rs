@@ -1,5 +1,5 @@
-//! As much of PostgreSQL's protocol (version 3) as it takes to see a COMMIT go out and its answer come
-//! back. Bytes pass as they are; what is encrypted is not understood.
+//! Parses as much of PostgreSQL's protocol (version 3) as the proxy needs to see a COMMIT go out and its answer
+//! come back. Bytes pass unchanged; encrypted ones are not understood.
 
 use std::collections::{HashMap, HashSet};
 

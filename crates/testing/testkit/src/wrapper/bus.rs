@@ -1,4 +1,4 @@
-//! The wrapper of a bus.
+//! The wrapper trait of a bus: each method passes its call on by default.
 
 use super::Wrapper;
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! The wrapper of a chain port.
+//! The wrapper trait of a chain port: each method passes its call on by default.
 
 use super::Wrapper;
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! The wrapper of an inbox.
+//! The wrapper trait of an inbox: each method passes its call on by default.
 
 use super::Wrapper;
 use kernel::answer::Cause;

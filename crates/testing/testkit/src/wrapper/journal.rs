@@ -1,4 +1,4 @@
-//! The wrapper of a journal.
+//! The wrapper trait of a journal: each method passes its call on by default.
 
 use super::Wrapper;
 use kernel::accounts::{AccountsOf, NumberedAccount};

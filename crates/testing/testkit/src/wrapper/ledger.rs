@@ -1,4 +1,4 @@
-//! The wrapper of a ledger.
+//! The wrapper trait of a ledger: each method passes its call on by default.
 
 use super::Wrapper;
 use kernel::answer::Answer;

@@ -1,7 +1,6 @@
-//! One wrapper for everything that stands around a real port: it passes on what it does not change.
+//! The wrapper of a port, for wrong builds and injected faults: it passes on every call that it does not change.
 //!
-//! Wrong builds and hindered processes are wrappers; a new method of a port is passed on here, once
-//! for all of them.
+//! A new method of a port is passed on here, once for all wrappers.
 
 mod bus;
 mod chain;

@@ -1,4 +1,4 @@
-//! The wrapper of an outbox.
+//! The wrapper trait of an outbox: each method passes its call on by default.
 
 use super::Wrapper;
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! Dead letters: looked at, and sent back to the topic that they came from.
+//! The operators' routes for dead letters: read them, and redrive them to the topic that they came from.
 
 use super::{DryRunQuery, MessagesPreview, ReasonCount, previewed};
 use crate::http::admin::{admin_response, limit};

@@ -1,5 +1,5 @@
-//! Groups of consumers: taken back or forward in time. They are paused and resumed as everything is
-//! (`/ops/pauses`, kind `group`).
+//! The operators' route that moves a group of consumers back or forward to a time. A group is paused and resumed
+//! like everything else (`/ops/pauses`, kind `group`).
 
 use super::{DryRunQuery, MessagesPreview, SeekRow, previewed, time};
 use crate::http::App;

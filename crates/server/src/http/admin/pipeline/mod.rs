@@ -1,4 +1,4 @@
-//! The pipeline of messages: how it does, what waits in it, and what operators do about that.
+//! The operators' routes for the message pipeline: its status, its queues, and the actions on them.
 
 pub mod dead_letters;
 pub mod export;

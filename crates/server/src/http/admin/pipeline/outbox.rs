@@ -1,5 +1,4 @@
-//! The outbox: published messages are sent again by time, should the broker have lost what it
-//! acknowledged.
+//! The operators' route that publishes messages of a time range again, for a broker that lost what it acknowledged.
 
 use super::{DryRunQuery, MessagesPreview, previewed, time};
 use crate::http::App;

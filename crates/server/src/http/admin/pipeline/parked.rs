@@ -1,4 +1,4 @@
-//! Keys that are parked: listed, and tried again at once.
+//! The operators' routes for parked keys: list them, and have one tried again now.
 
 use super::none_offered;
 use crate::http::admin::{admin_response, limit};

@@ -1,4 +1,5 @@
-//! How the pipeline does: lag, what waits in the outbox, parked keys, dead letters, paused groups.
+//! The operators' route that shows the status of the pipeline: lag, the outbox, parked keys, dead letters and
+//! paused groups.
 
 use super::none_offered;
 use crate::http::middleware::caller::RequireOpsRead;

@@ -1,4 +1,4 @@
-//! What was sent to an endpoint and what came of it; test events, and what is sent again.
+//! The operators' routes for the deliveries of an endpoint: list them, send a test event, and send messages again.
 
 use super::{WebhookRow, answer, find, webhook_id};
 use crate::http::admin::admin_response;

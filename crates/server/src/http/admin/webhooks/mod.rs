@@ -1,5 +1,5 @@
-//! Endpoints that are told of events: listed, added, changed, rotated, deleted; `log` is what was sent to
-//! one, and what is sent again.
+//! The operators' routes for webhook endpoints: list, add, change, rotate the secret, delete. `log` has the routes
+//! for deliveries.
 
 pub mod log;
 pub mod request;
@@ -35,7 +35,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// What the routes of endpoints reach.
+/// The context of the routes of endpoints.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct WebhookAdmin {
     /// The queue, the log, and what a preview reads.
@@ -101,7 +101,7 @@ fn row(endpoint: &WebhookEndpoint) -> WebhookRow {
     }
 }
 
-/// What an action came to, with a secret that this request drew.
+/// The result of an action, with a secret that this request generated.
 fn answer(
     performed: PerformedAction,
     secret: Option<WebhookSecret>,

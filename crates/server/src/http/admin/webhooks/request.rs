@@ -1,4 +1,4 @@
-//! What operators write of an endpoint, checked.
+//! Validates the bodies in which operators add, change and rotate webhook endpoints.
 
 use crate::http::App;
 use crate::http::middleware::error::Refusal;

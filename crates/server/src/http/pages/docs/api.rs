@@ -1,4 +1,4 @@
-//! The API's description as a page.
+//! Renders the OpenAPI description as an HTML page.
 
 use super::errors::page_of;
 use super::markdown::{escaped, inline};

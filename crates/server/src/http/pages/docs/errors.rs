@@ -1,5 +1,5 @@
-//! One page for each code: what happened, is the money safe, what to do. Codes of errors come with a status of
-//! HTTP; codes of ends are what a transfer of the relay says that FAILED.
+//! The documentation pages of codes: what happened, whether the money is safe, what to do. Error codes come with an
+//! HTTP status; end codes explain why a transfer of the relay is FAILED.
 
 use crate::http::middleware::error::{sentence, status};
 use kernel::code::Code;

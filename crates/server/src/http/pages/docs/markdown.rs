@@ -1,4 +1,4 @@
-//! Our own Markdown pages as HTML. Raw HTML in a page is shown as text.
+//! Renders the repository's Markdown pages as HTML. Raw HTML in a page is shown as text.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html::push_html};
 

@@ -1,4 +1,5 @@
-//! Pages for people, served whole: the API and the error codes. No assets from anywhere, no scripts.
+//! Serves the documentation pages for people: the API and the error codes. The pages load no other files and run no
+//! scripts.
 
 mod api;
 pub mod errors;

@@ -1,5 +1,5 @@
-//! What every route of a kind answers, and an example for everything: what need not be repeated
-//! beside each route.
+//! Completes the OpenAPI description: adds the answers that all routes of a kind share, and an example to each, so
+//! that routes need not repeat them.
 
 use super::examples;
 use crate::http::middleware::error::{sentence, status};
@@ -125,7 +125,7 @@ fn codes(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// What every route answers that has a body, a place in its path, a token.
+/// The answers of every route that has a body, a path parameter, a token.
 fn common(operation: &mut Value) {
     let has_body = operation["requestBody"].is_object();
     let has_place = operation["parameters"]

@@ -1,4 +1,4 @@
-//! What routes of one kind say of their answers. The codes in a sentence are those of the answer.
+//! The descriptions of answers that routes of one kind share. The codes in a sentence are those of the answer.
 
 pub(crate) const CREATE_400: &str = "Refused before anything was opened: `BAD_REQUEST`, `SAME_ACCOUNT`, \
     `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`, `INVALID_ASSET`, `INVALID_AMOUNT`, \

@@ -1,4 +1,4 @@
-//! Examples, made of the examples of fields: a name means the same wherever it stands.
+//! Builds the examples of the OpenAPI description from examples of fields: a name has the same meaning everywhere.
 
 use super::complete::resolved;
 use crate::http::middleware::error::sentence;
@@ -6,7 +6,7 @@ use crate::http::pages::docs::errors;
 use kernel::code::Code;
 use serde_json::{Map, Value, json};
 
-/// What a field of that name holds, where its form says nothing closer.
+/// The example of a field of that name, where its schema has no closer one.
 fn usual(field: &str) -> Option<Value> {
     Some(match field {
         "req_id" => json!("01JFVQ2X8Z0Y1M3N4P5R6S7T8V"),

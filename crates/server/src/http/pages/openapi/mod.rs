@@ -1,4 +1,4 @@
-//! The API's description, made from the routes themselves.
+//! Generates the OpenAPI description from the routes.
 
 mod complete;
 pub(in crate::http) mod descriptions;

@@ -1,4 +1,4 @@
-//! An attempt comes when its time has come or its owner died, and its members never alone.
+//! Checks when attempts are due: at their time or after their owner died, and never their members alone.
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, NOON, id, plain};

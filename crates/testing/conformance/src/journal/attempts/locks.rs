@@ -1,4 +1,4 @@
-//! A lock is taken once for ever, in whatever order two writers come.
+//! Checks that a lock is taken once for ever, in whatever order two writers come.
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, NOON, plain, together};

@@ -1,5 +1,5 @@
-//! Attempts on chains: read as they were written, under a lock that is taken once for ever, handed
-//! over whole; and the counters and resources that stand beside them.
+//! Checks attempts on chains: the journal returns them as written, takes a lock once for ever, and reassigns them
+//! whole; also counters and resources.
 
 mod due;
 mod locks;

@@ -1,4 +1,4 @@
-//! What is read of an attempt is what was written, and it moves by its next version alone.
+//! Checks that an attempt is read as it was written, and that it moves by its next version alone.
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, NOON, guarded, plain};

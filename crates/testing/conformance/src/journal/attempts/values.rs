@@ -1,4 +1,4 @@
-//! Resources and counters are read; what a counter took is given back.
+//! Checks the reading of resources and counters, and that a counter gets back what was taken.
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, id, plain};

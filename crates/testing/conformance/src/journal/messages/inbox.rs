@@ -1,5 +1,5 @@
-//! The inbox: what a group had is found again, and messages wait under their key in their order, until
-//! the last of them was consumed.
+//! Checks the inbox: it finds every message that a group consumed, and messages wait under their key in their order
+//! until the last of them is consumed.
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, NOON, guarded};

@@ -1,4 +1,4 @@
-//! Messages: what is to be published, and what waits for consumers.
+//! Checks messages: those to publish, and those that wait for consumers.
 
 mod inbox;
 mod outbox;

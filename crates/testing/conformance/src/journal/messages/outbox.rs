@@ -1,5 +1,5 @@
-//! The outbox: rows are written with their unit or not at all, each is completed by its event, a bucket
-//! has one publisher, what is published can be sent again, and only that is ever forgotten.
+//! Checks the outbox: rows are written with their unit or not at all, each is completed by its event, a bucket has
+//! one publisher, published rows can be sent again, and only those are ever deleted.
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, NOON, RICH, id, message};

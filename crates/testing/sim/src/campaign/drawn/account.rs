@@ -1,4 +1,4 @@
-//! Account transfers over a simulated bus.
+//! The drawn campaign of account transfers over a simulated bus.
 
 use super::{DrawnCampaign, DrawnRun, WORKERS};
 use crate::generic::account::{AccountPlay, AccountRun};

@@ -1,4 +1,4 @@
-//! The relay and the swaps over simulated chains.
+//! The drawn campaign of the relay and the swaps over simulated chains.
 
 use super::{DrawnCampaign, DrawnRun, WORKERS};
 use crate::chain::Locking;

@@ -1,4 +1,4 @@
-//! Campaigns of drawn cases: one run for each seed, on all cores, until something is wrong.
+//! Runs campaigns of drawn cases: one run for each seed, on all cores, until an oracle finds a fault.
 //!
 //! A run has few transfers and few disturbances, so that one that fails is read as it is: nothing is shrunk.
 

@@ -1,4 +1,4 @@
-//! What the runs of a campaign came to.
+//! Adds up the results of a campaign's runs.
 
 use super::{DrawnCampaign, DrawnRun};
 use crate::generic::Played;

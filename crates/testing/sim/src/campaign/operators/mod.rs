@@ -1,7 +1,7 @@
-//! Operators: several persons, each at whichever process answers next, who do not wait for each other.
+//! Simulates several operators at the same time, each at the process that answers next.
 //!
-//! They halt, propose, approve (late, twice, two at once at two processes), reject, pause, judge and
-//! book external money. What each was answered is what the oracles hold the journal to.
+//! They halt, propose, approve (late, twice, two at once at two processes), reject, pause, judge and book external
+//! money. The oracles compare the journal with the answers that the operators got.
 
 mod proposals;
 

@@ -1,4 +1,4 @@
-//! The proposals that operators know of.
+//! The list of the proposals that the simulated operators know.
 
 use kernel::ids::Id;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,4 @@
-//! Answers: what a ledger once answered it answers for ever, and what a client was once told holds
-//! for ever.
+//! The oracle of answers: a ledger never changes a final answer, and a state that a client once saw stays true.
 
 use super::{Oracles, must};
 use kernel::answer::Answer;

@@ -1,4 +1,5 @@
-//! Effects: each at most once, claimed before, by whom it is for, and the books say the same.
+//! The oracle of effects: each exists at most once, after its claim, for the right account, and the ledgers' books
+//! agree with it.
 
 use super::{Inner, LedgerView, Life, Oracles, Wrong, ledger_of, must, op_of};
 use kernel::flow::life::Leg;

@@ -1,4 +1,5 @@
-//! HALT over all processes: nothing lifts one but what was proposed, approved and proven after it.
+//! The oracle of HALT over all processes: only a resume that was proposed, approved and proven after a HALT lifts
+//! it.
 //!
 //! The journal's writes come one after the other, and each has a number here. A resume is held to the
 //! number of the last HALT that was written before it, whichever process wrote it and whether or not

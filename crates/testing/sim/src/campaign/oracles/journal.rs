@@ -1,4 +1,5 @@
-//! The journal at every write: edges, versions, the chain of hashes, evidence, terminal truth.
+//! The oracle of the journal at every write: edges, versions, the chain of hashes, evidence, and ends that are
+//! true.
 
 use super::super::operator::DRILL;
 use super::effects::EffectSums;

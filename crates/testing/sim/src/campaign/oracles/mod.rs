@@ -1,5 +1,4 @@
-//! The oracles of a run: told of every durable write, every effect and every answer, at the moment
-//! it happens.
+//! The oracles of a run check every durable write, every effect and every answer at the moment it happens.
 //!
 //! Each looks only at what changed, so that a run may be watched at every step. The first thing
 //! that is wrong ends the run and is its result.

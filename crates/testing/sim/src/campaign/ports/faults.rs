@@ -1,4 +1,4 @@
-//! What goes wrong with the journal's writes and reads, by chance.
+//! Draws the faults of the journal's writes and reads.
 
 use super::super::Knob;
 use super::super::fault_rates::FaultRates;

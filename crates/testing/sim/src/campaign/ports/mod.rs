@@ -1,4 +1,4 @@
-//! The engine's side of every port: what it asked and what it was answered goes into the trace.
+//! Wraps every port on the engine's side, and records its calls and answers in the trace.
 
 mod faults;
 

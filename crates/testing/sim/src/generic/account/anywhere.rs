@@ -1,4 +1,4 @@
-//! Cases over a service that a test runs by itself: on a real store, on real time.
+//! Plays account cases over a service that a test runs by itself, on a real store and in real time.
 
 use super::cases::AccountCase;
 use super::client::{AccountClient, Tries, prepare, terms};

@@ -1,4 +1,4 @@
-//! What is played: accounts, transfers between them, and how each must end.
+//! The account cases of the generic tests: accounts, transfers between them, and the end of each.
 
 use kernel::accounts::NumberedStatus;
 use std::borrow::Cow;

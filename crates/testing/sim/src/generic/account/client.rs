@@ -1,5 +1,5 @@
-//! What is done to a service from outside: accounts are opened and funded, clients insist on their transfers,
-//! and no task has work left.
+//! The client of the account cases: it opens and funds accounts, repeats its transfers until they end, and waits
+//! until no task has work left.
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer};
 use crate::bus::SimBus;

@@ -1,8 +1,7 @@
-//! Deaths by their meaning: a process dies where it comes to a place and a moment of the page of crashes.
+//! Kills a process at a named crash point: where it reaches a place and a moment of the crash page.
 //!
-//! On a real store, with processes that run at once, writes have no numbers that a second run repeats. So the
-//! rows of the page are the plan there, and several processes share it: the first one that comes to the moment
-//! dies.
+//! On a real store, with processes that run at once, writes have no numbers that a second run repeats. So the rows
+//! of the page are the plan, and several processes share it: the first one that reaches the moment dies.
 
 use super::matrix::cells;
 use super::{Spot, deaths};

@@ -1,5 +1,5 @@
-//! A case that is drawn from a seed, with what goes wrong in it: faults, deaths, messages that come twice or in
-//! another order, a parked key, a second worker that goes on when the first one ends.
+//! Draws an account case from a seed with its faults: failed calls, deaths, repeated and reordered messages, a
+//! parked key, and a second worker that continues when the first one ends.
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer, TransferEnd};
 use super::play::play;

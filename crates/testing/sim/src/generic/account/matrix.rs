@@ -1,4 +1,4 @@
-//! Where processes died in a trial: a row for each moment, as a page.
+//! The page of the moments at which processes died in an account trial: a row for each.
 
 use super::Spot;
 use crate::bus::{BusCall, BusTrouble};

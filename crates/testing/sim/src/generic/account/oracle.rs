@@ -1,4 +1,4 @@
-//! What must be true when everything came to rest, whatever happened on the way.
+//! The oracle of account cases: it checks the service once everything has come to rest.
 
 use super::cases::{AccountCase, TransferEnd};
 use crate::bus::SimBus;

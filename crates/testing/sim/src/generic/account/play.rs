@@ -1,4 +1,4 @@
-//! One case, from an empty service to the oracles.
+//! Plays one account case, from an empty service to the oracles.
 
 use super::cases::AccountCase;
 use super::client::{AccountClient, Tries, prepare, terms};

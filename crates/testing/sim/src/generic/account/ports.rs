@@ -1,5 +1,4 @@
-//! What the processes of a service that offers `account` reach beside their store: the simulated bus, and checks
-//! that may say nothing for a while.
+//! The ports of a service that offers `account`: the simulated bus, and checks that may give no answer for a while.
 
 use super::cases::AccountCase;
 use crate::bus::{FaultyBus, SimBus};

@@ -1,5 +1,5 @@
-//! Two workers over one journal and one broker: one dies or stands still with messages in hand, and the other
-//! goes on with everything.
+//! Plays an account case with two workers over one journal and one broker: one dies or pauses with messages in its
+//! hands, and the other one continues everything.
 
 use super::cases::AccountCase;
 use super::client::{AccountClient, Tries, prepare, terms};

@@ -1,8 +1,8 @@
-//! Deaths by their meaning: a process dies when it reaches a crash point of the flow's table.
+//! Kills a process when it reaches a crash point of the flow's table.
 //!
-//! On a real store, with processes that run at once, writes and calls have no numbers that a second run
-//! repeats. So the rows of a page of crashes are the plan there, and several processes share it: the first one
-//! that reaches the point dies.
+//! On a real store, with processes that run at once, writes and calls have no numbers that a second run repeats. So
+//! the rows of a crash page are the plan, and several processes share it: the first one that reaches the point
+//! dies.
 
 use super::places::{Edge, Place, Places};
 use crate::chain::{ChainCall, ChainTrouble, FaultyChain, LinkedFacts};

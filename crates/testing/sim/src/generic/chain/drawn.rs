@@ -1,5 +1,5 @@
-//! A case of a flow that sends, drawn from a seed with what goes wrong in it: writes and calls that fail, come twice
-//! or kill the process, chains that are calm or rough, a second worker that goes on when the first one ends.
+//! Draws a case of a flow that sends from a seed with its faults: writes and calls that fail, repeat or kill the
+//! process, calm or faulty chains, and a second worker that continues when the first one ends.
 
 use super::workers::{ChainWorkers, two_workers};
 use super::{ChainCase, ChainTrial, Spot, play, spots, twice};

@@ -1,4 +1,4 @@
-//! Where processes died in a trial of a flow that sends: the crash points of its table, as a page.
+//! The page of the crash points at which processes died in a trial of a flow that sends.
 
 use super::places::{Place, Places};
 use super::{Calm, Spot};

@@ -1,9 +1,9 @@
-//! The same three tests for a flow that sends: every step twice, every step failed, a crash at every write
-//! and at every call of its chains.
+//! The generic tests for a flow that sends: every step twice, every step failed, a crash at every write and at
+//! every call of its chains.
 //!
-//! A [`ChainCase`] is some transfers that are opened together, and how each must end. Whatever is done to
-//! it, they end so, at most one form of each lock is final, no attempt is left open, and no operator is
-//! asked. What else must hold its flow says.
+//! A [`ChainCase`] is some transfers that are opened together, and how each must end. Whatever disturbs it, each
+//! transfer ends so, at most one form of each lock is final, no attempt stays open, and no operator gets a case.
+//! The flow's own oracle checks the rest.
 
 mod deaths;
 mod drawn;

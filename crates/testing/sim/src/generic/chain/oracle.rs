@@ -1,5 +1,5 @@
-//! What must hold of every service that sends, once its transfers ended: nothing is left open, nothing stands
-//! still, and each decision keeps what it was made from.
+//! The oracle of flows that send: once all transfers ended, nothing is open, nothing is paused, and each decision
+//! keeps the facts behind it.
 
 use crate::chain::{FactLog, PlayedChain};
 use kernel::answer::Cause;

@@ -1,5 +1,4 @@
-//! The crash points of a flow that sends, by what a process is about: a write, a call of a chain, something that
-//! is learnt.
+//! Maps what a process of a flow that sends is about to do to a crash point: a write, a call of a chain, a fact.
 
 use crate::chain::{ChainCall, Moment as CallMoment};
 use kernel::flow::crash_points::{self, Moment, Point};

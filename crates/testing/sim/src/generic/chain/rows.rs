@@ -1,5 +1,5 @@
-//! The rows of a page of crashes on a store where each run takes its time: each is played once, in a case that
-//! comes to it, and none is left out without a word.
+//! Plays each row of a crash page once, in a case that reaches it, on a store where each run takes its time. A row
+//! that is left out is listed.
 
 use super::matrix::ChainMatrix;
 use super::{ChainCase, ChainTrial, deaths, play, runs};

@@ -1,5 +1,5 @@
-//! Two workers over one journal and the same chains: one dies or stands still with attempts in its hands, and the
-//! other one goes on with everything.
+//! Plays a case with two workers over one journal and the same chains: one dies or pauses with attempts in its
+//! hands, and the other one continues everything.
 
 use super::{CaseEnv, ChainCase, ChainClient, ChainTrial, Harm, Run, ended_and_final};
 use crate::chain::{ChainPorts, ChainTrouble, FaultyChain, PlayedChain};

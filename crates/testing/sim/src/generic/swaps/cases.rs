@@ -1,4 +1,4 @@
-//! The swaps that are played, and what their accounts do on the chains.
+//! The swap cases of the generic tests, and the behaviour of their accounts on the chains.
 
 use crate::chain::{QUARANTINE, SimChain};
 use crate::generic::draws::{one_of, within};

@@ -1,5 +1,5 @@
-//! What a swap learns, as a script says: accounts and inventory by their names, time and deliveries of the
-//! simulated chains, and how often something was tried, which the journal counts.
+//! The scripted fact source of swaps: accounts and inventory by their names, time and deliveries from the simulated
+//! chains, and the number of tries, which the journal counts.
 
 use super::cases::{covered, is_found_late, is_freed, receives};
 use crate::chain::SimChain;

@@ -1,5 +1,5 @@
-//! The swaps under the generic tests of flows that send: a watcher finds deposits on the source's chain, and
-//! each is paid on the target's, given back or set quarantined.
+//! Runs the swaps through the generic tests of flows that send: a watcher finds deposits on the source's chain, and
+//! each is paid on the target's chain, refunded or quarantined.
 //!
 //! Whatever is done to a case, each swap ends with its receiver paid, its sender given back, or the money set
 //! quarantined: one of them, once. The receiver of `swap_in` is named in its memo, when its swap is opened; that of

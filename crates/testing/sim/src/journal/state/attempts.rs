@@ -1,4 +1,4 @@
-//! Attempts and counters: how they are written and read.
+//! Writes and reads attempts and counters in the simulated journal's state.
 
 use super::State;
 use kernel::attempt::{Attempt, AttemptId};

@@ -1,4 +1,4 @@
-//! What operators wrote, in the order of writing: an observer reads it, no reader of the journal does.
+//! Logs the rows of operators in the order of writing, for observers; the journal itself does not read it.
 
 use kernel::ids::Id;
 use kernel::unit::Put;

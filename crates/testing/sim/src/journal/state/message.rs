@@ -1,4 +1,4 @@
-//! The messages of a unit, each completed by the event that it belongs to.
+//! Writes the messages of a unit, each completed by the event that it belongs to.
 
 use super::State;
 use kernel::audit::birth;

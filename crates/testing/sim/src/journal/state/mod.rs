@@ -1,4 +1,4 @@
-//! Everything that was written, and how a unit is added to it: decided first, then written whole.
+//! The state of the simulated journal, and the way a unit changes it: decided first, then written whole.
 
 mod attempts;
 mod log;

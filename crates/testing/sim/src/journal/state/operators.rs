@@ -1,4 +1,4 @@
-//! What operators are asked, decide and do, as the simulated journal keeps it.
+//! The operators' rows of the simulated journal: cases, pauses, approvals and actions.
 
 use super::State;
 use kernel::answer::Cause;

@@ -1,4 +1,4 @@
-//! What is written of a decided unit.
+//! Writes the puts of a decided unit to the state.
 
 use super::{BindingKey, State};
 use kernel::answer::Evidence;

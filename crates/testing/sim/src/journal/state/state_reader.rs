@@ -1,4 +1,4 @@
-//! What the product's rules ask, answered from the simulated journal's state.
+//! Reads the simulated journal's state for the product's rules.
 
 use super::State;
 use super::put::higher;

@@ -1,4 +1,4 @@
-//! How a unit is added to the state: the product's rules decide it, then all of it is written or nothing.
+//! Applies a unit to the state: the product's rules decide it, then all of it is written or nothing.
 
 use super::State;
 use super::state_reader::Reader;

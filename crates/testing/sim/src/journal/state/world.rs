@@ -1,4 +1,5 @@
-//! Operations and movements that no unit carries: each is decided by the product's rules, and a write of its own.
+//! Applies operations and movements that no unit carries: the product's rules decide each, and each is a write of
+//! its own.
 
 use super::State;
 use super::state_reader::Reader;

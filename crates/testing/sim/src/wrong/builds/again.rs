@@ -1,5 +1,5 @@
-//! The wrapper that carries a lie about which results a ledger keeps: what it forgot is executed
-//! again, under another id, since the real ledger forgets nothing.
+//! The wrapper of wrong builds that forget results of a ledger: it executes a forgotten operation again under
+//! another id, since the real ledger forgets nothing.
 
 use super::held;
 use crate::world::Sim;

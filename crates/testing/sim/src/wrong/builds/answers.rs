@@ -1,4 +1,4 @@
-//! Lies about what a call came to.
+//! Wrong builds of the answers to calls: each takes an answer for another one, or makes one up.
 
 use super::{Lie, held, woven};
 use crate::wrong::wrapper::{LedgerMutation, MutatedLedger};

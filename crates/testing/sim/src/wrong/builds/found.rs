@@ -1,4 +1,4 @@
-//! The wrong builds that the campaign is known to find, and where.
+//! Lists the wrong builds that the campaign finds, each with its seed and the oracle's message.
 
 /// A wrong build that the campaign finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Lies about what lifts a HALT.
+//! Wrong builds that lift a HALT wrongly.
 
 use super::{Lie, held};
 use kernel::answer::Cause;

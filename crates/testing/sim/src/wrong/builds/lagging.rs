@@ -1,4 +1,4 @@
-//! A lie about what of a journal survives its primary.
+//! A wrong build of a journal that loses writes with its primary.
 
 use super::Lie;
 use kernel::ports::Fut;

@@ -1,4 +1,4 @@
-//! Lies about what a worker may believe where others share the journal.
+//! Wrong builds of workers that share a journal with others.
 
 use super::Lie;
 use crate::world::Sim;

@@ -1,5 +1,4 @@
-//! The wrong builds that the campaign must find: each is a lie of at most 30 lines around a real
-//! part of a run.
+//! The wrong builds that the campaign must find: each changes a real part of a run by at most 30 lines.
 
 mod again;
 mod answers;

@@ -1,4 +1,4 @@
-//! Lies about HALT and verdicts.
+//! Wrong builds of HALT and verdicts.
 
 use super::{Lie, held};
 use kernel::answer::Cause;

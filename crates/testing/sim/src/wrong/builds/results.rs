@@ -1,4 +1,4 @@
-//! Lies about what a ledger keeps of its results.
+//! Wrong builds that forget the results of a ledger.
 
 use super::again::{Forgets, StoredCalls};
 use super::{Lie, held, woven};

@@ -1,4 +1,4 @@
-//! Lies about the Spot core as a whole: there are two, or it is taken for whatever it is found.
+//! Wrong builds of the Spot core as a whole: there are two, or any folder is accepted as the right one.
 
 use super::Lie;
 use kernel::answer::{Answer, Cause};

@@ -1,4 +1,4 @@
-//! Lies about what is written together, and when.
+//! Wrong builds of units: each splits a unit into two writes, or answers one wrongly.
 
 use super::Lie;
 use crate::world::Sim;
