@@ -29,7 +29,7 @@ pub(crate) fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<
     opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What an attempt to open a folder comes to, once its last owner has closed it.
+/// The result of an attempt to open a folder, once its last owner has closed it.
 pub(crate) fn open_unlocked<T>(
     mut attempt: impl FnMut() -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {

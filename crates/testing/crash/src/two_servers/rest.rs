@@ -1,4 +1,4 @@
-//! Ends a campaign on two servers: waits until everything comes to rest, and prints the faults.
+//! Ends a campaign on two servers: waits until all work has ended, and prints the faults.
 
 use super::TwoServers;
 use crate::{Outcome, clock};
