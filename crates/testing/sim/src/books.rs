@@ -1,16 +1,17 @@
 //! The rules of a ledger in memory, for the simulated ledgers: balances, stored answers, numbers. Pure; the owner
 //! decides which callers see it and when.
 
+use crate::movements::Movements;
 use conformance::ledger::Profile;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
-use kernel::ids::{AssetId, Id, LedgerId, Millis, UserId};
+use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::journal::{AccountSums, Sums};
 use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Holding, Moved, StatusChange, Stored, Totals, Whose,
+    AccountStatus, Direction, Holding, StatusChange, Stored, Totals, Whose,
 };
 use kernel::record::Account;
 use kernel::rules::{Book, Posting, StoredBalance, SystemBook};
@@ -35,7 +36,7 @@ pub struct Books {
     stored: BTreeMap<Key, Operation>,
     keys: BTreeMap<u64, Key>,
     changes: BTreeMap<Arc<str>, bool>,
-    externals: BTreeMap<(bool, Arc<str>), (External, Moved)>,
+    pub(crate) movements: Movements,
     horizon: Option<Id>,
     open: BTreeSet<Id>,
     highest: u64,
@@ -62,7 +63,7 @@ impl Books {
             stored: BTreeMap::new(),
             keys: BTreeMap::new(),
             changes: BTreeMap::new(),
-            externals: BTreeMap::new(),
+            movements: Movements::default(),
             horizon: None,
             open: BTreeSet::new(),
             highest: 0,
@@ -288,22 +289,7 @@ impl Books {
 
     /// So many external movements are booked.
     pub fn movements(&self) -> usize {
-        self.externals.len()
-    }
-
-    /// What the reference of a movement was booked for before.
-    pub fn booked(&self, movement: &External) -> Option<Moved> {
-        let key = (movement.direction == Direction::In, movement.reference.clone());
-        self.externals.get(&key).map(|(first, moved)| again(first, movement, moved))
-    }
-
-    /// Stores a movement that was booked.
-    pub fn add_movement(&mut self, movement: &External, available: Amount, at: Millis) -> Moved {
-        let key = (movement.direction == Direction::In, movement.reference.clone());
-        let operation = u64::try_from(self.externals.len()).unwrap_or(u64::MAX).saturating_add(1);
-        let moved = Moved::Done { operation, available, at, replayed: false };
-        self.externals.insert(key, (movement.clone(), moved.clone()));
-        moved
+        self.movements.len()
     }
 
     /// The books per asset, recomputed from the accounts.
@@ -350,7 +336,7 @@ impl Books {
             let of = place(&mut all, Account::User(*user), *asset);
             (of.available, of.frozen) = (Amount(row.available), Amount(row.frozen));
         }
-        for (movement, _) in self.externals.values() {
+        for movement in self.movements.iter() {
             let of = place(&mut all, Account::User(movement.user), movement.asset);
             let amount = movement.amount.signed().unwrap_or(i128::MAX);
             of.sums.external += if movement.direction == Direction::In { amount } else { -amount };
@@ -426,28 +412,5 @@ fn repeat(stored: &Operation, asked: &Op) -> Answer {
         }
         StoredOutcome::Done => Answer::Done(receipt),
         StoredOutcome::Rejected(evidence) => Answer::Rejected(evidence.clone(), receipt),
-    }
-}
-
-/// The answer to an external movement whose reference was used.
-/// What a repeat of a booked movement gets.
-pub(crate) fn again(first: &External, asked: &External, moved: &Moved) -> Moved {
-    let mut differ = Vec::new();
-    for (field, same) in [
-        ("user_id", first.user == asked.user),
-        ("account_number", first.number == asked.number),
-        ("asset", first.asset == asked.asset),
-        ("amount", first.amount == asked.amount),
-    ] {
-        if !same {
-            differ.push(field);
-        }
-    }
-    match moved {
-        _ if !differ.is_empty() => Moved::Conflict(differ),
-        Moved::Done { operation, available, at, .. } => {
-            Moved::Done { operation: *operation, available: *available, at: *at, replayed: true }
-        }
-        Moved::Refused(_) | Moved::Conflict(_) => moved.clone(),
     }
 }

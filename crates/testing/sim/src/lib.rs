@@ -14,6 +14,7 @@ pub mod generic;
 pub mod journal;
 pub mod ledger;
 pub mod matrix;
+mod movements;
 pub mod numbered_books;
 pub mod service;
 pub mod world;

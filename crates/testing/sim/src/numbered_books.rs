@@ -1,13 +1,13 @@
 //! The data of the accounts ledger in memory: numbered accounts, operations, and external movements.
 
-use crate::books::again;
+use crate::movements::Movements;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::flow::life::Leg;
-use kernel::ids::{AssetId, Id, LedgerId, Millis};
+use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Operation, StoredOutcome};
 use kernel::ports::journal::{AccountSums, Sums};
-use kernel::ports::ledger::{Direction, External, Moved, Stored, Totals};
+use kernel::ports::ledger::{Direction, External, Stored, Totals};
 use kernel::record::Account;
 use kernel::rules::Posting;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct NumberedBooks {
     accounts: BTreeMap<Arc<str>, NumberedAccount>,
     stored: BTreeMap<Key, Operation>,
     world: BTreeMap<AssetId, i128>,
-    externals: BTreeMap<(bool, Arc<str>), (External, Moved)>,
+    pub(crate) movements: Movements,
     highest: u64,
 }
 
@@ -76,21 +76,6 @@ impl NumberedBooks {
         self.stored.get(&key).map_or(Stored::Nothing, |stored| Stored::Found(stored.clone()))
     }
 
-    /// What the reference of a movement was booked for before.
-    pub fn booked(&self, movement: &External) -> Option<Moved> {
-        let key = (movement.direction == Direction::In, movement.reference.clone());
-        self.externals.get(&key).map(|(first, moved)| again(first, movement, moved))
-    }
-
-    /// Stores a movement that was booked.
-    pub fn add_movement(&mut self, movement: &External, available: Amount, at: Millis) -> Moved {
-        let key = (movement.direction == Direction::In, movement.reference.clone());
-        let operation = u64::try_from(self.externals.len()).unwrap_or(u64::MAX) + 1;
-        let moved = Moved::Done { operation, available, at, replayed: false };
-        self.externals.insert(key, (movement.clone(), moved.clone()));
-        moved
-    }
-
     /// The books per asset, recomputed from the accounts.
     pub fn totals(&self) -> Vec<(AssetId, Totals)> {
         let mut totals: BTreeMap<AssetId, Totals> = BTreeMap::new();
@@ -133,7 +118,7 @@ impl NumberedBooks {
                 }
             }
             let mine = |m: &&External| m.number.as_ref() == Some(&account.number);
-            for movement in self.externals.values().map(|(movement, _)| movement).filter(mine) {
+            for movement in self.movements.iter().filter(mine) {
                 let n = movement.amount.signed().unwrap_or(i128::MAX);
                 sums.external += if movement.direction == Direction::In { n } else { -n };
             }

@@ -40,7 +40,8 @@ impl State {
 
     /// What the reference of a movement was booked for before.
     pub(in crate::journal) fn booked(&self, movement: &External) -> Option<Moved> {
-        self.books.booked(movement).or_else(|| self.accounts.booked(movement))
+        let numbered = || self.accounts.movements.booked(movement);
+        self.books.movements.booked(movement).or_else(numbered)
     }
 
     /// Books a movement, once for each reference, where no HALT stands and its authority suffices.
@@ -70,10 +71,11 @@ impl State {
         };
         let MovementPlan { available, posting, counter, .. } = booking;
         self.post(&posting);
-        let moved = match &movement.number {
-            None => self.books.add_movement(movement, available, at),
-            Some(_) => self.accounts.add_movement(movement, available, at),
+        let movements = match &movement.number {
+            None => &mut self.books.movements,
+            Some(_) => &mut self.accounts.movements,
         };
+        let moved = movements.add(movement, available, at);
         self.counters.extend(counter);
         if let Authority::Approved(approved) = &request.authority {
             let mut digest = UnitDigest::default();
