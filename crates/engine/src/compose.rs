@@ -139,6 +139,7 @@ impl Lower {
         Arc::new(Operators {
             shared: shared.clone(),
             cases: self.cases.clone(),
+            in_flight: self.in_flight.clone(),
             ledgers: self.ledgers.clone(),
             sends: self.sends.clone(),
             messaging: self.messaging.clone(),

@@ -10,7 +10,7 @@ use kernel::code::Code;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Action, ActionRow, SecondPerson};
 use kernel::record::Record;
-use kernel::unit::{Event, Guard, Put, Unit, Wrote};
+use kernel::unit::{Event, Guard, Hold, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -100,6 +100,7 @@ impl Operators {
         context: &ActionContext,
         unit: Unit,
     ) -> Result<Result<Millis, Guard>, Stop> {
+        let claimed = claimed(&unit);
         match self.shared.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(written)) => Ok(Ok(written.at)),
             Some(Wrote::Lost(Guard::NoPastAction { .. })) => Err(Stop::KeyUsed),
@@ -112,7 +113,16 @@ impl Operators {
             }
             Some(Wrote::Lost(guard)) => Ok(Err(guard)),
             Some(Wrote::Full) => Err(Objection::Code(Code::Overloaded).into()),
-            Some(Wrote::Unknown(cause)) => self.after_all(context, cause).await,
+            Some(Wrote::Unknown(cause)) => {
+                let done = self.after_all(context, cause).await;
+                if done.is_err() {
+                    // made late, it gives them to this process, and no scanner brings them
+                    claimed
+                        .into_iter()
+                        .for_each(|(id, version)| self.in_flight.maybe_held(id, version));
+                }
+                done
+            }
             None => Err(Cause::of("NO_ANSWER").into()),
         }
     }
@@ -144,6 +154,18 @@ impl Operators {
             Err(guard) => Err(Cause::because("LOST", format!("{guard:?}")).into()),
         }
     }
+}
+
+/// The transfers that a unit gives to the process that writes it, with their versions after it.
+fn claimed(unit: &Unit) -> Vec<(Id, u32)> {
+    let claims = |put: &Put| {
+        if let Put::Head { id, head, hold: Hold::Mine, .. } = put {
+            Some((*id, head.version))
+        } else {
+            None
+        }
+    };
+    unit.then.puts.iter().filter_map(claims).collect()
 }
 
 /// The keys whose actions are being executed.

@@ -37,6 +37,7 @@ use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::identity::Ledgers;
 use crate::messaging::Messaging;
 use crate::pipeline::Pipeline;
+use crate::pipeline::in_flight::InFlight;
 use crate::reconciliation::Reconciler;
 use crate::recovery::lease::LeaseKeeper;
 use crate::shared::SharedState;
@@ -52,6 +53,7 @@ use std::sync::Arc;
 pub struct Operators {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) cases: Arc<Cases>,
+    pub(crate) in_flight: Arc<InFlight>,
     pub(crate) ledgers: Arc<Ledgers>,
     pub(crate) sends: Arc<EarlierSendsLog>,
     pub(crate) messaging: Arc<Messaging>,

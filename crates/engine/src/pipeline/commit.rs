@@ -422,7 +422,7 @@ impl Pipeline {
                 rest.again.extend(self.again(pending, FuseMode::Plain));
             }
             (None, CommitReason::Opens(order)) => {
-                self.in_flight.maybe_opened(&pending.record);
+                self.in_flight.maybe_held(pending.record.id, pending.record.head.version);
                 order.answer(OpenResult::Unknown(cause.clone()));
             }
             // should it be there after all, any worker may take it

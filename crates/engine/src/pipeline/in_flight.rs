@@ -220,12 +220,12 @@ impl InFlight {
         None
     }
 
-    /// Watches a transfer that may have been opened: it was not there when the journal was asked, and its
-    /// caller was told so.
-    pub(crate) fn maybe_opened(&self, record: &Record) {
+    /// Watches a transfer that a write may have given to this process: the outcome of the write is not
+    /// known, and it was not seen when the journal was asked.
+    pub(crate) fn maybe_held(&self, id: Id, version: u32) {
         let mut all = self.superseded.all();
         if self.shared.lease.ends() && all.len() < MOST {
-            all.insert(record.id, (record.head.version, self.shared.parts.clock.ticks()));
+            all.insert(id, (version, self.shared.parts.clock.ticks()));
         }
     }
 }

@@ -5,8 +5,9 @@
 //! may have moved them: then the journal takes them for ours, and no scanner brings them. So a transfer
 //! that stands still for longer than any lease lasts is taken up again.
 //!
-//! The same holds for a transfer that may have been opened: its COMMIT may succeed after the journal was
-//! asked, and then the journal takes it for ours.
+//! The same holds for a transfer that may have been opened, and for one that an operator's action may have
+//! given to this process: the COMMIT may succeed after the journal was asked, and then the journal takes the
+//! transfer for ours.
 
 use crate::recovery::Recovery;
 use kernel::answer::Cause;

@@ -7,17 +7,9 @@ mod clients;
 #[cfg(test)]
 mod found_seeds;
 #[cfg(test)]
-mod halt;
-#[cfg(test)]
 mod internal;
 #[cfg(test)]
-mod locked_row;
-#[cfg(test)]
 mod matrix;
-#[cfg(test)]
-mod owners;
-#[cfg(test)]
-mod processes;
 #[cfg(test)]
 mod real_stores;
 #[cfg(test)]
@@ -30,6 +22,8 @@ mod suite_ledger;
 mod traces;
 #[cfg(test)]
 mod traces_operators;
+#[cfg(test)]
+mod workers;
 #[cfg(test)]
 mod wrong;
 #[cfg(test)]

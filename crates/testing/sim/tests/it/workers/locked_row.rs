@@ -1,7 +1,7 @@
 //! The lengths that no setting gives: a target that answers nothing for 90 s, on the virtual clock.
 
-use crate::processes::{Answers, COIN, Cluster, terms};
 use crate::spot::spot;
+use crate::workers::processes::{Answers, COIN, Cluster, terms};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{Id, UserId};
 use kernel::operation::{Known, Op};

@@ -1,8 +1,8 @@
 //! A core that runs inside a process has one owner: the owner before writes nothing of it any
 //! more, and a process with another core is refused.
 
-use crate::processes::Cluster;
 use crate::spot::spot;
+use crate::workers::processes::Cluster;
 use kernel::answer::Answer;
 use kernel::ids::{LedgerId, WorkerId};
 use kernel::operation::{Known, Op};

@@ -1,14 +1,20 @@
 //! Several processes over one journal: what each is made of, for tests.
 
 use engine::{Accepted, Parts, Refused};
+use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::ports::ledger::Ledger;
+use kernel::operation::{Known, Op};
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::{Ledger, Reply};
 use kernel::record::{Binding, Record, Terms};
 use sim::journal::Place;
 use sim::service::{SimService, SimWorker, simulated};
 use sim::world::{Sim, Stop};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use testkit::wrapper::LedgerWrapper;
 use testkit::{book, deposit};
 
 /// How long a lease is.
@@ -108,6 +114,42 @@ impl Cluster {
         let breaks = report.breaks.iter().map(|b| format!("conservation: {b:?}"));
         let halted = member.process.engine.halted().map(|why| format!("halted: {why}"));
         breaks.chain(halted).collect()
+    }
+}
+
+/// What a test does to the calls of one process.
+#[derive(Clone, Default)]
+pub(crate) struct CallControl {
+    /// Calls wait until this is false.
+    pub(crate) held: Arc<AtomicBool>,
+    /// Calls are lost on their way.
+    pub(crate) lost: Arc<AtomicBool>,
+    /// How many calls arrived so far.
+    pub(crate) came: Arc<AtomicU64>,
+}
+
+/// A ledger whose calls from one process a test holds or loses.
+pub(crate) struct GatedLedger {
+    pub(crate) inner: Arc<dyn Ledger>,
+    pub(crate) calls: CallControl,
+    pub(crate) sim: Sim,
+}
+
+impl LedgerWrapper for GatedLedger {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
+        Box::pin(async move {
+            if self.calls.lost.load(Ordering::SeqCst) {
+                return Reply::NoAnswer(Cause::of("TIMEOUT"));
+            }
+            self.calls.came.fetch_add(1, Ordering::SeqCst);
+            while self.calls.held.load(Ordering::SeqCst) {
+                self.sim.sleep(10).await;
+            }
+            self.inner.execute(known, ops).await
+        })
     }
 }
 

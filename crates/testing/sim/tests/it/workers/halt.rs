@@ -1,56 +1,17 @@
 //! HALT with several workers: it waits for each that lives, and one that could not hear of it makes no
 //! call.
 
-use crate::processes::{Cluster, LEASE};
+use crate::workers::processes::{CallControl, Cluster, GatedLedger, LEASE};
 use conformance::ledger::Profile;
 use engine::operators::{ActionResult, Actor, AdminAction};
-use kernel::answer::{Answer, Cause};
 use kernel::ids::LedgerId;
-use kernel::operation::{Known, Op};
-use kernel::ports::Fut;
-use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Ledger, Reply};
+use kernel::ports::ledger::Ledger;
 use sim::ledger::Plain;
 use sim::service::SimWorker;
 use sim::world::Sim;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use testkit::wrapper::{LedgerWrapper, Wrapper};
-
-/// What a test does to the calls of one process.
-#[derive(Clone, Default)]
-struct CallControl {
-    /// Calls wait until this is false.
-    held: Arc<AtomicBool>,
-    /// Calls are lost on their way.
-    lost: Arc<AtomicBool>,
-    /// How many calls arrived so far.
-    came: Arc<AtomicU64>,
-}
-
-struct GatedLedger {
-    inner: Arc<dyn Ledger>,
-    calls: CallControl,
-    sim: Sim,
-}
-
-impl LedgerWrapper for GatedLedger {
-    fn inner(&self) -> &dyn Ledger {
-        &*self.inner
-    }
-    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
-        Box::pin(async move {
-            if self.calls.lost.load(Ordering::SeqCst) {
-                return Reply::NoAnswer(Cause::of("TIMEOUT"));
-            }
-            self.calls.came.fetch_add(1, Ordering::SeqCst);
-            while self.calls.held.load(Ordering::SeqCst) {
-                self.sim.sleep(10).await;
-            }
-            self.inner.execute(known, ops).await
-        })
-    }
-}
+use std::sync::atomic::Ordering;
+use testkit::wrapper::Wrapper;
 
 /// Two workers with one Spot outside of both.
 fn two(seed: u64) -> (Cluster, [SimWorker; 2], CallControl) {
