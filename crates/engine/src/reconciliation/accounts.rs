@@ -16,6 +16,9 @@ use kernel::reconcile::Break;
 use kernel::record::Account;
 use std::collections::BTreeMap;
 
+/// The class of the cause for which accounts could not be compared: their ledger forgot operations meanwhile.
+pub(super) const FORGOTTEN: &str = "FORGOTTEN";
+
 /// One asset of one account.
 type AccountKey = (Account, AssetId);
 
@@ -47,6 +50,9 @@ struct Beside {
     later: BTreeMap<AccountKey, Vec<Operation>>,
     /// The last number of those.
     listed: u64,
+    /// The ledger did not list every number up to that one: another worker raised the horizon meanwhile, and
+    /// the ledger forgot operations of this time.
+    forgotten: bool,
     /// Receipts of operations that persons accepted as lost, up to the number at which the receipts end.
     lost: BTreeMap<AccountKey, Vec<Operation>>,
 }
@@ -62,16 +68,20 @@ impl Beside {
     /// Lists the ledger's operations up to now.
     async fn goes_on(&mut self, ledger: &dyn Ledger) -> Result<(), Cause> {
         let (known, ()) = known_answer(ledger.hello().await)?;
-        for operation in list(ledger, self.listed, known.highest, usize::MAX).await? {
-            put(&mut self.later, operation);
-        }
+        let operations = list(ledger, self.listed, known.highest, usize::MAX).await?;
+        let there = u64::try_from(operations.len()).unwrap_or(u64::MAX);
+        self.forgotten |= there < known.highest.saturating_sub(self.listed);
+        operations.into_iter().for_each(|operation| put(&mut self.later, operation));
         self.listed = known.highest;
         Ok(())
     }
 
     /// The break of an account, where there is one. The account was read at some moment after the receipts
     /// end, so it is in order where it agrees with its operations up to one of the later numbers.
-    fn wrong(&self, ledger: LedgerId, mut row: AccountSums) -> Vec<Break> {
+    ///
+    /// # Errors
+    /// `FORGOTTEN`: it agrees with none, and some of them are not listed any more. A later count says.
+    fn wrong(&self, ledger: LedgerId, mut row: AccountSums) -> Result<Vec<Break>, Cause> {
         let place = (row.account.clone(), row.asset);
         let of = |all: &BTreeMap<AccountKey, Vec<Operation>>| {
             all.get(&place).cloned().unwrap_or_default()
@@ -90,7 +100,10 @@ impl Beside {
             row.sums = reconcile::counted(row.sums, &operation).unwrap_or(row.sums);
             wrong = reconcile::account(ledger, false, &row);
         }
-        wrong
+        if self.forgotten && !wrong.is_empty() {
+            return Err(Cause::of(FORGOTTEN));
+        }
+        Ok(wrong)
     }
 }
 
@@ -151,6 +164,9 @@ impl ReceiptSums<'_> {
 
 /// Compares the accounts of a remote ledger with the receipts of an instant of the ledger that came before
 /// the journal's. Returns how many rows there were.
+///
+/// # Errors
+/// The cause for which the ledger did not answer, or [`FORGOTTEN`]; a later count compares the accounts.
 pub(super) async fn elsewhere(
     snapshot: &mut dyn Snapshot,
     ledger: &dyn Ledger,
@@ -175,13 +191,13 @@ pub(super) async fn elsewhere(
         while let Some(sums) = receipts.next(bound.as_ref()).await? {
             let held = left.remove(&(sums.account.clone(), sums.asset));
             let (available, frozen) = held.map_or_else(Default::default, amounts);
-            inquiry.add(beside.wrong(id, AccountSums { available, frozen, ..sums }));
+            inquiry.add(beside.wrong(id, AccountSums { available, frozen, ..sums })?);
             proven = proven.saturating_add(1);
         }
         for ((account, asset), holding) in left {
             let (available, frozen) = amounts(holding);
             let row = AccountSums { account, asset, available, frozen, sums: Sums::default() };
-            inquiry.add(beside.wrong(id, row));
+            inquiry.add(beside.wrong(id, row)?);
             proven = proven.saturating_add(1);
         }
         let Some(last) = last else { return Ok(proven) };

@@ -53,6 +53,11 @@ impl Running {
         self.due = true;
     }
 
+    /// Has the background task count again without waiting for a day.
+    pub(super) const fn count_soon(&mut self) {
+        self.counted_at = None;
+    }
+
     pub(super) const fn counts(&self) -> Option<&Counts> {
         self.counts.as_ref()
     }

@@ -349,6 +349,27 @@ fn no_alarm_while_accounts_are_read_and_transfers_run() {
     }
 }
 
+/// Turns red where operations that another worker let the ledger forget, while its accounts were read, are
+/// missing in a sum, and halt all workers.
+#[test]
+fn accounts_are_not_proven_where_operations_were_forgotten_meanwhile() {
+    let mut postponed = 0;
+    for seed in 0..20 {
+        let mut test = Test::new(400, seed);
+        (0..20).for_each(|_| drop(test.sound()));
+        test.change(|world| world.forgets = true);
+        test.checker.invalidate();
+        let report = test.sound();
+        let spot = report.ledgers.iter().find(|proof| proof.ledger == SPOT).unwrap();
+        if let Some(cause) = &spot.unlisted {
+            assert_eq!(cause.class, "FORGOTTEN");
+            assert!(test.checker.wants_count(0), "seed {seed}: the next count waits for no day");
+            postponed += 1;
+        }
+    }
+    assert!(postponed > 0, "it never met");
+}
+
 /// A row of the store that did not change for long, while more come in each round than the window comes
 /// by in one: it is looked at again within the bound.
 ///

@@ -13,7 +13,7 @@ use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
     AccountSums, AttemptQueries, Count, Due, DueQuery, Lease, Line, Linked, OperatorQueries,
-    Recount, Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, Sums,
+    OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, Sums,
     TransferQueries, UnitWriter, WorkerLeases,
 };
 use kernel::ports::ledger::{
@@ -40,6 +40,9 @@ pub(super) struct World {
     pub(super) spot: Totals,
     pub(super) spot_log: Vec<Operation>,
     pub(super) silent: bool,
+    /// Its operations but for the last are forgotten once its accounts are read.
+    pub(super) forgets: bool,
+    forgot: bool,
     /// How many more transfers are opened while it moves.
     pub(super) to_open: u64,
     pub(super) dice: u64,
@@ -82,6 +85,12 @@ impl World {
         };
         let all = by_user(self.spot_log.iter()).into_iter();
         all.filter(|(user, _)| (from..=to).contains(&user.0)).take(limit).map(row).collect()
+    }
+
+    /// The operations that Spot lists.
+    fn listed(&self) -> impl Iterator<Item = &Operation> {
+        let forgot = if self.forgot { self.spot_log.len().saturating_sub(1) } else { 0 };
+        self.spot_log.iter().skip(forgot)
     }
 
     fn roll(&mut self, sides: u64) -> u64 {
@@ -362,7 +371,7 @@ impl WorkerLeases for Fake {
     fn due(&self, _: WorkerId, _: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }
     fn renew_lease(&self, _: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> { none() }
     fn end_lease(&self, _: WorkerId) -> Fut<'_, Result<(), Cause>> { none() }
-    fn workers_not_halted(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> { none() }
+    fn other_leases(&self, _: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> { none() }
 }
 
 #[rustfmt::skip]
@@ -406,6 +415,11 @@ impl Enlist for Holds {
 }
 
 impl FakeLedger {
+    fn forget(&self) {
+        let mut world = self.0.0.lock().unwrap();
+        world.forgot |= world.forgets;
+    }
+
     fn say<T: Send + 'static>(&self, answer: impl Fn(&World) -> T) -> Fut<'static, Reply<T>> {
         let mut world = self.0.0.lock().unwrap();
         world.live();
@@ -425,12 +439,12 @@ impl Ledger for FakeLedger {
     fn hello(&self) -> Fut<'_, Reply<()>> { self.say(|_| ()) }
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> { self.say(|world| vec![(ASSET, world.spot)]) }
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
-        self.say(|world| world.spot_log.iter().filter(|o| o.seq > after).take(limit).cloned().collect())
+        self.say(|world| world.listed().filter(|o| o.seq > after).take(limit).cloned().collect())
     }
     fn execute(&self, _: Known, _: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> { self.say(|_| Vec::new()) }
     fn query(&self, _: Known, _: Key) -> Fut<'_, Reply<Stored>> { self.say(|_| Stored::Nothing) }
     fn fence(&self, _: Known, _: Key) -> Fut<'_, Reply<Stored>> { self.say(|_| Stored::Nothing) }
     fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Reply<()>> { self.say(|_| ()) }
-    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> { self.say(|world| world.spot_holdings(whose)) }
+    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> { self.forget(); self.say(|world| world.spot_holdings(whose)) }
     fn status(&self, _: Known, _: StatusChange) -> Fut<'_, Reply<bool>> { self.say(|_| false) }
 }
