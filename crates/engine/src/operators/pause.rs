@@ -245,7 +245,7 @@ impl Operators {
                         return false;
                     }
                     self.shared.calls.quiet(self.shared.calls.mark()).await;
-                    self.lease_keeper.others_obey().await;
+                    self.lease_keeper.others_obey(status.halts).await;
                     // one number at both ends: no resume came between
                     let after = self.shared.parts.journal.service_status().await;
                     let same = |s: ServiceStatus| s.halted.is_some() && s.halts == status.halts;

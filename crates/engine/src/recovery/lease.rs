@@ -7,11 +7,13 @@ use crate::attempts::Chains;
 use crate::controls::status_sync::StatusSync;
 use crate::pipeline::select::{First, race};
 use crate::shared::SharedState;
-use kernel::ids::Millis;
+use kernel::answer::Cause;
+use kernel::ids::{Millis, WorkerId};
 use kernel::ports::clock::TICKS;
-use kernel::ports::journal::ServiceStatus;
-use std::sync::Arc;
+use kernel::ports::journal::{OtherLease, ServiceStatus};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// How often the journal is asked which workers still move money under HALT.
@@ -61,6 +63,15 @@ pub(crate) struct LeaseKeeper {
     shared: Arc<SharedState>,
     chains: Arc<Chains>,
     status: Arc<StatusSync>,
+    /// The last renewal of each other worker that this process saw.
+    seen: Mutex<BTreeMap<WorkerId, SeenRenewal>>,
+}
+
+/// A renewal of another worker's lease, and since when this process has seen it, by its own clock's ticks.
+#[derive(Debug, Clone, Copy)]
+struct SeenRenewal {
+    renewal: u64,
+    since: u64,
 }
 
 impl LeaseKeeper {
@@ -69,7 +80,12 @@ impl LeaseKeeper {
         chains: &Arc<Chains>,
         status: &Arc<StatusSync>,
     ) -> Arc<Self> {
-        Arc::new(Self { shared: shared.clone(), chains: chains.clone(), status: status.clone() })
+        Arc::new(Self {
+            shared: shared.clone(),
+            chains: chains.clone(),
+            status: status.clone(),
+            seen: Mutex::default(),
+        })
     }
 
     /// Notes that the lease was granted that was asked for at this tick.
@@ -102,6 +118,7 @@ impl LeaseKeeper {
                     }
                     self.shared.lease.reported.fetch_max(stopped.unwrap_or(0), Ordering::SeqCst);
                     self.leased(asked);
+                    self.notice_others().await;
                     wait = every;
                 }
                 Err(cause) => {
@@ -111,6 +128,15 @@ impl LeaseKeeper {
                     self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
                 }
             }
+        }
+    }
+
+    /// Notes which leases were not renewed, so that a HALT need not wait for workers that died long before.
+    async fn notice_others(&self) {
+        if self.shared.lease.ends()
+            && let Err(cause) = self.watch_others().await
+        {
+            tracing::warn!(%cause, "the leases of other workers cannot be read");
         }
     }
 
@@ -138,16 +164,36 @@ impl LeaseKeeper {
         }
     }
 
-    /// Waits until no other worker moves money under the HALT: each said so, or lost its lease.
-    pub(crate) async fn others_obey(&self) {
+    /// Waits until no other worker moves money under this HALT: each said so, or lost its lease.
+    pub(crate) async fn others_obey(&self, halt: u64) {
         loop {
-            match self.shared.parts.journal.workers_not_halted(self.shared.parts.worker).await {
-                Ok(moving) if moving.is_empty() => return,
+            match self.watch_others().await {
+                Ok(alive) if alive.iter().all(|lease| lease.obeys >= halt) => return,
                 Ok(_) => {}
                 Err(cause) => tracing::warn!(%cause, "who obeys the HALT cannot be read"),
             }
             self.shared.parts.clock.sleep(ASK).await;
         }
+    }
+
+    /// The leases of other workers that may still run. One has run out where it was not renewed for its
+    /// whole length by the clock of this process: the journal's may have jumped.
+    async fn watch_others(&self) -> Result<Vec<OtherLease>, Cause> {
+        // the answer is of some instant between the two
+        let asked = self.shared.parts.clock.ticks();
+        let mut leases = self.shared.parts.journal.other_leases(self.shared.parts.worker).await?;
+        let now = self.shared.parts.clock.ticks();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *seen);
+        leases.retain(|lease| {
+            let first = before
+                .remove(&lease.worker)
+                .filter(|seen| seen.renewal == lease.renewal)
+                .map_or(now, |seen| seen.since);
+            seen.insert(lease.worker, SeenRenewal { renewal: lease.renewal, since: first });
+            asked.saturating_sub(first) < lease.length.saturating_mul(TICKS)
+        });
+        Ok(leases)
     }
 
     /// Stops this worker cleanly: it begins no call any more, and others may go on with its transfers at

@@ -13,8 +13,9 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AttemptQueries, Count, Due, DueQuery, Lease, Linked, OperatorQueries, Resource, ServiceQueries,
-    ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter, WorkerLeases,
+    AttemptQueries, Count, Due, DueQuery, Lease, Linked, OperatorQueries, OtherLease, Resource,
+    ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
+    WorkerLeases,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -104,7 +105,7 @@ impl WorkerLeases for Embedded {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn workers_not_halted(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+    fn other_leases(&self, _: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 }

@@ -15,7 +15,7 @@ pub use service::{Owner, Resource, ServiceQueries, ServiceStatus};
 pub use snapshot::{AccountSums, Line, Recount, Snapshot, SnapshotSource, Sums};
 pub use transfers::{Count, Linked, TransferQueries};
 pub use units::{UnitWriter, Writing};
-pub use workers::{Due, DueQuery, Lease, WorkerLeases};
+pub use workers::{Due, DueQuery, Lease, OtherLease, WorkerLeases};
 
 /// The whole journal. A store implements the seven parts, and is a journal by the implementation below.
 pub trait Journal:

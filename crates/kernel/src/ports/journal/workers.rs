@@ -40,6 +40,18 @@ pub struct Lease {
     pub ends: bool,
 }
 
+/// The lease of another worker, as the journal has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherLease {
+    pub worker: WorkerId,
+    /// Another number after each renewal, whatever the journal's clock says.
+    pub renewal: u64,
+    /// How long a renewal lasts.
+    pub length: Millis,
+    /// The last HALT that the worker said it obeys; 0 before the first.
+    pub obeys: u64,
+}
+
 /// The leases of workers, and the due work that a worker is given under its own.
 pub trait WorkerLeases: Send + Sync {
     /// Open transfers and attempts whose time has come and that no other live worker holds, leased
@@ -80,7 +92,7 @@ pub trait WorkerLeases: Send + Sync {
     ) -> Fut<'_, Result<Lease, Cause>>;
     /// Ends the lease of a worker that stops cleanly: every worker may take its transfers at once.
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
-    /// The other live workers that have not said yet that they obey the HALT that is in force; none where
-    /// no HALT is.
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>>;
+    /// The leases of the other workers that did not leave, also of those that are dead by the journal's
+    /// clock: whether all money stands under a HALT must not depend on a clock that may jump.
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>>;
 }

@@ -16,7 +16,7 @@ use kernel::answer::Cause;
 use kernel::ids::{LedgerId, Millis, WorkerId};
 use kernel::operation::Identity;
 use kernel::ports::Fut;
-use kernel::ports::journal::{Due, DueQuery, Lease, UnitWriter, WorkerLeases, Writing};
+use kernel::ports::journal::{Due, DueQuery, Lease, OtherLease, UnitWriter, WorkerLeases, Writing};
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ impl WorkerLeases for Postgres {
         Box::pin(self.read_pool.end_lease(worker))
     }
 
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        Box::pin(self.read_pool.workers_not_halted(worker))
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        Box::pin(self.read_pool.other_leases(worker))
     }
 }

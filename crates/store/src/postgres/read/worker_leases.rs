@@ -1,13 +1,12 @@
-//! Renews and ends the leases of workers by the database's clock, and lists the workers that still move
-//! money under HALT.
+//! Renews and ends the leases of workers by the database's clock, and lists those of other workers.
 
 use super::due::LIVES;
 use super::read_pool::{ReadPool, rows, written};
-use crate::postgres::columns::{self, int};
+use crate::postgres::columns::{self, int, uint};
 use crate::postgres::error::StoreError;
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
-use kernel::ports::journal::Lease;
+use kernel::ports::journal::{Lease, OtherLease};
 
 /// The age after which the row of an ended worker is deleted: no component waits for it.
 const FORGOTTEN: Millis = 7 * 86_400_000;
@@ -58,19 +57,20 @@ impl ReadPool {
         Ok(())
     }
 
-    pub(crate) async fn workers_not_halted(
-        &self,
-        worker: WorkerId,
-    ) -> Result<Vec<WorkerId>, Cause> {
-        let sql = format!(
-            "SELECT w.worker FROM workers w, \
-             (SELECT coalesce($1::bigint, portage_now()) AS now) m \
-             WHERE w.worker <> $2 AND {LIVES} AND w.seen_halt < (SELECT max(halt) FROM halts) \
-             AND EXISTS (SELECT FROM service_state WHERE name = 'halted') ORDER BY w.worker"
-        );
+    pub(crate) async fn other_leases(&self, worker: WorkerId) -> Result<Vec<OtherLease>, Cause> {
+        // each write gives the row another `xmin`
+        let sql = "SELECT worker, xmin::text::bigint, length, seen_halt FROM workers \
+                   WHERE worker <> $1 AND left_at IS NULL ORDER BY worker";
         let db = self.question().await?;
-        let found = rows(&db, &sql, &[&self.manual_now(), &columns::worker(worker.0)]).await?;
-        let read = |row: &tokio_postgres::Row| Ok(columns::read_worker(row.try_get(0)?));
+        let found = rows(&db, sql, &[&columns::worker(worker.0)]).await?;
+        let read = |row: &tokio_postgres::Row| {
+            Ok(OtherLease {
+                worker: columns::read_worker(row.try_get(0)?),
+                renewal: uint(row.try_get(1)?),
+                length: uint(row.try_get(2)?),
+                obeys: uint(row.try_get(3)?),
+            })
+        };
         Ok(found.iter().map(read).collect::<Result<_, StoreError>>()?)
     }
 }

@@ -1,7 +1,7 @@
 //! Checks what the journal stores of ledgers outside its database: receipts, incarnations, the horizon.
 
 use super::checks;
-use super::fixture::{JournalFixture, RICH, id, known, op, plain, receipt};
+use super::fixture::{JournalFixture, NOON, RICH, id, known, op, plain, receipt};
 use kernel::answer::Evidence;
 use kernel::flow::life::Leg::{Deposit, Withdraw};
 use kernel::ids::{LedgerId, WorkerId};
@@ -9,6 +9,7 @@ use kernel::money::Amount;
 use kernel::operation::{Identity, Known, Op, Operation, StoredOutcome};
 use kernel::ports::journal::Owner;
 use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::collections::BTreeSet;
 
 checks! {
     a_receipt_is_kept_with_its_transfer,
@@ -23,6 +24,7 @@ checks! {
     an_owner_lives_while_its_worker_does,
     workers_whose_lease_ends_are_listed,
     a_former_owners_lease_is_over,
+    other_leases_are_listed_whatever_the_clock_says,
 }
 
 fn adopt(known: Known) -> Put {
@@ -249,4 +251,33 @@ async fn a_former_owners_lease_is_over(b: &mut JournalFixture) {
     b.written("the next one takes it over", plain(vec![own(8, 7)])).await;
     let other: Vec<_> = both.into_iter().skip(1).collect();
     b.same("the former one's is over", &b.status().await.workers, &other);
+}
+
+async fn other_leases_are_listed_whatever_the_clock_says(b: &mut JournalFixture) {
+    let (own, other) = (WorkerId(5), WorkerId(u64::MAX));
+    let others = async |b: &JournalFixture| b.ok("leases", b.on().journal.other_leases(own).await);
+    b.same("before", &others(b).await, &vec![]);
+    let ends = b.ok("a lease", b.on().journal.renew_lease(own, 60_000, None).await).ends;
+    b.ok("another's", b.on().journal.renew_lease(other, 60_000, None).await);
+    if !ends {
+        // one process has the journal for itself: no worker's lease ends
+        b.same("others of one", &others(b).await, &vec![]);
+        return;
+    }
+    let mut renewals = BTreeSet::new();
+    for jump in [0, 0, 3_600_000, -3_600_000] {
+        b.clock.set(NOON.saturating_add_signed(jump));
+        let found = others(b).await;
+        let same: Vec<_> = found.iter().map(|l| (l.worker, l.length, l.obeys)).collect();
+        b.same("the other one's", &same, &vec![(other, 60_000, 0)]);
+        b.same("without a renewal", &others(b).await, &found);
+        renewals.extend(found.iter().map(|lease| lease.renewal));
+        b.ok("a renewal", b.on().journal.renew_lease(other, 60_000, None).await);
+    }
+    b.same("each renewal has its own number", &renewals.len(), &4);
+    b.ok("it obeys", b.on().journal.renew_lease(other, 60_000, Some(3)).await);
+    let obeys: Vec<_> = others(b).await.iter().map(|lease| lease.obeys).collect();
+    b.same("the HALT that it obeys", &obeys, &vec![3]);
+    b.ok("it stops", b.on().journal.end_lease(other).await);
+    b.same("when it has left", &others(b).await, &vec![]);
 }

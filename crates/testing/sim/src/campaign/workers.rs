@@ -36,6 +36,8 @@ const AWAY: Millis = 6_000;
 pub(super) const STEP: Millis = 100;
 /// How long money stays stopped before the folder is put right.
 const STOPPED: Millis = 20_000;
+/// How long it may take until every worker knows that money moves again.
+const RESUMED: Millis = 60_000;
 
 /// The caller waits for the end of this run no longer.
 const CUT: &str = "cut off";
@@ -349,7 +351,8 @@ impl Fleet {
         let again = clients.all_again(first);
         self.env.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
         self.goes_on(5_000)?;
-        self.proven()
+        self.proven()?;
+        self.resumed()
     }
 
     /// Nothing goes wrong any more.
@@ -399,14 +402,7 @@ impl Fleet {
         self.calm();
         self.spot.begin(&mut self.env)?;
         self.start_operators(next_process, true);
-        let end = self.env.sim.time().saturating_add(60_000);
-        while held(&self.members).iter().any(|member| !moves(member)) {
-            if self.env.sim.time() >= end {
-                return Err("HALT stays after the folder was put right".to_owned());
-            }
-            self.rests(STEP)?;
-        }
-        Ok(())
+        self.resumed().map_err(|why| format!("{why}: HALT stays after the folder was put right"))
     }
 
     /// So much time passes in which no fault strikes.
@@ -506,7 +502,25 @@ impl Fleet {
         self.spot.begin(&mut self.env)
     }
 
-    /// Every worker's own proof finds nothing, and none is halted.
+    /// Why one of the workers is halted.
+    fn halted(&self) -> Option<Arc<str>> {
+        held(&self.members).iter().find_map(|member| member.process.engine.halted())
+    }
+
+    /// Every worker hears that money moves again. The answer to its last look at the flags may be one of
+    /// before the resume, given late.
+    fn resumed(&mut self) -> Ended {
+        let end = self.env.sim.time().saturating_add(RESUMED);
+        while let Some(why) = self.halted() {
+            if self.env.sim.time() >= end {
+                return Err(format!("it rests halted: {why}"));
+            }
+            self.rests(STEP)?;
+        }
+        Ok(())
+    }
+
+    /// Every worker's own proof finds nothing.
     fn proven(&self) -> Ended {
         let engines: Vec<_> =
             held(&self.members).iter().map(|member| member.process.engine.clone()).collect();
@@ -520,9 +534,6 @@ impl Fleet {
             let report = report.map_err(|cause| cause.to_string())?;
             if !report.breaks.is_empty() {
                 return Err(format!("conservation is broken at rest: {:?}", report.breaks));
-            }
-            if let Some(why) = engine.halted() {
-                return Err(format!("it rests halted: {why}"));
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 use super::state::State;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::ids::{Id, Millis, WorkerId};
-use kernel::ports::journal::{Due, DueQuery, Lease};
+use kernel::ports::journal::{Due, DueQuery, Lease, OtherLease};
 use kernel::unit::Hold;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,8 @@ const FORGOTTEN: Millis = 5_000;
 struct Row {
     until: Millis,
     length: Millis,
+    /// How often it was renewed.
+    renewal: u64,
     /// The HALT that it obeys.
     stopped: u64,
 }
@@ -77,7 +79,8 @@ impl Leases {
         let before = self.workers.get(&worker).map_or(0, |row| row.stopped);
         let stopped = stopped.filter(|number| *number > before).unwrap_or(before);
         let until = now.saturating_add(length);
-        self.workers.insert(worker, Row { until, length, stopped });
+        let renewal = self.workers.get(&worker).map_or(0, |row| row.renewal.saturating_add(1));
+        self.workers.insert(worker, Row { until, length, renewal, stopped });
         Lease { lost, ends: self.sole.is_none() }
     }
 
@@ -102,17 +105,17 @@ impl Leases {
         }
     }
 
-    /// Live workers but this one that do not obey this HALT.
-    pub(super) fn workers_not_halted(
-        &self,
-        worker: WorkerId,
-        halt: u64,
-        now: Millis,
-    ) -> Vec<WorkerId> {
+    /// The leases of the workers but this one.
+    pub(super) fn others(&self, worker: WorkerId) -> Vec<OtherLease> {
         let others =
             self.workers.iter().filter(|(other, _)| self.sole.is_none() && **other != worker);
-        let moving = others.filter(|(_, row)| row.lives(now) && row.stopped < halt);
-        moving.map(|(other, _)| *other).collect()
+        let lease = |(worker, row): (&WorkerId, &Row)| OtherLease {
+            worker: *worker,
+            renewal: row.renewal,
+            length: row.length,
+            obeys: row.stopped,
+        };
+        others.map(lease).collect()
     }
 
     /// All workers with a lease that ends.

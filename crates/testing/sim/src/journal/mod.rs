@@ -30,7 +30,7 @@ use kernel::ids::{Id, Millis, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{
-    Due, DueQuery, Lease, Linked, ServiceStatus, UnitWriter, WorkerLeases,
+    Due, DueQuery, Lease, Linked, OtherLease, ServiceStatus, UnitWriter, WorkerLeases,
 };
 use kernel::unit::{Unit, Wrote};
 use standby::Away;
@@ -307,9 +307,8 @@ impl WorkerLeases for SimJournal {
         Box::pin(std::future::ready(left))
     }
 
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        let now = self.now();
-        let moving = self.readable().map(|()| self.place.now().workers_not_halted(worker, now));
-        Box::pin(std::future::ready(moving))
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        let leases = self.readable().map(|()| self.place.now().other_leases(worker));
+        Box::pin(std::future::ready(leases))
     }
 }

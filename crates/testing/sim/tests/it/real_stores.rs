@@ -14,8 +14,8 @@ use kernel::ports::bus::BusDelivery;
 use kernel::ports::inbox::{Inbox, NextTry, ParkedKey, ParkedMessage, ParkedName};
 use kernel::ports::journal::{
     AccountSums, AttemptQueries, Count, Due, DueQuery, Journal, Lease, Line, Linked,
-    OperatorQueries, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource,
-    Sums, TransferQueries, UnitWriter, WorkerLeases,
+    OperatorQueries, OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot,
+    SnapshotSource, Sums, TransferQueries, UnitWriter, WorkerLeases,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -125,8 +125,8 @@ impl WorkerLeases for Waiting<dyn Journal> {
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         Box::pin(async move { wait(self.0.end_lease(worker)) })
     }
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        Box::pin(async move { wait(self.0.workers_not_halted(worker)) })
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        Box::pin(async move { wait(self.0.other_leases(worker)) })
     }
 }
 

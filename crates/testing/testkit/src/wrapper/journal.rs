@@ -9,8 +9,8 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AttemptQueries, Count, Due, DueQuery, Journal, Lease, Linked, OperatorQueries, Resource,
-    ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
+    AttemptQueries, Count, Due, DueQuery, Journal, Lease, Linked, OperatorQueries, OtherLease,
+    Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
     WorkerLeases,
 };
 use kernel::record::Record;
@@ -66,9 +66,9 @@ pub trait JournalWrapper: Send + Sync {
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         self.inner().end_lease(worker)
     }
-    /// In the place of [`WorkerLeases::workers_not_halted`].
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        self.inner().workers_not_halted(worker)
+    /// In the place of [`WorkerLeases::other_leases`].
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        self.inner().other_leases(worker)
     }
     /// In the place of [`TransferQueries::open_below`].
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
@@ -211,8 +211,8 @@ impl<T: JournalWrapper> WorkerLeases for Wrapper<T> {
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         self.0.end_lease(worker)
     }
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        self.0.workers_not_halted(worker)
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        self.0.other_leases(worker)
     }
 }
 

@@ -12,7 +12,7 @@ use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, OtherLease, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Unit, Wrote};
@@ -268,8 +268,8 @@ impl JournalWrapper for Spoiling {
     ) -> Fut<'_, Result<Lease, Cause>> {
         read!(self, renew_lease(worker, length, stopped))
     }
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        read!(self, workers_not_halted(worker))
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        read!(self, other_leases(worker))
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         read!(self, open_below(id))

@@ -16,7 +16,7 @@ use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, OtherLease, ServiceStatus, Snapshot,
 };
 use kernel::ports::ledger::{Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
 use kernel::record::{Head, Record};
@@ -202,8 +202,8 @@ impl JournalWrapper for TracedJournal {
     fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         noted!(self, "leave {}", worker => self.inner.end_lease(worker))
     }
-    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        noted!(self, "moving {}", worker => self.inner.workers_not_halted(worker))
+    fn other_leases(&self, worker: WorkerId) -> Fut<'_, Result<Vec<OtherLease>, Cause>> {
+        noted!(self, "leases beside {}", worker => self.inner.other_leases(worker))
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         noted!(self, "open below {}", id => self.inner.open_below(id))

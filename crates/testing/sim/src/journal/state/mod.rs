@@ -23,7 +23,7 @@ use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, Wo
 use kernel::limits::DailyUsage;
 use kernel::operation::{Incarnation, Key, Known, Operation};
 use kernel::operators::Halt;
-use kernel::ports::journal::{Count, Due, DueQuery, Linked, Owner, ServiceStatus};
+use kernel::ports::journal::{Count, Due, DueQuery, Linked, OtherLease, Owner, ServiceStatus};
 use kernel::record::Record;
 use log::OperatorLog;
 use operators::Operators;
@@ -172,12 +172,9 @@ impl State {
         due
     }
 
-    /// Live workers but this one that do not obey the HALT that stands.
-    pub(super) fn workers_not_halted(&self, worker: WorkerId, now: Millis) -> Vec<WorkerId> {
-        match self.halted {
-            Some(_) => self.leases.workers_not_halted(worker, self.halts(), now),
-            None => Vec::new(),
-        }
+    /// The leases of the other workers.
+    pub(super) fn other_leases(&self, worker: WorkerId) -> Vec<OtherLease> {
+        self.leases.others(worker)
     }
 
     /// The kinds of the cases that were opened, in order.

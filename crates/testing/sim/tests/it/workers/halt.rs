@@ -61,6 +61,24 @@ fn a_halt_waits_for_the_calls_of_every_worker() {
     }
 }
 
+/// The database's clock jumps ahead by an hour, or back, while a worker whose call is on the wire cannot
+/// hear of the HALT: by that clock its lease has run out, and it has not.
+#[test]
+fn a_halt_trusts_no_lease_to_be_over_by_a_clock_that_jumps() {
+    for (seed, jump) in (0..10).flat_map(|seed| [(seed, 3_600_000), (seed, -3_600_000)]) {
+        let (cluster, [first, second], calls) = two(seed);
+        calls.held.store(true, Ordering::SeqCst);
+        cluster.ask(&second, 0..4);
+        cluster.passes(100);
+        assert!(calls.came.load(Ordering::SeqCst) > 0, "a call is on the wire");
+        cluster.sim.skew(jump);
+        assert!(!halts(&cluster, &first), "seed {seed}: a call goes on at the second worker");
+        calls.held.store(false, Ordering::SeqCst);
+        cluster.passes(20_000);
+        assert!(halts(&cluster, &first), "seed {seed}: nothing goes on any more");
+    }
+}
+
 #[test]
 fn a_halt_waits_no_longer_than_a_lease_and_a_worker_that_missed_it_makes_no_call() {
     let mut waited = false;
