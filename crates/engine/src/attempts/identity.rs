@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// The interval at which providers are asked again, in milliseconds, whether or not anything is sent.
-const EVERY: Millis = 30_000;
+const EVERY: Millis = 10_000;
 
 /// The name of the row that binds a journal to a chain.
 pub(crate) fn identity_name(chain: ChainId) -> Arc<str> {

@@ -1,6 +1,6 @@
 //! Transfers between numbered accounts, on both stores and over kills.
 
-use super::{Served, USER, asked, eventually, post, said};
+use super::{Served, USER, asked, eventually, on_postgres, post, said};
 use serde_json::{Value, json};
 
 const TRANSFERS: usize = 60;
@@ -73,5 +73,5 @@ fn each_is_carried_out_once_in_a_folder() {
 #[test]
 fn each_is_carried_out_once_in_postgresql() {
     let database = testbed::Database::given().expect("a database");
-    each_is_carried_out_once_over_kills(&[("DATABASE_URL", database.url())]);
+    each_is_carried_out_once_over_kills(&on_postgres(&database));
 }

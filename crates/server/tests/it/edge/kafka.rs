@@ -118,6 +118,8 @@ fn both_ways_at_once_by_two_servers_with_all_messages_again() {
         brokers,
         session,
         ("DATABASE_URL", database.url()),
+        ("PORTAGE_ENGINE__LEASE_SECONDS", "10"),
+        ("PORTAGE_KAFKA__PUBLISH_TIMEOUT_MS", "3000"),
         ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
         ("PORTAGE_LEDGERS__SPOT__URL", &spot.process.url),
         ("PORTAGE_LEDGERS__SPOT__TOKEN", SPOT_TOKEN),

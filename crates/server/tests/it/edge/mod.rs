@@ -76,6 +76,12 @@ fn launched(dir: &Path, settings: &[(String, String)]) -> Listening {
     listens(&["serve"], dir, settings).unwrap_or_else(|failed| panic!("{failed}"))
 }
 
+/// A server on PostgreSQL that goes on soon with what it held when it was killed: there a killed server's lease
+/// runs out first.
+fn on_postgres(database: &testbed::Database) -> [(&'static str, &str); 2] {
+    [("DATABASE_URL", database.url()), ("PORTAGE_ENGINE__LEASE_SECONDS", "3")]
+}
+
 /// Waits until it holds; long enough for what is tried again after twice the time each time.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let held = testbed::until(5 * EVENTUALLY, || holds().then_some(()));

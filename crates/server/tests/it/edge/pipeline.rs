@@ -1,6 +1,6 @@
 //! The operators' side of the pipeline by the command line, on both stores and over a kill.
 
-use super::{Served, USER, eventually, post, said};
+use super::{Served, USER, eventually, on_postgres, post, said};
 use serde_json::{Value, json};
 
 /// A command, and what it printed.
@@ -153,5 +153,5 @@ fn operators_look_after_messages_in_a_folder() {
 #[test]
 fn operators_look_after_messages_in_postgresql() {
     let database = testbed::Database::given().expect("a database");
-    operators_look_after_messages(&[("DATABASE_URL", database.url())]);
+    operators_look_after_messages(&on_postgres(&database));
 }
