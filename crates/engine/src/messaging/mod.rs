@@ -26,10 +26,11 @@ use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 use crate::tasks::Background;
 use kernel::answer::Cause;
-use kernel::ids::Millis;
+use kernel::ids::{Id, Millis};
 use kernel::ports::bus::Bus;
 use kernel::ports::inbox::Inbox;
 use kernel::ports::outbox::Outbox;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// How often outbox and bus are looked at where nothing wakes their task.
@@ -98,6 +99,8 @@ pub struct Messaging {
     in_flight: Arc<InFlight>,
     /// `None` where no offered flow needs a bus.
     client: Option<BusClient>,
+    /// The transfers whose message may not be sent again yet, with their versions.
+    unsent: Mutex<BTreeMap<Id, u32>>,
 }
 
 impl Messaging {
@@ -114,6 +117,7 @@ impl Messaging {
             ledgers: ledgers.clone(),
             in_flight: in_flight.clone(),
             client,
+            unsent: Mutex::default(),
         })
     }
 

@@ -2,8 +2,12 @@
 //! executes nothing.
 
 use crate::messaging::Messaging;
+use kernel::answer::Cause;
+use kernel::ids::Id;
 use kernel::record::Record;
 use kernel::unit::Wrote;
+use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
 
 impl Messaging {
     /// Sends again the message of each transfer whose time has come. Under HALT and during a pause nothing
@@ -29,13 +33,39 @@ impl Messaging {
                 Wrote::Written(_) => tracing::debug!(transfer = %record.id, "sent again"),
                 // a message moved it meanwhile
                 Wrote::Lost(_) => {}
-                // the journal gives it to this worker once more
-                Wrote::Full => tracing::warn!(transfer = %record.id, "no room to send it again"),
+                Wrote::Full => {
+                    tracing::warn!(transfer = %record.id, "no room to send it again");
+                    self.unsent().insert(record.id, record.head.version);
+                }
                 Wrote::Unknown(cause) => {
                     tracing::warn!(transfer = %record.id, %cause, "it may not be sent again yet");
+                    self.unsent().insert(record.id, record.head.version);
                 }
             }
         }
         self.outbox_written();
+    }
+
+    /// The transfers that the scanner gave to this worker and whose message may not be sent again yet, with
+    /// their versions. The journal takes them for carried here, and gives them to no worker.
+    fn unsent(&self) -> MutexGuard<'_, BTreeMap<Id, u32>> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tries those again that nothing moved since.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn send_unsent(&self) -> Result<(), Cause> {
+        let waiting = self.unsent().clone();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let ids = waiting.keys().copied().collect();
+        let mut found = self.shared.parts.journal.get(ids).await?;
+        found.retain(|record| waiting.get(&record.id) == Some(&record.head.version));
+        self.unsent().retain(|id, _| !waiting.contains_key(id));
+        self.send_again(found).await;
+        Ok(())
     }
 }

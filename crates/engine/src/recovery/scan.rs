@@ -118,6 +118,7 @@ impl Recovery {
         self.shared.waiters.sweep();
         self.pipeline.queues();
         self.chains.look_up_strays().await?;
+        self.messaging.send_unsent().await?;
         if !self.shared.lease.ends() {
             return Ok(());
         }

@@ -43,6 +43,7 @@ pub struct Lease {
 /// The lease of another worker, as the journal has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherLease {
+    /// The worker whose lease it is.
     pub worker: WorkerId,
     /// Another number after each renewal, whatever the journal's clock says.
     pub renewal: u64,

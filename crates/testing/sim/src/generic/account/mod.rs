@@ -117,6 +117,29 @@ pub fn crash_at_every_event(trial: &AccountTrial) -> AccountMatrix {
     matrix
 }
 
+/// The process dies at every so many events of the log, and then each write of the next one fails, once in each
+/// run: also those that send a message again.
+pub fn writes_failed_after_a_death(trial: &AccountTrial, every: usize) {
+    for (case, fuse, seed) in runs(trial) {
+        let log = play(trial, case, (fuse, seed), &[]);
+        for first in deaths(&log).into_iter().step_by(every) {
+            let next = play(trial, case, (fuse, seed), &[first]);
+            let later = spots(&next, &[Fault::LostBefore], &[]);
+            let behind = later.into_iter().filter(|spot| is_behind(first, *spot));
+            behind.for_each(|spot| drop(play(trial, case, (fuse, seed), &[first, spot])));
+        }
+    }
+}
+
+/// Whether a write comes after a death; where that is a call of the bus, every write may.
+const fn is_behind(death: Spot, write: Spot) -> bool {
+    match (death, write) {
+        (Spot::Write(first, _), Spot::Write(later, _)) => later > first,
+        (Spot::Bus(..), Spot::Write(..)) => true,
+        (_, Spot::Bus(..)) => false,
+    }
+}
+
 /// The process dies at every so many events of the log, and once more at each of the next three events while
 /// the next one recovers.
 pub fn crash_in_pairs(trial: &AccountTrial, every: usize) {
