@@ -17,7 +17,7 @@ use kernel::record::Account;
 use std::collections::BTreeMap;
 
 /// The class of the cause for which accounts could not be compared: their ledger forgot operations meanwhile.
-pub(super) const FORGOTTEN: &str = "FORGOTTEN";
+const FORGOTTEN: &str = "FORGOTTEN";
 
 /// One asset of one account.
 type AccountKey = (Account, AssetId);
@@ -73,6 +73,21 @@ impl Beside {
         self.forgotten |= there < known.highest.saturating_sub(self.listed);
         operations.into_iter().for_each(|operation| put(&mut self.later, operation));
         self.listed = known.highest;
+        Ok(())
+    }
+
+    /// Adds the breaks of an account.
+    ///
+    /// # Errors
+    /// As [`wrong`](Self::wrong); the background counts again soon.
+    fn judge(
+        &self,
+        ledger: LedgerId,
+        row: AccountSums,
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<(), Cause> {
+        let wrong = self.wrong(ledger, row).inspect_err(|_| inquiry.running.count_soon())?;
+        inquiry.add(wrong);
         Ok(())
     }
 
@@ -191,13 +206,13 @@ pub(super) async fn elsewhere(
         while let Some(sums) = receipts.next(bound.as_ref()).await? {
             let held = left.remove(&(sums.account.clone(), sums.asset));
             let (available, frozen) = held.map_or_else(Default::default, amounts);
-            inquiry.add(beside.wrong(id, AccountSums { available, frozen, ..sums })?);
+            beside.judge(id, AccountSums { available, frozen, ..sums }, inquiry)?;
             proven = proven.saturating_add(1);
         }
         for ((account, asset), holding) in left {
             let (available, frozen) = amounts(holding);
             let row = AccountSums { account, asset, available, frozen, sums: Sums::default() };
-            inquiry.add(beside.wrong(id, row)?);
+            beside.judge(id, row, inquiry)?;
             proven = proven.saturating_add(1);
         }
         let Some(last) = last else { return Ok(proven) };

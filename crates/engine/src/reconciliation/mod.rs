@@ -325,12 +325,8 @@ impl Checker {
             if recounted && !instant.own_world {
                 let waiting = outside.without_receipt();
                 let receipts = Receipts::of(instant.known.highest, waiting, lost);
-                let rows =
-                    accounts::elsewhere(&mut *snapshot, ledger, receipts, &mut inquiry).await;
-                if matches!(&rows, Err(cause) if cause.class == accounts::FORGOTTEN) {
-                    inquiry.running.count_soon();
-                }
-                round.accounts(instant.ledger, rows);
+                let rows = accounts::elsewhere(&mut *snapshot, ledger, receipts, &mut inquiry);
+                round.accounts(instant.ledger, rows.await);
             }
         }
         self.losses.know(&status);

@@ -62,6 +62,8 @@ async fn an_operation_that_no_transfer_claimed_is_accepted() {
     let reason = service.wait_for_stored_halt().await;
     assert!(reason.contains("what no transfer asked for"), "{reason}");
     assert!(reason.contains(&format!("{}={}", one.key, one.amount)), "the key is named: {reason}");
+    // the first round halts for the same breaks: not between a proposal and its approval
+    assert!(!service.engine.reconciler.check_now().await.expect("a round").ok);
     // one of them alone, or another amount, is not enough: it stays halted, and says so
     let refused = service.resume_with_approval("1", std::slice::from_ref(&one)).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
