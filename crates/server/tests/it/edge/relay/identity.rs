@@ -262,5 +262,5 @@ fn providers_that_are_down_at_start_are_unknown() {
 }
 
 fn asked_often(requests: &std::collections::BTreeMap<String, u64>) -> bool {
-    requests.get("status").is_some_and(|times| *times >= 2)
+    requests.get("status").is_some_and(|times| *times >= 4)
 }

@@ -1,42 +1,30 @@
 //! HALT with several workers: it waits for each that lives, and one that could not hear of it makes no
 //! call.
 
-use crate::workers::processes::{CallControl, Cluster, GatedLedger, LEASE};
+use crate::workers::processes::{CallControl, Cluster, LEASE};
 use conformance::ledger::Profile;
-use engine::operators::{ActionResult, Actor, AdminAction};
+use engine::operators::{ActionResult, AdminAction};
 use kernel::ids::LedgerId;
 use kernel::ports::ledger::Ledger;
 use sim::ledger::Plain;
 use sim::service::SimWorker;
-use sim::world::Sim;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use testkit::wrapper::Wrapper;
 
 /// Two workers with one Spot outside of both.
 fn two(seed: u64) -> (Cluster, [SimWorker; 2], CallControl) {
     let cluster = Cluster::new(seed);
     let spot: Arc<dyn Ledger> = Arc::new(Plain::new(LedgerId::SPOT, Profile::SPOT, 7));
     let calls = CallControl::default();
-    let link = |calls: CallControl, sim: Sim| {
-        Arc::new(Wrapper(GatedLedger { inner: spot.clone(), calls, sim }))
-    };
-    let first = link(CallControl::default(), cluster.sim.process(1));
-    let first = cluster.join(1, (first, Vec::new())).expect("it starts");
-    let second = link(calls.clone(), cluster.sim.process(2));
-    let second = cluster.join(2, (second, Vec::new())).expect("it starts");
+    let first = cluster.join_gated(1, &spot, &CallControl::default());
+    let second = cluster.join_gated(2, &spot, &calls);
     cluster.fund(&first);
     (cluster, [first, second], calls)
 }
 
 /// Halts at the first worker; whether everything had ended when that was answered.
 fn halts(cluster: &Cluster, member: &SimWorker) -> bool {
-    let engine = member.process.engine.clone();
-    let (caller, key, reason) = ("ops|ann".into(), "halt".into(), "a test".into());
-    let act = async move {
-        engine.operators.execute(Actor { caller, key, reason }, AdminAction::Halt).await
-    };
-    let done = cluster.sim.block_on(act).expect("it lives").expect("it is done");
+    let done = cluster.act(member, "halt", AdminAction::Halt).expect("it is done");
     let ActionResult::Halted { quiet, .. } = done.outcome else { panic!("{:?}", done.outcome) };
     quiet
 }

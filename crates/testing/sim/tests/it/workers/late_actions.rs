@@ -1,9 +1,9 @@
 //! An operator's action whose write is made after the journal was asked for it: the transfer that it gives
 //! to its process ends nevertheless.
 
-use crate::workers::processes::{CallControl, Cluster, GatedLedger, LEASE};
+use crate::workers::processes::{CallControl, Cluster, LEASE};
 use conformance::ledger::Profile;
-use engine::operators::{Actor, AdminAction, Objection};
+use engine::operators::{AdminAction, Objection};
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
 use kernel::ports::Fut;
@@ -51,13 +51,9 @@ fn a_retry_that_is_written_late_strands_no_transfer() {
     for seed in 0..10 {
         let mut cluster = Cluster::new(seed);
         let spot: Arc<dyn Ledger> = Arc::new(Plain::new(LedgerId::SPOT, Profile::SPOT, 7));
-        let link = |calls: &CallControl, sim: Sim| {
-            Arc::new(Wrapper(GatedLedger { inner: spot.clone(), calls: calls.clone(), sim }))
-        };
         let lost = CallControl::default();
         lost.lost.store(true, Ordering::SeqCst);
-        let first = link(&lost, cluster.sim.process(1));
-        let first = cluster.join(1, (first, Vec::new())).expect("it starts");
+        let first = cluster.join_gated(1, &spot, &lost);
         cluster.fund(&first);
         cluster.ask(&first, 0..4);
         cluster.passes(500);
@@ -66,19 +62,13 @@ fn a_retry_that_is_written_late_strands_no_transfer() {
         // from now on the second process alone lives
         first.sim.pause();
         let sim = cluster.sim.process(2);
-        let late = sim.clone();
         let journal = Arc::new(move |inner| -> Arc<dyn Journal> {
-            Arc::new(Wrapper(LateActions { inner, sim: late.clone() }))
+            Arc::new(Wrapper(LateActions { inner, sim: sim.clone() }))
         });
         cluster.service.wraps = PortWraps { journal, ..PortWraps::default() };
-        let second = link(&CallControl::default(), sim);
-        let second = cluster.join(2, (second, Vec::new())).expect("it starts");
+        let second = cluster.join_gated(2, &spot, &CallControl::default());
         for (id, _) in waiting {
-            let engine = second.process.engine.clone();
-            let key = format!("retry {id}").into();
-            let actor = Actor { caller: "ops|ann".into(), key, reason: "a test".into() };
-            let act = async move { engine.operators.execute(actor, AdminAction::Retry(id)).await };
-            let done = cluster.sim.block_on(act).expect("it lives");
+            let done = cluster.act(&second, &format!("retry {id}"), AdminAction::Retry(id));
             assert_eq!(done, Err(Objection::Unknown(Cause::of("COMMIT"))), "seed {seed}");
         }
         cluster.passes(LATER);

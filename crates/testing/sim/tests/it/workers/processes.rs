@@ -1,5 +1,6 @@
 //! Several processes over one journal: what each is made of, for tests.
 
+use engine::operators::{Actor, AdminAction, Objection, PerformedAction};
 use engine::{Accepted, Parts, Refused};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
@@ -14,7 +15,7 @@ use sim::service::{SimService, SimWorker, simulated};
 use sim::world::{Sim, Stop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use testkit::wrapper::LedgerWrapper;
+use testkit::wrapper::{LedgerWrapper, Wrapper};
 use testkit::{book, deposit};
 
 /// How long a lease is.
@@ -57,6 +58,32 @@ impl Cluster {
             ..base.parts
         });
         joined.map_err(|stop| format!("{stop:?}"))
+    }
+
+    /// A process whose calls of this Spot, outside of it, a test holds or loses.
+    pub(crate) fn join_gated(
+        &self,
+        number: u64,
+        spot: &Arc<dyn Ledger>,
+        calls: &CallControl,
+    ) -> SimWorker {
+        let (inner, calls, sim) = (spot.clone(), calls.clone(), self.sim.process(number));
+        let gated = Arc::new(Wrapper(GatedLedger { inner, calls, sim }));
+        self.join(number, (gated, Vec::new())).expect("it starts")
+    }
+
+    /// Has a process execute an operator's action.
+    pub(crate) fn act(
+        &self,
+        member: &SimWorker,
+        key: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
+        let engine = member.process.engine.clone();
+        let (caller, key, reason) = ("ops|ann".into(), key.into(), "a test".into());
+        let act =
+            async move { engine.operators.execute(Actor { caller, key, reason }, action).await };
+        self.sim.block_on(act).expect("it lives")
     }
 
     /// Runs for so much virtual time.
@@ -129,10 +156,10 @@ pub(crate) struct CallControl {
 }
 
 /// A ledger whose calls from one process a test holds or loses.
-pub(crate) struct GatedLedger {
-    pub(crate) inner: Arc<dyn Ledger>,
-    pub(crate) calls: CallControl,
-    pub(crate) sim: Sim,
+struct GatedLedger {
+    inner: Arc<dyn Ledger>,
+    calls: CallControl,
+    sim: Sim,
 }
 
 impl LedgerWrapper for GatedLedger {
