@@ -158,7 +158,7 @@ impl Chains {
         let found = caught(async { pool.port.ahead(&marks).await }).await;
         let found = found.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
         let mut ahead = Vec::new();
-        for LaneSpent { lane: name, lock: spent } in found {
+        for LaneSpent { lane: name, lock: spent, .. } in found {
             let Some((state, mark)) = lanes.iter().find(|(_, mark)| mark.lane == name) else {
                 continue;
             };

@@ -18,7 +18,7 @@ use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ids::Id;
-use kernel::ports::chain::{AttemptProof, SignRequest};
+use kernel::ports::chain::{AttemptProof, LOCK_SPENT, SignRequest};
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
@@ -82,6 +82,9 @@ impl Prover {
                     waits.push(carried);
                 }
                 AttemptProof::Form(purpose) => self.one_more(pool, carried, purpose).await,
+                AttemptProof::SpentElsewhere(_) => {
+                    self.look_again(pool, carried, Cause::of(LOCK_SPENT));
+                }
                 AttemptProof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
                     Ok(()) => closes.push((carried, verdicts)),
                     Err(cause) => {
@@ -156,6 +159,7 @@ impl Prover {
             AttemptProof::Closed(verdicts) => {
                 verdicts.first().map_or("unknown", |v| v.answer.word())
             }
+            AttemptProof::SpentElsewhere(_) => "dead",
             AttemptProof::NotYet(_) | AttemptProof::Form(_) => "unknown",
         };
         self.shared.parts.meter.see(Seen::Step { flow, act, answer, nanos });

@@ -5,7 +5,7 @@
 //! own waits; where it knows nothing, it says so.
 
 use super::Fut;
-use crate::answer::Cause;
+use crate::answer::{Cause, Evidence};
 use crate::attempt::{Attempt, Form, Lock, MemberVerdict, Purpose};
 use crate::ids::{AssetId, ChainId, Id, Millis};
 use crate::money::Amount;
@@ -80,6 +80,21 @@ pub enum AttemptProof {
     NotYet(Cause),
     /// Sign another form under the same lock, store it, then send it.
     Form(Purpose),
+    /// A transaction that is no form of the attempt spent the lock. Closes the attempt: every member is dead.
+    SpentElsewhere(SpentLock),
+}
+
+/// The proof that a lock was spent by a transaction that is no form of its attempt, so that no form can land.
+/// Two providers at least show the block alike, with every transaction of the lane in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpentLock {
+    /// The block and its transactions, stored with the verdict of each member.
+    pub evidence: Evidence,
+    /// The last lock that the lane had spent before that block, and the height of the block before it. What
+    /// the lane spent from there on is still to be read: it may have paid transfers.
+    pub before: LaneStart,
+    /// The last lock of the lane that the block spent, and the height of the block.
+    pub left: LaneSpent,
 }
 
 /// The class of a cause that stops the pool: the chain has spent locks of a lane beyond every attempt that
@@ -174,6 +189,20 @@ pub struct LaneSpent {
     pub lane: Arc<str>,
     /// The last lock that the chain has spent of it.
     pub lock: Lock,
+    /// The lowest of the final blocks that show that.
+    pub height: u64,
+}
+
+/// A lane that the journal has no row of, as the chain shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstSight {
+    /// The key or account that it is.
+    pub lane: Arc<str>,
+    /// The last lock that the chain has spent of it, and the lowest of the final blocks that show that.
+    pub now: LaneStart,
+    /// The lock from which on the journal has to know what the lane spent, with a height at which nothing
+    /// beyond it was spent. `None`: the blocks that would show it are not kept.
+    pub start: Option<LaneStart>,
 }
 
 /// The keys of the account that pays, as several providers show them at final blocks.
@@ -328,6 +357,21 @@ pub trait Chain: Send + Sync {
     /// # Errors
     /// Why that is not known now: too few providers answer, or they do not agree.
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>>;
+    /// The chain's view of lanes that the journal has no row of; a lane that the chain does not have is left
+    /// out. `since`: the highest height that the journal has stored of the chain. A lane counts from the lock that
+    /// it had at that height, or with which a later block added it; without `since`, or where no transaction has
+    /// spent any lock of it, from the one that it has now.
+    ///
+    /// # Errors
+    /// Why that is not known now: too few providers answer, or they do not agree.
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>>;
+    /// Raises the height below which no answer about the newest final block counts: the journal has stored
+    /// something of that height, so a provider that shows an older one is behind.
+    fn raise_floor(&self, height: u64);
     /// What spent the locks of a lane beyond its mark, in the order of the locks and without a gap from the
     /// mark on. It may end before the last one: the next question, from a later mark, goes on.
     ///

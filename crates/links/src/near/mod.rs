@@ -44,9 +44,9 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest, Signed,
-    Unsigned, WRONG_CHAIN,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, FirstSight, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest,
+    Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
@@ -317,6 +317,18 @@ impl Chain for NearChain {
 
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         Box::pin(async move { self.link.noted(self.link.ahead(marks).await) })
+    }
+
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.first_sights(lanes, since).await) })
+    }
+
+    fn raise_floor(&self, height: u64) {
+        self.link.rpc.raise_floor(height);
     }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {

@@ -5,8 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
-    LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, FeeBalance, FirstSight, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
@@ -53,6 +53,16 @@ impl Chain for IntakeOnly {
     fn ahead<'a>(&'a self, _: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))
     }
+
+    fn first_sights<'a>(
+        &'a self,
+        _: &'a [Arc<str>],
+        _: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn raise_floor(&self, _: u64) {}
 
     fn foreign<'a>(&'a self, _: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))

@@ -12,6 +12,7 @@ pub(super) use transaction::stored_transaction;
 
 use super::NearLink;
 use super::forms::nonce_of;
+use super::lane::NONCE_RANGE;
 use super::prove::{Landing, landing};
 use super::rpc::{
     BlockAt, ChunkTransaction, ExecutionResult, PROVIDERS_DISAGREE, access_key, access_keys,
@@ -20,7 +21,8 @@ use super::rpc::{
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
-use kernel::ports::chain::{ForeignUse, LaneMark, LaneSpent};
+use kernel::ports::chain::{FirstSight, ForeignUse, LaneMark, LaneSpent, LaneStart};
+use std::sync::Arc;
 
 /// The number of transactions that are read before they are stored.
 const MOST: usize = 50;
@@ -42,24 +44,48 @@ impl NearLink {
         let mut ahead = Vec::new();
         for LaneMark { lane, lock, .. } in marks {
             let stored = nonce_of(lock)?;
-            let beyond: Vec<u64> = lists
+            let beyond: Vec<NonceAt> = lists
                 .iter()
-                .filter_map(|list| list.view(lane).nonce)
-                .filter(|nonce| *nonce > stored)
+                .filter_map(|list| {
+                    Some(NonceAt { nonce: list.view(lane).nonce?, height: list.height })
+                })
+                .filter(|spent| spent.nonce > stored)
                 .collect();
-            match beyond.iter().min() {
+            match beyond.iter().min_by_key(|spent| spent.nonce) {
                 None => {}
                 Some(least) if beyond.len() >= needed => {
-                    let lock = Lock(least.to_string().into());
-                    ahead.push(LaneSpent { lane: lane.clone(), lock });
+                    let lock = Lock(least.nonce.to_string().into());
+                    ahead.push(LaneSpent { lane: lane.clone(), lock, height: least.height });
                 }
-                Some(nonce) => {
+                Some(NonceAt { nonce, .. }) => {
                     let facts = format!("one provider says that {lane} has spent {nonce}");
                     return Err(Cause::because(PROVIDERS_DISAGREE, facts));
                 }
             }
         }
         Ok(ahead)
+    }
+
+    /// The keys as the final blocks of as many providers as are needed show them now.
+    pub(super) async fn first_sights(
+        &self,
+        lanes: &[Arc<str>],
+        since: Option<u64>,
+    ) -> Result<Vec<FirstSight>, Cause> {
+        let needed = self.rpc.needed();
+        let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+        let mut sights = Vec::new();
+        for lane in lanes {
+            let views = lists.iter().map(|list| list.view(lane));
+            let shown =
+                views.filter_map(|view| Some(NonceAt { nonce: view.nonce?, height: view.height }));
+            let Some(seen) = shown.min_by_key(|seen| seen.height) else { continue };
+            let now = LaneStart { lock: Lock(seen.nonce.to_string().into()), height: seen.height };
+            let unused = seen.nonce % NONCE_RANGE == 0;
+            let start = (unused || since.is_none()).then(|| now.clone());
+            sights.push(FirstSight { lane: lane.clone(), now, start });
+        }
+        Ok(sights)
     }
 
     /// The transactions that spent a lane's nonces beyond its mark, in sequence, up to [`MOST`] or more of them.

@@ -12,7 +12,7 @@ use kernel::ports::chain::{ChainIdentity, ProviderReport, WRONG_CHAIN};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::Meter;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The class of a fact that too few providers say, or that they say differently.
@@ -43,6 +43,8 @@ pub(in crate::near) struct RpcPool {
     blocks: Mutex<BTreeMap<[u8; 32], Arc<SharedAnswer<BlockHead>>>>,
     clock: Arc<dyn Clock>,
     turn: AtomicUsize,
+    /// The highest height that the journal has stored something of.
+    floor: AtomicU64,
 }
 
 /// What one provider said.
@@ -88,12 +90,18 @@ impl RpcPool {
             blocks: Mutex::default(),
             clock: clock.clone(),
             turn: AtomicUsize::new(0),
+            floor: AtomicU64::new(0),
         })
     }
 
     /// So many providers agree on what closes an attempt.
     pub(in crate::near) fn needed(&self) -> usize {
         self.needed
+    }
+
+    /// Raises the height below which no answer about the newest final block counts.
+    pub(in crate::near) fn raise_floor(&self, height: u64) {
+        self.floor.fetch_max(height, Ordering::SeqCst);
     }
 
     /// Each as it was seen last.

@@ -28,8 +28,8 @@ async fn a_transaction_that_landed_late_is_found_before_it_is_final() {
                 assert_eq!(seen, ["NOT_FOUND", "NOT_FINAL"]);
                 return;
             }
-            AttemptProof::Form(purpose) => {
-                unreachable!("{purpose:?}: it is not past its last block")
+            other @ (AttemptProof::Form(_) | AttemptProof::SpentElsewhere(_)) => {
+                unreachable!("{other:?}: it is not past its last block")
             }
         }
         world.devnet.advance(1);

@@ -321,9 +321,9 @@ impl World {
                     return verdicts;
                 }
                 AttemptProof::Form(Purpose::Pay) => self.replace(port, attempt).await,
-                other @ (AttemptProof::NotYet(_) | AttemptProof::Form(Purpose::Void)) => {
-                    seen.push(other)
-                }
+                other @ (AttemptProof::NotYet(_)
+                | AttemptProof::Form(Purpose::Void)
+                | AttemptProof::SpentElsewhere(_)) => seen.push(other),
             }
             self.devnet.settle();
         }
@@ -334,7 +334,9 @@ impl World {
     pub(super) async fn not_yet(&self, port: &NearChain, attempt: &Attempt) -> &'static str {
         match self.look(port, attempt).await {
             AttemptProof::NotYet(cause) => cause.class,
-            other @ (AttemptProof::Closed(_) | AttemptProof::Form(_)) => {
+            other @ (AttemptProof::Closed(_)
+            | AttemptProof::Form(_)
+            | AttemptProof::SpentElsewhere(_)) => {
                 unreachable!("nothing is proven: {other:?}")
             }
         }

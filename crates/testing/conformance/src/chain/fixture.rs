@@ -63,7 +63,9 @@ impl ChainFixture {
         self.site.settle().await;
         match other.prove(&attempt).await {
             AttemptProof::NotYet(cause) => not("a proof", Some(cause)),
-            proof @ (AttemptProof::Closed(_) | AttemptProof::Form(_)) => {
+            proof @ (AttemptProof::Closed(_)
+            | AttemptProof::Form(_)
+            | AttemptProof::SpentElsewhere(_)) => {
                 self.holds(false, "nothing is proven", &proof);
             }
         }
@@ -165,6 +167,9 @@ impl ChainFixture {
                     return verdicts;
                 }
                 AttemptProof::NotYet(cause) => last = Some(cause),
+                proof @ AttemptProof::SpentElsewhere(_) => {
+                    self.holds(false, "no other program has the key", &proof);
+                }
                 AttemptProof::Form(purpose) => {
                     let forms = attempt.forms.clone();
                     let signed = self.sign((&attempt.lock, purpose), &attempt.members, forms).await;

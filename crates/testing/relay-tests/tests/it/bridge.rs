@@ -7,9 +7,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest, Signed,
-    Unsigned,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, FirstSight, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest,
+    Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::Record;
@@ -71,6 +71,18 @@ impl Chain for BridgedPort {
 
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         Box::pin(self.call(self.near.ahead(marks)))
+    }
+
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        Box::pin(self.call(self.near.first_sights(lanes, since)))
+    }
+
+    fn raise_floor(&self, height: u64) {
+        self.near.raise_floor(height);
     }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {

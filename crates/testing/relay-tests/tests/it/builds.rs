@@ -50,7 +50,8 @@ pub(crate) fn new_nonce_on_retry() -> PortWraps {
             }
             proof @ (AttemptProof::Closed(_)
             | AttemptProof::NotYet(_)
-            | AttemptProof::Form(Purpose::Void)) => proof,
+            | AttemptProof::Form(Purpose::Void)
+            | AttemptProof::SpentElsewhere(_)) => proof,
         })
     })
 }
@@ -73,7 +74,9 @@ pub(crate) fn poll_count_fails() -> PortWraps {
                 let why = Evidence::code("NOT_CONFIRMED");
                 all(attempt, &Answer::Rejected(why, Receipt::default()))
             }
-            proof @ (AttemptProof::Closed(_) | AttemptProof::Form(_)) => proof,
+            proof @ (AttemptProof::Closed(_)
+            | AttemptProof::Form(_)
+            | AttemptProof::SpentElsewhere(_)) => proof,
         })
     })
 }
@@ -91,7 +94,8 @@ pub(crate) fn memo_trusted(last: &LastChain) -> PortWraps {
                 AttemptProof::NotYet(_) if paid => all(attempt, &Answer::Done(Receipt::default())),
                 proof @ (AttemptProof::Closed(_)
                 | AttemptProof::NotYet(_)
-                | AttemptProof::Form(_)) => proof,
+                | AttemptProof::Form(_)
+                | AttemptProof::SpentElsewhere(_)) => proof,
             }
         })
     })

@@ -7,8 +7,8 @@ use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
-    LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, FeeBalance, FirstSight, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -238,6 +238,18 @@ impl Chain for FaultyChain {
 
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         Box::pin(async move { self.inner().ahead(marks).await })
+    }
+
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        Box::pin(async move { self.inner().first_sights(lanes, since).await })
+    }
+
+    fn raise_floor(&self, height: u64) {
+        self.inner().raise_floor(height);
     }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {

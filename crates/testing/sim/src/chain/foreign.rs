@@ -5,7 +5,9 @@ use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use kernel::answer::Cause;
 use kernel::attempt::{Form, Lock, Purpose};
 use kernel::ids::Id;
-use kernel::ports::chain::{ForeignPayment, ForeignUse, LaneMark, LaneSpent, Payment};
+use kernel::ports::chain::{
+    FirstSight, ForeignPayment, ForeignUse, LaneMark, LaneSpent, LaneStart, Payment,
+};
 use kernel::record::Account;
 use std::sync::Arc;
 
@@ -47,10 +49,29 @@ impl SimChain {
         let spent = |mark: &LaneMark| {
             let nonce = state.nonce(&mark.lane, last);
             let lock = || Lock::from(nonce.to_string().as_str());
-            let ahead = || LaneSpent { lane: mark.lane.clone(), lock: lock() };
+            let ahead = || LaneSpent { lane: mark.lane.clone(), lock: lock(), height: last };
             (nonce > number(&mark.lock)).then(ahead)
         };
         marks.iter().filter_map(spent).collect()
+    }
+
+    /// The lanes as final blocks show them, and the lock that each had at a height.
+    pub(super) fn first_sights(&self, lanes: &[Arc<str>], since: Option<u64>) -> Vec<FirstSight> {
+        let state = self.now();
+        if state.rules.locking != Locking::Nonce {
+            return Vec::new();
+        }
+        let last = state.final_height();
+        let at = |lane: &str, height| LaneStart {
+            lock: Lock::from(state.nonce(lane, height).to_string().as_str()),
+            height,
+        };
+        let sight = |lane: &Arc<str>| FirstSight {
+            lane: lane.clone(),
+            now: at(lane, last),
+            start: Some(at(lane, since.unwrap_or(last))),
+        };
+        lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(sight).collect()
     }
 
     /// What spent them. What is only said to have been used elsewhere is in no block.

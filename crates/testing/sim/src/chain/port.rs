@@ -12,9 +12,9 @@ use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane,
-    KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent, LanesOnChain, Payment, ReturnedLane,
-    SignRequest, Signed, Unsigned, WRONG_CHAIN,
+    AttemptProof, CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, FirstSight, ForeignUse,
+    GoneLane, KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent, LanesOnChain, Payment,
+    ReturnedLane, SignRequest, Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::record::{Account, Record};
 use std::fmt;
@@ -256,6 +256,20 @@ impl Chain for SimPort {
             Ok(self.chain.ahead(marks))
         })
     }
+
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        Box::pin(async move {
+            self.reached().await?;
+            Ok(self.chain.first_sights(lanes, since))
+        })
+    }
+
+    /// Its views of all lanes are never of an older block than those before.
+    fn raise_floor(&self, _: u64) {}
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(async move {

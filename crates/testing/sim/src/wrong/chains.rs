@@ -22,9 +22,10 @@ pub(super) fn wrap(name: &str) -> Option<Wrap<dyn Chain>> {
             AttemptProof::Closed(verdicts) if verdicts.iter().any(is_dead) => {
                 AttemptProof::NotYet(Cause::of("DEAD"))
             }
-            proof @ (AttemptProof::Closed(_) | AttemptProof::NotYet(_) | AttemptProof::Form(_)) => {
-                proof
-            }
+            proof @ (AttemptProof::Closed(_)
+            | AttemptProof::NotYet(_)
+            | AttemptProof::Form(_)
+            | AttemptProof::SpentElsewhere(_)) => proof,
         }),
         // what is not found is taken for dead
         "not-found-is-dead" => {
@@ -37,7 +38,9 @@ pub(super) fn wrap(name: &str) -> Option<Wrap<dyn Chain>> {
             AttemptProof::Closed(verdicts) => {
                 AttemptProof::Closed(verdicts.into_iter().map(condemned).collect())
             }
-            proof @ (AttemptProof::NotYet(_) | AttemptProof::Form(_)) => proof,
+            proof @ (AttemptProof::NotYet(_)
+            | AttemptProof::Form(_)
+            | AttemptProof::SpentElsewhere(_)) => proof,
         }),
         "nonce-of-the-node" => around(|inner| NonceOfTheNode(inner, Mutex::default())),
         "sent-before-stored" => around(SentBeforeStored),
@@ -127,7 +130,8 @@ impl ChainWrapper for NotFoundIsDead {
                 }
                 proof @ (AttemptProof::Closed(_)
                 | AttemptProof::NotYet(_)
-                | AttemptProof::Form(_)) => proof,
+                | AttemptProof::Form(_)
+                | AttemptProof::SpentElsewhere(_)) => proof,
             };
             attempts.iter().zip(proofs).map(mutated).collect()
         })

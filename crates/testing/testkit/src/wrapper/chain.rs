@@ -6,9 +6,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest, Signed,
-    Unsigned,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, FirstSight, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest,
+    Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -45,6 +45,18 @@ pub trait ChainWrapper: Send + Sync {
     /// In the place of [`Chain::ahead`].
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         self.inner().ahead(marks)
+    }
+    /// In the place of [`Chain::first_sights`].
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        self.inner().first_sights(lanes, since)
+    }
+    /// In the place of [`Chain::raise_floor`].
+    fn raise_floor(&self, height: u64) {
+        self.inner().raise_floor(height);
     }
     /// In the place of [`Chain::foreign`].
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
@@ -119,6 +131,16 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         self.0.ahead(marks)
+    }
+    fn first_sights<'a>(
+        &'a self,
+        lanes: &'a [Arc<str>],
+        since: Option<u64>,
+    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+        self.0.first_sights(lanes, since)
+    }
+    fn raise_floor(&self, height: u64) {
+        self.0.raise_floor(height);
     }
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         self.0.foreign(mark)
