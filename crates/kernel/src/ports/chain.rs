@@ -180,6 +180,9 @@ pub struct LaneMark {
     pub lock: Lock,
     /// A height, on the chain's own clock, at which nothing beyond that lock was spent; `None`: not known.
     pub anchor: Option<u64>,
+    /// What the chain was seen to have spent of it before, and at which height. The lane is ahead until its
+    /// last stored lock is as high, whatever the chain shows now: its key may be deleted since.
+    pub seen: Option<LaneStart>,
 }
 
 /// A lane of which the chain has spent more than its mark says.
@@ -360,7 +363,7 @@ pub trait Chain: Send + Sync {
     /// The chain's view of lanes that the journal has no row of; a lane that the chain does not have is left
     /// out. `since`: the highest height that the journal has stored of the chain. A lane counts from the lock that
     /// it had at that height, or with which a later block added it; without `since`, or where no transaction has
-    /// spent any lock of it, from the one that it has now.
+    /// spent any lock of it, from the one that it has now. `None`: nothing but the journal spends its lanes.
     ///
     /// # Errors
     /// Why that is not known now: too few providers answer, or they do not agree.
@@ -368,7 +371,7 @@ pub trait Chain: Send + Sync {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>>;
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>>;
     /// Raises the height below which no answer about the newest final block counts: the journal has stored
     /// something of that height, so a provider that shows an older one is behind.
     fn raise_floor(&self, height: u64);

@@ -323,8 +323,10 @@ impl Chain for NearChain {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
-        Box::pin(async move { self.link.noted(self.link.first_sights(lanes, since).await) })
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
+        Box::pin(
+            async move { self.link.noted(self.link.first_sights(lanes, since).await).map(Some) },
+        )
     }
 
     fn raise_floor(&self, height: u64) {

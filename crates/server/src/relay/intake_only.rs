@@ -58,7 +58,7 @@ impl Chain for IntakeOnly {
         &'a self,
         _: &'a [Arc<str>],
         _: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))
     }
 

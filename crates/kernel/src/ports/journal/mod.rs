@@ -11,7 +11,7 @@ mod workers;
 
 pub use attempts::AttemptQueries;
 pub use operators::OperatorQueries;
-pub use service::{Owner, Resource, ServiceQueries, ServiceStatus};
+pub use service::{Owner, RESTORED_ROW, Resource, ServiceQueries, ServiceStatus};
 pub use snapshot::{AccountSums, Line, Recount, Snapshot, SnapshotSource, Sums};
 pub use transfers::{Count, Linked, TransferQueries};
 pub use units::{UnitWriter, Writing};

@@ -20,6 +20,9 @@ pub struct Resource {
     pub value: Arc<str>,
 }
 
+/// The resource of a journal that was restored from a backup: when that was taken.
+pub const RESTORED_ROW: &str = "restored";
+
 /// What the journal holds besides transfers.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceStatus {

@@ -42,8 +42,15 @@ impl NearLink {
         let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
         let lists = answered(needed, replies)?;
         let mut ahead = Vec::new();
-        for LaneMark { lane, lock, .. } in marks {
+        for LaneMark { lane, lock, seen, .. } in marks {
             let stored = nonce_of(lock)?;
+            if let Some(seen) = seen
+                && nonce_of(&seen.lock)? > stored
+            {
+                let LaneStart { lock, height } = seen.clone();
+                ahead.push(LaneSpent { lane: lane.clone(), lock, height });
+                continue;
+            }
             let beyond: Vec<NonceAt> = lists
                 .iter()
                 .filter_map(|list| {

@@ -27,7 +27,7 @@ impl Env {
         let mut attempt = world.pay(&port, world.members(2)).await;
         let anchor = attempt.forms[0].anchor;
         world.see_through(&port, &mut attempt).await;
-        let mark = LaneMark { lane: attempt.lane, lock: attempt.lock, anchor };
+        let mark = LaneMark { lane: attempt.lane, lock: attempt.lock, anchor, seen: None };
         Self { world, port, mark }
     }
 

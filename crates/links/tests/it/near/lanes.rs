@@ -170,6 +170,7 @@ async fn a_key_that_is_ahead_stops_the_pool() {
         lane: attempt.lane.clone(),
         lock: attempt.lock.clone(),
         anchor: None,
+        seen: None,
     };
     let ahead = port.ahead(&[mark(&attempt), mark(&open)]).await.unwrap();
     let ahead: Vec<_> = ahead.iter().map(|one| &one.lane).collect();

@@ -74,7 +74,8 @@ impl GoneKey {
 
     /// The lanes that are ahead of where the key began.
     async fn ahead(&self, LaneStart { lock, height }: LaneStart) -> (usize, Option<String>) {
-        let mark = LaneMark { lane: self.gone.lane.clone(), lock, anchor: Some(height) };
+        let mark =
+            LaneMark { lane: self.gone.lane.clone(), lock, anchor: Some(height), seen: None };
         let ahead = self.port.ahead(std::slice::from_ref(&mark)).await.unwrap();
         let uses =
             if ahead.is_empty() { Vec::new() } else { self.port.foreign(&mark).await.unwrap() };
@@ -108,6 +109,7 @@ async fn what_a_key_began_with_is_no_nonce_that_was_spent() {
         lane: gone.gone.lane.clone(),
         lock: gone.attempt.lock.clone(),
         anchor: gone.attempt.forms[0].anchor,
+        seen: None,
     };
     let why = gone.port.foreign(&mark).await.unwrap_err();
     assert_eq!(why.class, "KEY_ADDED_AGAIN", "{why}");

@@ -53,7 +53,7 @@ impl ChainFixture {
         let one = std::slice::from_ref(&attempt);
         not("a send", other.port.broadcast(one).await.pop().and_then(Result::err));
         let anchor = attempt.forms.first().and_then(|form| form.anchor);
-        let mark = LaneMark { lane: self.lane(), lock: attempt.lock.clone(), anchor };
+        let mark = LaneMark { lane: self.lane(), lock: attempt.lock.clone(), anchor, seen: None };
         not("what is ahead", other.port.ahead(std::slice::from_ref(&mark)).await.err());
         not("foreign use", other.port.foreign(&mark).await.err());
         not("the lanes on the chain", other.port.lanes_on_chain().await.err());

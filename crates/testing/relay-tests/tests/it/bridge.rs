@@ -77,7 +77,7 @@ impl Chain for BridgedPort {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         Box::pin(self.call(self.near.first_sights(lanes, since)))
     }
 

@@ -244,7 +244,7 @@ impl Chain for FaultyChain {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         Box::pin(async move { self.inner().first_sights(lanes, since).await })
     }
 

@@ -51,7 +51,7 @@ pub trait ChainWrapper: Send + Sync {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         self.inner().first_sights(lanes, since)
     }
     /// In the place of [`Chain::raise_floor`].
@@ -136,7 +136,7 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         self.0.first_sights(lanes, since)
     }
     fn raise_floor(&self, height: u64) {
