@@ -1,6 +1,6 @@
 //! An attempt: one intent on a chain, whose members are paid under one lock of the chain.
 
-use crate::answer::{Answer, Cause};
+use crate::answer::{Answer, Cause, Evidence};
 use crate::flow::table::S;
 use crate::ids::{ChainId, FlowId, Millis};
 use crate::record::Record;
@@ -100,6 +100,12 @@ pub struct MemberVerdict {
 impl Attempt {
     /// The version of a new one: a guard of version 0 says that there is none.
     pub const FIRST: u32 = 1;
+
+    /// The verdicts of an attempt that can never land: each member is dead.
+    pub fn dead(&self, why: &Evidence) -> Vec<MemberVerdict> {
+        let verdict = MemberVerdict { answer: Answer::Dead(why.clone()), alone: false };
+        vec![verdict; self.members.len()]
+    }
 
     /// Checks the verdicts of a chain port against the law (`design.md` §2): one answer for each member;
     /// all members share their fate; a refusal comes only from an attempt of one.

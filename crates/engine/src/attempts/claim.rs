@@ -24,6 +24,9 @@ pub(crate) struct Claim<'a> {
     pub form: Form,
     /// The sending state that the members go to.
     pub to: S,
+    /// The guard that the chain was not stopped since its lanes were found level; `None` for a payment that
+    /// explains a stop.
+    pub level: Option<Guard>,
 }
 
 /// A unit about many transfers, while `claim` or `close` puts it together.
@@ -63,9 +66,9 @@ impl SharedUnit {
 impl Plan {
     /// The attempt as it is stored, and the unit that stores it.
     pub(crate) fn claimed(&self, records: &[Record], claim: Claim<'_>) -> (Attempt, Unit) {
-        let Claim { id, flow, chain, lane, state, lock, form, to } = claim;
+        let Claim { id, flow, chain, lane, state, lock, form, to, level } = claim;
         let mut shared = SharedUnit::default();
-        shared.unit.guards.push(Guard::NotHalted);
+        shared.unit.guards.extend([Guard::NotHalted].into_iter().chain(level));
         let mut members = Vec::with_capacity(records.len());
         for record in records {
             let mut builder = UnitBuilder::from(record.head);

@@ -2,11 +2,14 @@
 //! form, one says that a form may be on the wire, and one takes it over from another worker. Pure.
 
 use crate::attempts::claim::SharedUnit;
-use crate::attempts::lanes::{LaneState, resource_name};
+use crate::attempts::lanes::LaneState;
+use crate::attempts::stops::{LANE_AHEAD, lane_stop};
 use crate::pipeline::plan::{FuseMode, Plan, UnitBuilder};
 use kernel::answer::{Answer, Evidence};
 use kernel::attempt::{Attempt, Form, MemberVerdict};
-use kernel::ids::{LedgerId, Millis};
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::chain::SpentLock;
 use kernel::record::Record;
 use kernel::unit::{Guard, Hold, Put, Unit};
 
@@ -17,6 +20,8 @@ pub(crate) struct Closing {
     pub members: Vec<Record>,
     /// The lane's state then; `None` where the attempt does not have the lane.
     pub lane: Option<LaneState>,
+    /// The case of the stop that the unit makes, since another transaction spent the lock.
+    pub stop: Option<Case>,
     pub depends_on: Vec<LedgerId>,
 }
 
@@ -24,6 +29,8 @@ pub(crate) struct Closing {
 #[derive(Debug)]
 pub(crate) struct Closed<'a> {
     pub verdicts: &'a [MemberVerdict],
+    /// The transaction that spent the lock, where it is no form of the attempt.
+    pub spent: Option<&'a SpentLock>,
     /// The lane's state now.
     pub lane: &'a LaneState,
     pub at: Millis,
@@ -59,13 +66,20 @@ impl Plan {
             members.push(Record { head: planned.next.otherwise, error, ..record.clone() });
             shared.add(planned);
         }
-        let lane =
-            (closed.lane.open == Some(id)).then(|| closed.lane.next(None, attempt.lock.clone()));
-        let name = resource_name(attempt.chain, &attempt.lane);
-        if let Some(free) = &lane {
-            let version = closed.lane.version;
-            shared.unit.guards.push(Guard::Resource { name: name.clone(), version });
-            shared.unit.then.puts.push(Put::Resource { name, value: free.value() });
+        let lane = (closed.lane.open == Some(id)).then(|| match closed.spent {
+            None => closed.lane.closed(),
+            Some(spent) => closed.lane.spent_elsewhere(spent),
+        });
+        if let Some(after) = &lane {
+            let (guard, put) = closed.lane.becomes(attempt.chain, &attempt.lane, after);
+            shared.unit.guards.push(guard);
+            shared.unit.then.puts.push(put);
+        }
+        let stop = closed.spent.filter(|_| lane.is_some()).map(|spent| spent_case(attempt, spent));
+        if let Some(case) = &stop {
+            let puts = &mut shared.unit.then.puts;
+            puts.extend(lane_stop(attempt.chain, &case.facts));
+            puts.push(Put::Case(case.clone()));
         }
         shared.unit.then.puts.push(Put::AttemptHead {
             id,
@@ -76,7 +90,24 @@ impl Plan {
             hold: Hold::Mine,
         });
         let SharedUnit { unit, depends_on } = shared;
-        Some(Closing { unit, members, lane, depends_on })
+        Some(Closing { unit, members, lane, stop, depends_on })
+    }
+}
+
+/// The case of the stop that stands until what spent an attempt's lock is read: it may have paid transfers.
+fn spent_case(attempt: &Attempt, spent: &SpentLock) -> Case {
+    let facts = format!(
+        "lane {}: another transaction spent {}, the lock of attempt {}, and the chain has spent {}",
+        attempt.lane,
+        attempt.lock,
+        Id(attempt.id.0),
+        spent.left.lock
+    );
+    Case {
+        kind: LANE_AHEAD,
+        severity: Severity::Critical,
+        subject: Subject::Chain(attempt.chain),
+        facts: facts.into(),
     }
 }
 

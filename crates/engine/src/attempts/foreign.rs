@@ -13,7 +13,7 @@ use crate::attempts::ChainPool;
 use crate::attempts::carried::Carried;
 use crate::attempts::claim::Claim;
 use crate::attempts::gather::ClaimOutcome;
-use crate::attempts::lane_watch::AheadLane;
+use crate::attempts::lane_sights::AheadLane;
 use crate::attempts::lane_watch::LaneWatch;
 use crate::attempts::lanes::{LaneState, resource_name};
 use crate::attempts::stops::{FOREIGN_PAYMENT, stop};
@@ -30,6 +30,10 @@ use kernel::record::{Record, System};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Why a lane stays unexplained that the journal had no row of.
+const NO_BLOCKS: &str = "the journal has no row of it, and no provider keeps the blocks in which it was used: name \
+                         one that does";
 
 /// The result of a look at one lane's foreign transactions.
 pub(crate) enum LaneProgress {
@@ -89,13 +93,14 @@ impl LaneWatch {
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
     ) -> Result<LaneProgress, Cause> {
+        let Some(mark) = &lane.mark else { return Ok(LaneProgress::Nothing(NO_BLOCKS.to_owned())) };
         if lane.state.open.is_some() {
-            let lock = &lane.mark.lock;
+            let lock = &mark.lock;
             return Ok(LaneProgress::Nothing(format!(
                 "its open attempt has {lock}, and is proven first"
             )));
         }
-        let uses = caught(async { pool.port.foreign(&lane.mark).await }).await;
+        let uses = caught(async { pool.port.foreign(mark).await }).await;
         let uses = uses.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
         let mut over = Vec::new();
         for one in uses {
@@ -151,6 +156,7 @@ impl LaneWatch {
             lock: one.lock.clone(),
             form: one.form.clone(),
             to,
+            level: None,
         };
         let (attempt, unit) = self.shared.plan.claimed(&members, claim);
         let (id, facts) = (Id(attempt.id.0), &one.facts);

@@ -45,8 +45,9 @@ impl Chains {
         lane: &ReservedLane,
         records: &[Record],
     ) -> Result<Lock, Cause> {
-        let stored = lane.state.lock.as_ref();
-        let call = caught(async { pool.port.next_lock(&lane.name, stored, records).await });
+        let stored = lane.state.last().map(|(lock, _)| lock);
+        let call =
+            caught(async { pool.port.next_lock(&lane.name, stored.as_ref(), records).await });
         call.await.unwrap_or_else(|| Err(Cause::of("PANIC")))
     }
 

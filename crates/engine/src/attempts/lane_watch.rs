@@ -4,27 +4,25 @@
 //! then.
 //!
 //! Where the chain has spent more of a lane than the journal has attempts, the watch stops claims and sends
-//! on the chain. It reads what spent the lane and stores that as attempts (`foreign`). The stop ends by
-//! itself once every spent lock has an attempt.
+//! on the chain, and notes in the lane's row what it saw. It reads what spent the lane and stores that as
+//! attempts (`foreign`). The stop ends by itself once every spent lock of *those* lanes has an attempt: any
+//! worker lifts it, whatever keys it has, and one that has none of them lifts nothing that it cannot explain.
 
 use crate::alerts::cases::{Cases, LANES};
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
 use crate::attempts::foreign::LaneProgress;
-use crate::attempts::lanes::LaneState;
-use crate::attempts::stops::{LANE_AHEAD, stop};
+use crate::attempts::lane_sights::AheadLane;
+use crate::attempts::stops::{LANE_AHEAD, lane_stop, stops_name};
 use crate::controls::status_sync::StatusSync;
-use crate::pipeline::select::{caught, race};
+use crate::pipeline::select::race;
 use crate::shared::SharedState;
 use kernel::answer::Cause;
-use kernel::attempt::Lock;
 use kernel::ids::{ChainId, Millis};
 use kernel::operators::{Case, Scope, Severity, Subject};
-use kernel::ports::chain::{LaneMark, LaneSpent};
 use kernel::ports::journal::ServiceStatus;
-use kernel::unit::Put;
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
@@ -37,6 +35,8 @@ const NAMED: usize = 10;
 #[derive(Debug, Default)]
 pub(crate) struct LaneCheck {
     checked: AtomicBool,
+    /// How often the engine had stopped the chain when the lanes were found level: a claim is guarded by it.
+    stops: AtomicU32,
     changed: Notify,
     /// A look is wanted.
     bell: Notify,
@@ -60,7 +60,13 @@ impl LaneCheck {
         self.checked.load(Ordering::SeqCst)
     }
 
-    fn open(&self) {
+    /// The guard of a claim: no stop was stored since the lanes were found level.
+    pub(crate) fn guard(&self, chain: ChainId) -> Guard {
+        Guard::Resource { name: stops_name(chain), version: self.stops.load(Ordering::SeqCst) }
+    }
+
+    fn open(&self, stops: u32) {
+        self.stops.store(stops, Ordering::SeqCst);
         self.checked.store(true, Ordering::SeqCst);
         self.changed.notify_waiters();
     }
@@ -86,15 +92,6 @@ impl LaneCheck {
     }
 }
 
-/// A lane of which the chain has spent more than the journal has attempts.
-pub(crate) struct AheadLane {
-    pub name: Arc<str>,
-    pub state: LaneState,
-    pub mark: LaneMark,
-    /// The last lock that the chain has spent of it.
-    pub spent: Lock,
-}
-
 /// The result of a look.
 enum LaneLook {
     /// No lane is ahead.
@@ -118,114 +115,67 @@ impl Chains {
         }
     }
 
-    /// Every lane that this process may take locks from, and every retired one that may still sign. One
-    /// that is proven gone signs nothing.
-    fn watched_lanes(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
-        let mut names = self.lane_names(pool);
-        for (lane, gone_at) in pool.retired_lanes() {
-            if gone_at.is_some() {
-                names.remove(&lane);
-            } else {
-                names.insert(lane);
-            }
-        }
-        names
-    }
-
-    /// Every lane that this process may take locks from.
-    pub(crate) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
-        self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
-    }
-
-    /// The lanes of which the chain has spent more than every stored attempt. A lane that another worker
-    /// used since its row was read is none of them: its attempts are stored before they are sent.
-    pub(crate) async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
-        self.read_lanes(pool).await?;
-        if self.take_back_gone(pool).await? {
-            self.read_lanes(pool).await?;
-        }
-        let names = self.watched_lanes(pool);
-        let mut lanes = Vec::with_capacity(names.len());
-        for name in names {
-            let Some(state) = pool.lane(&name) else { continue };
-            let Some((lock, anchor)) = state.last() else { continue };
-            lanes.push((state, LaneMark { lane: name, lock, anchor }));
-        }
-        let marks: Vec<LaneMark> = lanes.iter().map(|(_, mark)| mark.clone()).collect();
-        if marks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let found = caught(async { pool.port.ahead(&marks).await }).await;
-        let found = found.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
-        let mut ahead = Vec::new();
-        for LaneSpent { lane: name, lock: spent, .. } in found {
-            let Some((state, mark)) = lanes.iter().find(|(_, mark)| mark.lane == name) else {
-                continue;
-            };
-            // what the chain has spent, the journal had before it was sent
-            let now = self.lane_state(pool.id(), &name).await?;
-            if now != *state {
-                pool.lane_is(&name, now);
-                pool.lane_check.look();
-                continue;
-            }
-            let anchor = match mark.anchor {
-                Some(anchor) => Some(anchor),
-                None => self.first_anchor(pool.id(), &name).await?,
-            };
-            let mark = LaneMark { anchor, ..mark.clone() };
-            ahead.push(AheadLane { name, state: state.clone(), mark, spent });
-        }
-        Ok(ahead)
-    }
-
-    /// The lowest height at which a form of a lane's last attempt was signed.
-    async fn first_anchor(&self, chain: ChainId, lane: &Arc<str>) -> Result<Option<u64>, Cause> {
-        let last = self.shared.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
-        let forms = last.iter().flat_map(|attempt| &attempt.forms);
-        Ok(forms.filter_map(|form| form.anchor).min())
-    }
-
-    /// Every act that the flows carried here send.
-    fn sent_acts(&self) -> BTreeSet<&'static str> {
-        let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
-        let acts = tables.flat_map(|table| {
-            let sending = table.all().filter(|state| table.sends(*state));
-            sending.filter_map(|state| table.makes(state)).map(|act| table.act(act).name)
-        });
-        acts.collect()
-    }
-
-    /// Stops claims and sends on the chain, and opens a case. The stop is stored when this returns.
-    async fn stop_lanes(&self, pool: &ChainPool, ahead: &[AheadLane]) {
+    /// Stops claims and sends on the chain, and opens a case. The unit that stores the stop notes in the row
+    /// of each lane what the chain was seen to have spent: only its explanation lifts the stop.
+    ///
+    /// # Errors
+    /// Why it is not stored; this process claims and sends nothing meanwhile.
+    async fn stop_lanes(&self, pool: &ChainPool, ahead: &[AheadLane]) -> Result<(), Cause> {
         let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
-        let line = |lane: &AheadLane| {
-            let AheadLane { name, mark, spent, .. } = lane;
-            format!(
-                "lane {name}: the last stored lock is {}, the chain has spent {spent}",
-                mark.lock
-            )
-        };
-        let mut lines: Vec<String> = ahead.iter().take(NAMED).map(line).collect();
-        let more = ahead.len().saturating_sub(lines.len());
-        if more > 0 {
-            lines.push(format!("and {more} more lanes"));
-        }
-        let facts: Arc<str> = lines.join("; ").into();
         self.shared.controls.pause(scope);
+        let facts = ahead_facts(ahead);
         tracing::error!(chain = chain.name(), %facts, "a key is used elsewhere: claims and sends stand");
-        let reason: Arc<str> = format!("{LANE_AHEAD}: {facts}").into();
-        let counted = stop(chain, reason.clone());
-        let puts = vec![Put::Pause { scope, reason, caller: LANES.into() }, counted];
-        let (kind, severity, subject) = (LANE_AHEAD, Severity::Critical, Subject::Chain(chain));
-        let case = Case { kind, severity, subject, facts };
-        if self.cases.noted(&case) {
-            self.cases.open_case(case, puts).await;
-        } else {
-            self.cases.insist(puts).await;
+        let case = Case {
+            kind: LANE_AHEAD,
+            severity: Severity::Critical,
+            subject: Subject::Chain(chain),
+            facts: facts.clone(),
+        };
+        let mut unit = Unit::puts(lane_stop(chain, &facts).into());
+        unit.then.puts.push(Put::Case(case.clone()));
+        let mut marked = Vec::with_capacity(ahead.len());
+        for AheadLane { name, state, spent, .. } in ahead {
+            let after = state.seen_ahead(spent.clone());
+            let (guard, put) = state.becomes(chain, name, &after);
+            unit.guards.push(guard);
+            unit.then.puts.push(put);
+            marked.push((name, after));
         }
+        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         self.shared.controls.stored(scope);
+        match wrote {
+            Some(Wrote::Written(_)) => {
+                self.cases.noted(&case);
+                marked.into_iter().for_each(|(name, after)| pool.lane_is(name, after));
+                Ok(())
+            }
+            // another worker wrote a lane meanwhile: it is looked at again
+            Some(Wrote::Lost(_)) => Err(Cause::of("LANES_MOVED")),
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
+        }
     }
+}
+
+/// What was seen of lanes that are ahead, as text for operators.
+fn ahead_facts(ahead: &[AheadLane]) -> Arc<str> {
+    let line = |AheadLane { name, state, spent, .. }: &AheadLane| match state.last() {
+        Some((last, _)) => format!(
+            "lane {name}: the last stored lock is {last}, the chain has spent {}",
+            spent.lock
+        ),
+        None => format!(
+            "lane {name}: the journal never used it, the chain has spent {}, and no provider keeps the \
+             blocks that show when",
+            spent.lock
+        ),
+    };
+    let mut lines: Vec<String> = ahead.iter().take(NAMED).map(line).collect();
+    let more = ahead.len().saturating_sub(lines.len());
+    if more > 0 {
+        lines.push(format!("and {more} more lanes"));
+    }
+    lines.join("; ").into()
 }
 
 /// Finds keys that are used elsewhere, and stores what they signed.
@@ -283,22 +233,23 @@ impl LaneWatch {
         race(pool.lane_check.bell.notified(), self.shared.parts.clock.sleep(wait)).await;
     }
 
-    /// One look at all lanes of this process.
+    /// One look at all lanes of the journal and of this process.
     async fn look_at_lanes(&self, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
-        let ahead = self.chains.lanes_ahead(pool).await?;
+        // the count and the pause before the lanes: a stop that comes in between loses the unit that lifts it
+        let stops = self.chains.stops_counted(pool.id()).await?;
         let status = self.shared.parts.journal.service_status().await?;
         let pause = lane_pause(&status, pool.id());
+        let ahead = self.chains.lanes_ahead(pool).await?;
         if ahead.is_empty() {
-            if let Some(number) = pause {
-                self.resumes_lanes(pool, number).await?;
-            }
+            self.resumes_lanes(pool, LaneLift { pause, stops }).await?;
             pool.lane_check.leaves(Vec::new());
-            pool.lane_check.open();
+            pool.lane_check.open(stops);
             return Ok(LaneLook::Level);
         }
         pool.lane_check.checked.store(false, Ordering::SeqCst);
-        if pause.is_none() {
-            self.chains.stop_lanes(pool, &ahead).await;
+        if pause.is_none() || ahead.iter().any(|lane| lane.state.ahead.is_none()) {
+            self.chains.stop_lanes(pool, &ahead).await?;
+            return Ok(LaneLook::Stored);
         }
         let (mut stored, mut unexplained) = (false, Vec::new());
         for lane in &ahead {
@@ -318,16 +269,49 @@ impl LaneWatch {
     }
 
     /// Lifts the pause of the watch once everything that was spent has an attempt. The chain goes on,
-    /// unless another pause stops it.
-    async fn resumes_lanes(&self, pool: &ChainPool, number: u64) -> Result<(), Cause> {
-        let (kind, subject) = (LANE_AHEAD, Subject::Chain(pool.id()));
-        tracing::warn!(chain = pool.id().name(), "each lock that was spent elsewhere is explained");
+    /// unless another pause stops it. The unit is guarded by each lane that the pause is about, as it was
+    /// when it was compared with the chain, and by the count of stops.
+    async fn resumes_lanes(&self, pool: &ChainPool, lift: LaneLift) -> Result<(), Cause> {
+        let (chain, subject) = (pool.id(), Subject::Chain(pool.id()));
+        let LaneLift { pause, stops } = lift;
+        let marked = pool.lanes_seen_ahead();
+        if marked.is_empty() && pause.is_none() {
+            return Ok(());
+        }
+        tracing::warn!(chain = chain.name(), "each lock that was spent elsewhere is explained");
         let fact = "each lock that was spent is stored as an attempt".into();
-        let close = Put::Close { kind: kind.into(), subject, fact };
-        self.cases.insist(vec![Put::Unpause(number), close]).await;
-        self.cases.forget_case(kind, subject);
-        self.status.refresh().await.map(drop)
+        let close = Put::Close { kind: LANE_AHEAD.into(), subject, fact };
+        let mut guards = vec![Guard::Resource { name: stops_name(chain), version: stops }];
+        let mut puts: Vec<Put> = pause.map(Put::Unpause).into_iter().chain([close]).collect();
+        let mut explained = Vec::with_capacity(marked.len());
+        for (name, state) in marked {
+            let after = state.explained();
+            let (guard, put) = state.becomes(chain, &name, &after);
+            guards.push(guard);
+            puts.push(put);
+            explained.push((name, after));
+        }
+        match self.shared.parts.journal.write(vec![Unit::guarded(guards, puts)]).await.pop() {
+            Some(Wrote::Written(_)) => {
+                explained.into_iter().for_each(|(name, after)| pool.lane_is(&name, after));
+                self.cases.forget_case(LANE_AHEAD, subject);
+                self.status.refresh().await.map(drop)
+            }
+            // a lane or the count moved: what it means is looked at again
+            Some(Wrote::Lost(_)) => Err(Cause::of("LANES_MOVED")),
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
+        }
     }
+}
+
+/// What a look found before it compared the lanes.
+#[derive(Debug, Clone, Copy)]
+struct LaneLift {
+    /// The pause that stops the chain because it is ahead of a lane.
+    pause: Option<u64>,
+    /// How often the engine had stopped the chain.
+    stops: u32,
 }
 
 /// The number of the pause that stops the chain because it is ahead of a lane.

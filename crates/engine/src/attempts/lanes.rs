@@ -8,10 +8,11 @@ use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::attempt::{AttemptId, Lock};
 use kernel::ids::{ChainId, Id, Millis};
-use kernel::ports::chain::LaneStart;
+use kernel::ports::chain::{FirstSight, LaneSpent, LaneStart, SpentLock};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Resource;
 use kernel::ports::meter::Seen;
+use kernel::unit::{Guard, Put};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,10 +62,14 @@ impl LaneRetirement {
     }
 }
 
-/// The lock with which a lane began again when the chain had it again, as its row has it.
+/// A lock and the height of it, as a lane's row has them.
 fn read_start(value: &Value) -> Option<LaneStart> {
     let lock = Lock::from(value.get("lock")?.as_str()?);
     Some(LaneStart { lock, height: value.get("height")?.as_u64()? })
+}
+
+fn start_value(LaneStart { lock, height }: &LaneStart) -> Value {
+    json!({ "lock": &*lock.0, "height": height })
 }
 
 /// The state of a lane in the journal.
@@ -76,8 +81,12 @@ pub(crate) struct LaneState {
     pub open: Option<AttemptId>,
     /// The lock of its last attempt.
     pub lock: Option<Lock>,
-    /// The lock with which the chain began it again, where no attempt was stored since.
+    /// The lock from which on the journal has to know what the lane spent, where no attempt was stored since:
+    /// the chain had it at first sight or began it again with it, or two persons accepted what was spent.
     pub start: Option<LaneStart>,
+    /// What the chain was seen to have spent of it beyond every attempt, and at which height. It stopped the
+    /// chain; the unit that lifts that stop takes it away.
+    pub ahead: Option<LaneStart>,
     /// No attempt takes it any more. Every later state keeps that.
     pub retired: Option<LaneRetirement>,
 }
@@ -90,11 +99,10 @@ impl LaneState {
         if let (Some(fields), Some(retired)) = (value.as_object_mut(), &self.retired) {
             fields.insert("retired".to_owned(), retired.value());
         }
-        if let (Some(fields), Some(LaneStart { lock, height })) =
-            (value.as_object_mut(), &self.start)
-        {
-            let start = json!({ "lock": &*lock.0, "height": height });
-            fields.insert("start".to_owned(), start);
+        for (name, at) in [("start", &self.start), ("ahead", &self.ahead)] {
+            if let (Some(fields), Some(at)) = (value.as_object_mut(), at) {
+                fields.insert(name.to_owned(), start_value(at));
+            }
         }
         value.to_string().into()
     }
@@ -117,25 +125,75 @@ impl LaneState {
             // one that cannot be read is no free lane
             Some(retired) => Some(LaneRetirement::read(retired)?),
         };
-        let start = match value.get("start") {
-            None | Some(Value::Null) => None,
-            Some(start) => Some(read_start(start)?),
+        let start = |name: &str| match value.get(name) {
+            None | Some(Value::Null) => Some(None),
+            Some(start) => read_start(start).map(Some),
         };
+        let (start, ahead) = (start("start")?, start("ahead")?);
         let lock = text("lock")?.map(Lock::from);
-        Some(Self { version: row.version, open, lock, start, retired })
+        Some(Self { version: row.version, open, lock, start, ahead, retired })
     }
 
     /// The lane after one more write, with this attempt or with none.
     pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
-        let retired = self.retired.clone();
-        let version = self.version.saturating_add(1);
-        Self { version, open, lock: Some(lock), start: None, retired }
+        Self { open, lock: Some(lock), start: None, ..self.written() }
+    }
+
+    /// The lane after the unit that closes its attempt. A start that is stored is behind that attempt.
+    pub(crate) fn closed(&self) -> Self {
+        Self { open: None, ..self.written() }
+    }
+
+    /// The lane after the unit that closes its attempt because another transaction spent the lock: what the
+    /// lane spent from `before` on is still to be read.
+    pub(crate) fn spent_elsewhere(&self, SpentLock { before, left, .. }: &SpentLock) -> Self {
+        let LaneSpent { lock, height, .. } = left.clone();
+        let ahead = Some(LaneStart { lock, height });
+        Self { start: Some(before.clone()), ahead, ..self.closed() }
+    }
+
+    /// The lane after one more write, which says where it begins.
+    pub(crate) fn sighted(&self, sight: &FirstSight) -> Self {
+        Self { start: sight.start.clone(), ..self.written() }
+    }
+
+    /// The lane after one more write, which says that the chain is ahead of it.
+    pub(crate) fn seen_ahead(&self, seen: LaneStart) -> Self {
+        Self { ahead: Some(seen), ..self.written() }
+    }
+
+    /// The lane after one more write, which says that an attempt is stored for each lock that the chain spent.
+    pub(crate) fn explained(&self) -> Self {
+        Self { ahead: None, ..self.written() }
+    }
+
+    /// The lane after one more write, in which two persons accepted what the chain was seen to have spent.
+    pub(crate) fn accepted(&self) -> Self {
+        let start = self.ahead.clone().or_else(|| self.start.clone());
+        Self { start, ahead: None, ..self.written() }
+    }
+
+    /// The guard and the put of the write that brings the lane's row from this state to a later one.
+    pub(crate) fn becomes(&self, chain: ChainId, lane: &str, after: &Self) -> (Guard, Put) {
+        let name = resource_name(chain, lane);
+        let guard = Guard::Resource { name: name.clone(), version: self.version };
+        (guard, Put::Resource { name, value: after.value() })
+    }
+
+    /// The highest height of the chain that the row has.
+    pub(crate) fn height(&self) -> Option<u64> {
+        let seen = [&self.start, &self.ahead].into_iter().flatten().map(|at| at.height);
+        let retired = self.retired.iter().flat_map(|one| [one.gone_at, one.returned_at]).flatten();
+        seen.chain(retired).max()
+    }
+
+    fn written(&self) -> Self {
+        Self { version: self.version.saturating_add(1), ..self.clone() }
     }
 
     /// The lane after one more write, which retires it. Its attempt, where one is open, goes on.
     pub(crate) fn retired(&self, retired: LaneRetirement) -> Self {
-        let version = self.version.saturating_add(1);
-        Self { version, retired: Some(retired), ..self.clone() }
+        Self { retired: Some(retired), ..self.written() }
     }
 
     /// The lane after one more write, which says that it is proven gone and signs nothing any more.
@@ -168,7 +226,7 @@ impl LaneState {
 
     /// True where an attempt may take its next lock.
     fn is_free(&self) -> bool {
-        self.open.is_none() && self.retired.is_none()
+        self.open.is_none() && self.retired.is_none() && self.ahead.is_none()
     }
 }
 
@@ -182,6 +240,9 @@ pub(crate) struct LaneTable {
     reserved: BTreeSet<Arc<str>>,
     /// The lanes that had trouble, and until when each rests.
     rests: BTreeMap<Arc<str>, Millis>,
+    /// Whether a lane without a row may have been spent by other programs, so that it is not taken; `None`:
+    /// the chain was not asked yet.
+    needs_row: Option<bool>,
     /// When the rows were read, by the clock's ticks.
     read_at: Option<u64>,
     /// Where the search for a free one begins, so that all of them take turns.
@@ -200,7 +261,8 @@ impl LaneTable {
         self.read_at?;
         let free = |lane: &&Arc<str>| {
             let rests = self.rests.get(*lane).is_some_and(|until| *until > now);
-            let taken = self.known.get(*lane).is_some_and(|state| !state.is_free());
+            let known = self.known.get(*lane);
+            let taken = known.map_or(self.needs_row == Some(true), |state| !state.is_free());
             !rests && !taken && !self.reserved.contains(*lane) && !self.foreign.contains(*lane)
         };
         let from = self.turn.checked_rem(lanes.len()).unwrap_or_default();
@@ -238,6 +300,33 @@ impl ChainPool {
     /// What this process knows of a lane; `None`: it was never used, or its row cannot be read.
     pub(crate) fn lane(&self, lane: &str) -> Option<LaneState> {
         self.lanes().known.get(lane).cloned()
+    }
+
+    /// Every lane of which the journal has a row, as far as this process knows.
+    pub(crate) fn stored_lanes(&self) -> BTreeMap<Arc<str>, LaneState> {
+        self.lanes().known.clone()
+    }
+
+    /// The lanes of which the chain was seen to have spent more than every attempt.
+    pub(crate) fn lanes_seen_ahead(&self) -> Vec<(Arc<str>, LaneState)> {
+        let mut lanes = self.stored_lanes();
+        lanes.retain(|_, state| state.ahead.is_some());
+        lanes.into_iter().collect()
+    }
+
+    /// True for a lane whose row is none of this release's.
+    pub(crate) fn is_unreadable(&self, lane: &str) -> bool {
+        self.lanes().foreign.contains(lane)
+    }
+
+    /// True where the chain showed the lanes at first sight.
+    pub(crate) fn has_sighted(&self) -> bool {
+        self.lanes().needs_row.is_some()
+    }
+
+    /// Notes that the chain showed the lanes at first sight, and whether a lane without a row may be taken.
+    pub(crate) fn sighted(&self, needs_row: bool) {
+        self.lanes().needs_row = Some(needs_row);
     }
 
     /// The lanes that are retired, as far as this process knows, with the block at which each was proven gone.
@@ -397,6 +486,7 @@ mod tests {
             open: Some(AttemptId(1 << 90)),
             lock: Some("18446744073709551616".into()),
             start: None,
+            ahead: None,
             retired: None,
         };
         let free = LaneState { version: 7, open: None, ..busy.clone() };

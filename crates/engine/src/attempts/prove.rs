@@ -18,7 +18,8 @@ use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ids::Id;
-use kernel::ports::chain::{AttemptProof, LOCK_SPENT, SignRequest};
+use kernel::operators::Scope;
+use kernel::ports::chain::{AttemptProof, SignRequest, SpentLock};
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
@@ -36,6 +37,14 @@ pub(crate) struct Prover {
     pub(crate) messaging: Arc<Messaging>,
     pub(crate) chains: Arc<Chains>,
     pub(crate) pipeline: Arc<Pipeline>,
+}
+
+/// An attempt and the proof that ends it.
+struct ProvenEnd {
+    carried: Carried,
+    verdicts: Vec<MemberVerdict>,
+    /// The transaction that spent the lock, where it is no form of the attempt.
+    spent: Option<SpentLock>,
 }
 
 /// An attempt and the plan of its end, while the unit of that is written.
@@ -82,11 +91,12 @@ impl Prover {
                     waits.push(carried);
                 }
                 AttemptProof::Form(purpose) => self.one_more(pool, carried, purpose).await,
-                AttemptProof::SpentElsewhere(_) => {
-                    self.look_again(pool, carried, Cause::of(LOCK_SPENT));
+                AttemptProof::SpentElsewhere(spent) => {
+                    let verdicts = carried.attempt.dead(&spent.evidence);
+                    closes.push(ProvenEnd { carried, verdicts, spent: Some(spent) });
                 }
                 AttemptProof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
-                    Ok(()) => closes.push((carried, verdicts)),
+                    Ok(()) => closes.push(ProvenEnd { carried, verdicts, spent: None }),
                     Err(cause) => {
                         self.chains.refused_verdicts(&carried.attempt, &cause.to_string());
                         self.look_again(pool, carried, cause);
@@ -275,14 +285,19 @@ impl Prover {
     }
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
-    async fn close(&self, pool: &ChainPool, closes: Vec<(Carried, Vec<MemberVerdict>)>) {
+    async fn close(&self, pool: &ChainPool, closes: Vec<ProvenEnd>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
         let known = self.shared.controls.all_known();
-        for (carried, verdicts) in closes {
-            let Some(mut closing) = self.closing(pool, &carried, &verdicts).await else {
-                self.look_again(pool, carried, Cause::of("NOT_CLOSED"));
+        for end in closes {
+            let Some(mut closing) = self.closing(pool, &end).await else {
+                self.look_again(pool, end.carried, Cause::of("NOT_CLOSED"));
                 continue;
             };
+            let ProvenEnd { carried, verdicts, .. } = end;
+            if closing.stop.is_some() {
+                // before the write: its members are claimed again right behind it
+                self.shared.controls.pause(Scope::Chain(pool.id()));
+            }
             let mut unit = std::mem::take(&mut closing.unit);
             self.ledgers.ledger_guard(&mut unit, &closing.depends_on, None, &known);
             units.push(unit);
@@ -315,13 +330,8 @@ impl Prover {
 
     /// Plans an attempt's end. `None`: the journal does not give the state of its lane, or a member stands
     /// in another state.
-    async fn closing(
-        &self,
-        pool: &ChainPool,
-        carried: &Carried,
-        verdicts: &[MemberVerdict],
-    ) -> Option<Closing> {
-        let attempt = &carried.attempt;
+    async fn closing(&self, pool: &ChainPool, end: &ProvenEnd) -> Option<Closing> {
+        let ProvenEnd { carried: Carried { attempt, .. }, verdicts, spent } = end;
         let lane = match self.chains.lane_state(pool.id(), &attempt.lane).await {
             Ok(lane) => lane,
             Err(cause) => {
@@ -329,7 +339,8 @@ impl Prover {
                 return None;
             }
         };
-        let closed = Closed { verdicts, lane: &lane, at: self.shared.parts.journal.now() };
+        let (spent, at) = (spent.as_ref(), self.shared.parts.journal.now());
+        let closed = Closed { verdicts, spent, lane: &lane, at };
         let planned =
             self.shared.plan.closing(attempt, &closed, |record| self.shared.fuse_mode(record));
         if planned.is_none() {
@@ -346,6 +357,11 @@ impl Prover {
         let attempt = carried.attempt;
         if let Some(lane) = closing.lane {
             pool.lane_is(&attempt.lane, lane);
+        }
+        if let Some(case) = closing.stop {
+            self.shared.controls.stored(Scope::Chain(pool.id()));
+            self.chains.cases.noted(&case);
+            pool.lane_check.close();
         }
         pool.carried.end(attempt.id);
         if let Some(sent_at) = carried.sent_at {

@@ -2,7 +2,7 @@
 //! that is wrong, or a journal that was restored to an earlier time. Claims and sends on the chain stop
 //! until two persons resume them; intake, questions, proofs and all other chains go on.
 
-use crate::alerts::cases::ENGINE;
+use crate::alerts::cases::{ENGINE, LANES};
 use crate::attempts::Chains;
 use crate::tasks::Background;
 use kernel::answer::Cause;
@@ -35,6 +35,15 @@ pub(crate) fn stops_name(chain: ChainId) -> Arc<str> {
 /// Counts one more reason.
 pub(crate) fn stop(chain: ChainId, reason: Arc<str>) -> Put {
     Put::Resource { name: stops_name(chain), value: reason }
+}
+
+/// The puts that stop a chain that is ahead of a lane, and count that. The unit that has them notes in the
+/// row of each such lane what the chain was seen to have spent.
+pub(crate) fn lane_stop(chain: ChainId, facts: &str) -> [Put; 2] {
+    let reason: Arc<str> = format!("{LANE_AHEAD}: {facts}").into();
+    let pause =
+        Put::Pause { scope: Scope::Chain(chain), reason: reason.clone(), caller: LANES.into() };
+    [pause, stop(chain, reason)]
 }
 
 /// True for a pause that the engine itself set on a chain: money depends on what it saw.

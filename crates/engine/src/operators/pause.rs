@@ -1,6 +1,7 @@
 //! Pauses and unpauses flows, ledgers, assets and accounts, raises HALT on command, and sets the status of
 //! accounts.
 
+use crate::attempts::lane_watch::is_lane_pause;
 use crate::attempts::stops::{is_engine_stop, stops_name};
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -83,6 +84,11 @@ impl Operators {
             return self.propose_lift(context, chain, number).await;
         }
         let scope = paused.scope;
+        if let Scope::Chain(chain) = scope
+            && is_lane_pause(paused, chain)
+        {
+            return self.accept_lanes(context, chain, number).await;
+        }
         let unpause = || vec![Put::Unpause(number)];
         let open = match scope {
             // one that ended meanwhile has no use for the line in its history
@@ -104,6 +110,29 @@ impl Operators {
         };
         self.status.refresh().await?;
         Ok(done)
+    }
+
+    /// Lifts the pause of lanes that are ahead by one person's word: what was seen of them is accepted.
+    async fn accept_lanes(
+        &self,
+        context: &ActionContext,
+        chain: ChainId,
+        number: u64,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let mut unit = self.chains.accepts_lanes(chain).await?;
+        let outcome = ActionResult::Unpaused;
+        unit.then.puts.extend([Put::Unpause(number), context.action(&outcome)]);
+        match self.wrote(context, unit).await? {
+            Ok(at) => {
+                self.status.refresh().await?;
+                Ok((outcome, at))
+            }
+            Err(Guard::Resource { .. }) => {
+                let why = "a key did more since you looked: look at the case, then ask again";
+                Err(Objection::NotPossible(why.to_owned()).into())
+            }
+            Err(guard) => Err(lost(&guard)),
+        }
     }
 
     /// Proposes to lift a stop that the engine itself set: another person must approve.
@@ -140,14 +169,18 @@ impl Operators {
             return self.lift_superseded(context, approval, "RESUMED").await;
         };
         let (name, version) = (stops_name(chain), lift.stops);
-        let guards = vec![Guard::Pending(approval), Guard::Resource { name, version }];
+        let mut unit = match found.filter(|paused| is_lane_pause(paused, chain)) {
+            Some(_) => self.chains.accepts_lanes(chain).await?,
+            None => Unit::default(),
+        };
+        unit.guards.extend([Guard::Pending(approval), Guard::Resource { name, version }]);
         let outcome = ActionResult::Unpaused;
-        let puts = vec![
+        unit.then.puts.extend([
             Put::Unpause(lift.pause),
             decides(context, approval, ApprovalStatus::Approved),
             context.action(&outcome),
-        ];
-        match self.wrote(context, Unit::guarded(guards, puts)).await? {
+        ]);
+        match self.wrote(context, unit).await? {
             Ok(at) => {
                 self.status.refresh().await?;
                 Ok((outcome, at))

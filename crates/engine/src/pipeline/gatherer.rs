@@ -8,7 +8,7 @@
 use crate::attempts::claim::Claim;
 use crate::attempts::form::NoForm;
 use crate::attempts::gather::{ClaimOutcome, Gathering, TROUBLE};
-use crate::attempts::stops::CHAIN_CONTRADICTION;
+use crate::attempts::stops::{CHAIN_CONTRADICTION, stops_name};
 use crate::pipeline::Pipeline;
 use crate::pipeline::queue::Batch;
 use crate::pipeline::station::Station;
@@ -179,6 +179,7 @@ impl Pipeline {
             lock,
             form,
             to: *to,
+            level: Some(pool.lane_check.guard(pool.id())),
         };
         if !pool.lane_check.is_open() {
             return give_back_untried(station, records);
@@ -245,6 +246,11 @@ impl Pipeline {
         match guard {
             Guard::NotHalted => {
                 self.shared.controls.is_halted("the journal is halted".into());
+                give_back_untried(station, records);
+            }
+            Guard::Resource { name, .. } if *name == stops_name(pool.id()) => {
+                // the chain was stopped since this process found its lanes level
+                pool.lane_check.close();
                 give_back_untried(station, records);
             }
             Guard::Resource { .. } => {

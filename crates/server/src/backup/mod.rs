@@ -30,7 +30,7 @@ use kernel::ids::LedgerId;
 use kernel::operation::Known;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::ServiceQueries as _;
+use kernel::ports::journal::{RESTORED_ROW, ServiceQueries as _};
 use kernel::unit::Put;
 use ledgers::spot::{QuiescedFiles, Spot};
 use std::fs::{self, DirBuilder, File};
@@ -370,5 +370,7 @@ fn halted(at: &str, facts: String) -> Vec<Put> {
         Put::Close { kind: KIND.into(), subject: Subject::Service, fact: fact.into() },
         Put::Case(case),
         Put::Halt { reason: format!("restored from a backup of {at}").into() },
+        // keys of chains that it has no row of are held against their whole history
+        Put::Resource { name: RESTORED_ROW.into(), value: at.into() },
     ]
 }

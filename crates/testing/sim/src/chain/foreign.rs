@@ -2,11 +2,11 @@
 
 use super::state::{Locking, SimChain};
 use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
-use kernel::answer::Cause;
+use kernel::answer::{Cause, Evidence};
 use kernel::attempt::{Form, Lock, Purpose};
 use kernel::ids::Id;
 use kernel::ports::chain::{
-    FirstSight, ForeignPayment, ForeignUse, LaneMark, LaneSpent, LaneStart, Payment,
+    FirstSight, ForeignPayment, ForeignUse, LaneMark, LaneSpent, LaneStart, Payment, SpentLock,
 };
 use kernel::record::Account;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl SimChain {
         }
         let last = state.final_height();
         let spent = |mark: &LaneMark| {
-            let nonce = state.nonce(&mark.lane, last);
+            let seen = mark.seen.as_ref().map_or(0, |seen| number(&seen.lock));
+            let nonce = state.nonce(&mark.lane, last).max(seen);
             let lock = || Lock::from(nonce.to_string().as_str());
             let ahead = || LaneSpent { lane: mark.lane.clone(), lock: lock(), height: last };
             (nonce > number(&mark.lock)).then(ahead)
@@ -56,10 +57,14 @@ impl SimChain {
     }
 
     /// The lanes as final blocks show them, and the lock that each had at a height.
-    pub(super) fn first_sights(&self, lanes: &[Arc<str>], since: Option<u64>) -> Vec<FirstSight> {
+    pub(super) fn first_sights(
+        &self,
+        lanes: &[Arc<str>],
+        since: Option<u64>,
+    ) -> Option<Vec<FirstSight>> {
         let state = self.now();
         if state.rules.locking != Locking::Nonce {
-            return Vec::new();
+            return None;
         }
         let last = state.final_height();
         let at = |lane: &str, height| LaneStart {
@@ -71,7 +76,26 @@ impl SimChain {
             now: at(lane, last),
             start: Some(at(lane, since.unwrap_or(last))),
         };
-        lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(sight).collect()
+        Some(lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(sight).collect())
+    }
+
+    /// The block up to a height in which a lane's numbers went past a lock, and what was spent before it.
+    pub(super) fn spent_lock(&self, lane: &str, lock: &Lock, upto: u64) -> Option<SpentLock> {
+        let state = self.now();
+        let spends = |(tx, ..): &(&Transaction, u64, Outcome)| {
+            &*tx.lane == lane && number(&tx.lock) >= number(lock)
+        };
+        let height = state.included(upto).filter(spends).map(|(_, at, _)| at).min()?;
+        let nonce = |at| Lock::from(state.nonce(lane, at).to_string().as_str());
+        let before = height.saturating_sub(1);
+        Some(SpentLock {
+            evidence: Evidence {
+                code: "SPENT_ELSEWHERE".into(),
+                doc: Some(format!(r#"{{"height":{height}}}"#).into()),
+            },
+            before: LaneStart { lock: nonce(before), height: before },
+            left: LaneSpent { lane: lane.into(), lock: nonce(height), height },
+        })
     }
 
     /// What spent them. What is only said to have been used elsewhere is in no block.

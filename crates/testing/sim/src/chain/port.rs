@@ -261,7 +261,7 @@ impl Chain for SimPort {
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Vec<FirstSight>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         Box::pin(async move {
             self.reached().await?;
             Ok(self.chain.first_sights(lanes, since))
@@ -332,7 +332,8 @@ impl Chain for SimPort {
             let proof = |attempt: &Attempt| {
                 let names: Vec<_> = attempt.forms.iter().map(|form| form.name.clone()).collect();
                 let views = self.chain.views(&attempt.lane, &names);
-                prove(&self.chain.now().rules, attempt, &views)
+                let spent = |upto| self.chain.spent_lock(&attempt.lane, &attempt.lock, upto);
+                prove(&self.chain.rules(), attempt, &views, spent)
             };
             attempts.iter().map(proof).collect()
         })

@@ -6,16 +6,17 @@ use super::state::{ChainRules, Locking};
 use super::transaction::Outcome;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Form, MemberVerdict, Purpose};
-use kernel::ports::chain::AttemptProof;
+use kernel::ports::chain::{AttemptProof, LOCK_SPENT, SpentLock};
 
 /// A node-signed call that is not found so many blocks later is fenced.
 const FENCED_AFTER: u64 = 12;
 
-/// A look at one attempt.
+/// A look at one attempt. `spent` finds the transaction in final blocks up to a height that spent its lock.
 pub(super) fn prove(
     rules: &ChainRules,
     attempt: &Attempt,
     [one, other]: &[View; 2],
+    spent: impl Fn(u64) -> Option<SpentLock>,
 ) -> AttemptProof {
     if one.found != other.found {
         return AttemptProof::NotYet(Cause::of("NODES_DISAGREE"));
@@ -43,7 +44,9 @@ pub(super) fn prove(
         Locking::Nonce => {
             let lock = attempt.lock.0.parse::<u64>().unwrap_or(u64::MAX);
             if least(|view| view.nonce) >= lock {
-                dead(attempt, "LOCK_SPENT", final_height)
+                // what is only said to be spent is in no block
+                let unproven = || AttemptProof::NotYet(Cause::of(LOCK_SPENT));
+                spent(final_height).map_or_else(unproven, AttemptProof::SpentElsewhere)
             } else if attempt.forms.iter().all(expired) {
                 AttemptProof::Form(Purpose::Pay)
             } else {
@@ -87,7 +90,6 @@ fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<Me
 
 fn dead(attempt: &Attempt, code: &'static str, at: u64) -> AttemptProof {
     let doc = format!(r#"{{"height":{at},"lock":"{}"}}"#, attempt.lock);
-    let answer = Answer::Dead(Evidence { code: code.into(), doc: Some(doc.into()) });
-    let verdict = MemberVerdict { answer, alone: false };
-    AttemptProof::Closed(vec![verdict; attempt.members.len()])
+    let why = Evidence { code: code.into(), doc: Some(doc.into()) };
+    AttemptProof::Closed(attempt.dead(&why))
 }

@@ -130,21 +130,34 @@ fn used_lanes_after(env: &ChainEnv) -> u64 {
     env.pause()
 }
 
-/// Turns red where what no provider shows is taken for explained, and where a lifted pause lets the pool claim
-/// while it is not.
+/// Turns red where what no provider shows is taken for explained, where a restart does that, and where what
+/// two persons accept covers more than what was seen.
 #[test]
-fn what_is_not_shown_stays_unexplained() {
-    let env = ChainEnv::open(None);
+fn what_is_not_shown_stays_unexplained_until_persons_accept_it() {
+    let mut env = ChainEnv::open(None);
     let number = used_lanes(&env);
     env.chain().used_elsewhere("key-1", 50);
     let ids = env.pays_again(&["alice"]);
     env.lifts(number);
-    env.run(30_000);
     for _ in 0..2 {
+        env.run(30_000);
         assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"]);
         assert_eq!(kinds(&env), ["LANE_AHEAD"]);
-        let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
-        env.lifts(pause);
-        env.run(30_000);
+        env.restart();
     }
+    env.run(30_000);
+    let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
+    // more than what they look at is no part of it
+    env.chain().used_elsewhere("key-1", 60);
+    env.lifts(pause);
+    env.run(30_000);
+    assert_eq!(
+        (env.states(&ids), kinds(&env)),
+        (vec!["QUEUED_TRANSFER"], vec!["LANE_AHEAD".into()])
+    );
+    let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
+    env.lifts(pause);
+    env.run(60_000);
+    assert_eq!(env.states(&ids), ["COMPLETED"]);
+    assert_eq!((env.pauses(), kinds(&env)), (vec![], vec![]));
 }

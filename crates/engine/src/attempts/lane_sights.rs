@@ -1,0 +1,226 @@
+//! Compares lanes with what the chain has spent of them, for the lane watch: each lane of which the journal
+//! has a row, whichever worker has its key, and each key of this process. A key without a row gets one at
+//! first sight, before the first claim of the chain.
+
+use crate::attempts::ChainPool;
+use crate::attempts::Chains;
+use crate::attempts::lanes::{LaneState, prefix};
+use crate::attempts::stops::stops_name;
+use crate::pipeline::select::caught;
+use kernel::answer::Cause;
+use kernel::ids::ChainId;
+use kernel::ports::chain::{FirstSight, LaneMark, LaneSpent, LaneStart};
+use kernel::ports::journal::RESTORED_ROW;
+use kernel::unit::{Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A lane of which the chain has spent more than the journal has attempts.
+pub(crate) struct AheadLane {
+    pub name: Arc<str>,
+    pub state: LaneState,
+    /// From where on what it spent is to be explained; `None`: nothing that is kept shows that.
+    pub mark: Option<LaneMark>,
+    /// The last lock that the chain was seen to have spent of it.
+    pub spent: LaneStart,
+}
+
+impl Chains {
+    /// How often the engine has stopped a chain.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn stops_counted(&self, chain: ChainId) -> Result<u32, Cause> {
+        let counted = self.shared.parts.journal.resource(stops_name(chain)).await?;
+        Ok(counted.map_or(0, |row| row.version))
+    }
+
+    /// Every lane that this process may take locks from.
+    pub(crate) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
+        self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
+    }
+
+    /// Every act that the flows carried here send.
+    fn sent_acts(&self) -> BTreeSet<&'static str> {
+        let tables = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
+        let acts = tables.flat_map(|table| {
+            let sending = table.all().filter(|state| table.sends(*state));
+            sending.filter_map(|state| table.makes(state)).map(|act| table.act(act).name)
+        });
+        acts.collect()
+    }
+
+    /// The lanes of which the chain has spent more than every stored attempt. A lane that another worker
+    /// used since its row was read is none of them: its attempts are stored before they are sent. One that
+    /// is proven gone signs nothing.
+    ///
+    /// # Errors
+    /// Why that is not known now.
+    pub(crate) async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
+        self.read_lanes(pool).await?;
+        if self.take_back_gone(pool).await? {
+            self.read_lanes(pool).await?;
+        }
+        let mut ahead = self.sight_new_lanes(pool).await?;
+        let mut lanes = BTreeMap::new();
+        for (name, state) in pool.stored_lanes() {
+            // one that is proven gone spends nothing more; what it was seen to have spent is still to be read
+            let signs = state.gone_at().is_none() || state.ahead.is_some();
+            let Some((lock, anchor)) = state.last().filter(|_| signs) else { continue };
+            let mark = LaneMark { lane: name.clone(), lock, anchor, seen: state.ahead.clone() };
+            lanes.insert(name, (state, mark));
+        }
+        let marks: Vec<LaneMark> = lanes.values().map(|(_, mark)| mark.clone()).collect();
+        if marks.is_empty() {
+            return Ok(ahead);
+        }
+        let found = caught(async { pool.port.ahead(&marks).await }).await;
+        let found = found.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
+        for LaneSpent { lane: name, lock, height } in found {
+            let Some((state, mark)) = lanes.get(&name) else { continue };
+            // what the chain has spent, the journal had before it was sent
+            let now = self.lane_state(pool.id(), &name).await?;
+            if now != *state {
+                pool.lane_is(&name, now);
+                pool.lane_check.look();
+                continue;
+            }
+            let anchor = match mark.anchor {
+                Some(anchor) => Some(anchor),
+                None => self.first_anchor(pool.id(), &name).await?,
+            };
+            let mark = Some(LaneMark { anchor, ..mark.clone() });
+            ahead.push(AheadLane {
+                name,
+                state: state.clone(),
+                mark,
+                spent: LaneStart { lock, height },
+            });
+        }
+        Ok(ahead)
+    }
+
+    /// Gives each key of this process its row at first sight, and raises the floor of the port to what the
+    /// journal has stored of the chain. Returns the lanes of which it cannot be known any more what they
+    /// spent since.
+    async fn sight_new_lanes(&self, pool: &ChainPool) -> Result<Vec<AheadLane>, Cause> {
+        let stored = pool.stored_lanes();
+        let unseen = |name: &Arc<str>| match stored.get(name) {
+            Some(state) => state.last().is_none(),
+            None => !pool.is_unreadable(name),
+        };
+        let names: BTreeSet<Arc<str>> =
+            self.lane_names(pool).into_iter().chain(stored.keys().cloned()).collect();
+        let names: Vec<Arc<str>> = names.into_iter().filter(unseen).collect();
+        if names.is_empty() && pool.has_sighted() {
+            heights(&stored).into_iter().for_each(|height| pool.port.raise_floor(height));
+            return Ok(Vec::new());
+        }
+        let mut since = self.stored_height(pool.id(), &stored).await?;
+        since.into_iter().for_each(|height| pool.port.raise_floor(height));
+        let journal = &self.shared.parts.journal;
+        if since.is_none() && journal.resource(RESTORED_ROW.into()).await?.is_some() {
+            // it may have paid with keys that it has no row of, before it was set back
+            since = Some(0);
+        }
+        let shown = caught(async { pool.port.first_sights(&names, since).await }).await;
+        let Some(shown) = shown.unwrap_or_else(|| Err(Cause::of("PANIC")))? else {
+            pool.sighted(false);
+            return Ok(Vec::new());
+        };
+        let mut lost = Vec::new();
+        for sight in shown {
+            let state = stored.get(&sight.lane).cloned().unwrap_or_default();
+            if sight.start.is_some() {
+                self.store_sight(pool, &state, &sight).await?;
+            } else {
+                let FirstSight { lane: name, now: spent, .. } = sight;
+                lost.push(AheadLane { name, state, mark: None, spent });
+            }
+        }
+        pool.sighted(true);
+        Ok(lost)
+    }
+
+    /// Stores the row of a lane at first sight.
+    async fn store_sight(
+        &self,
+        pool: &ChainPool,
+        before: &LaneState,
+        sight: &FirstSight,
+    ) -> Result<(), Cause> {
+        let after = before.sighted(sight);
+        let (guard, put) = before.becomes(pool.id(), &sight.lane, &after);
+        match self
+            .shared
+            .parts
+            .journal
+            .write(vec![Unit::guarded(vec![guard], vec![put])])
+            .await
+            .pop()
+        {
+            Some(Wrote::Written(_)) => {
+                pool.lane_is(&sight.lane, after);
+                Ok(())
+            }
+            // another worker saw it first
+            Some(Wrote::Lost(_)) => {
+                pool.lane_is(&sight.lane, self.lane_state(pool.id(), &sight.lane).await?);
+                Ok(())
+            }
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
+        }
+    }
+
+    /// The unit in which two persons accept what the chain was seen to have spent of lanes: each counts from
+    /// there, and what it spent before is not read any more.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn accepts_lanes(&self, chain: ChainId) -> Result<Unit, Cause> {
+        let mut unit = Unit::default();
+        let prefix = prefix(chain);
+        for row in self.shared.parts.journal.resources(prefix.as_str().into()).await? {
+            let (Some(lane), Some(state)) =
+                (row.name.strip_prefix(&*prefix), LaneState::read(&row))
+            else {
+                continue;
+            };
+            if state.ahead.is_some() {
+                let (guard, put) = state.becomes(chain, lane, &state.accepted());
+                unit.guards.push(guard);
+                unit.then.puts.push(put);
+            }
+        }
+        Ok(unit)
+    }
+
+    /// The highest height of the chain that the journal has stored: what it saw of lanes, and what their last
+    /// attempts were signed against.
+    async fn stored_height(
+        &self,
+        chain: ChainId,
+        stored: &BTreeMap<Arc<str>, LaneState>,
+    ) -> Result<Option<u64>, Cause> {
+        let mut highest = heights(stored);
+        for (name, _) in stored.iter().filter(|(_, state)| state.lock.is_some()) {
+            let last = self.shared.parts.journal.attempts_of_lane(chain, name.clone(), 1).await?;
+            let forms = last.iter().flat_map(|attempt| &attempt.forms);
+            highest = highest.max(forms.filter_map(|form| form.anchor).max());
+        }
+        Ok(highest)
+    }
+
+    /// The lowest height at which a form of a lane's last attempt was signed.
+    async fn first_anchor(&self, chain: ChainId, lane: &Arc<str>) -> Result<Option<u64>, Cause> {
+        let last = self.shared.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
+        let forms = last.iter().flat_map(|attempt| &attempt.forms);
+        Ok(forms.filter_map(|form| form.anchor).min())
+    }
+}
+
+/// The highest height in the rows of lanes.
+fn heights(stored: &BTreeMap<Arc<str>, LaneState>) -> Option<u64> {
+    stored.values().filter_map(LaneState::height).max()
+}
