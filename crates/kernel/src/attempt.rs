@@ -16,6 +16,23 @@ pub struct AttemptId(pub u128);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lock(pub Arc<str>);
 
+impl Lock {
+    /// Parts the lock of the chain from what is stored beside the attempt that had it first.
+    const BESIDE: char = '/';
+
+    /// The name under which another attempt of the same lock is stored: what a transaction of another program
+    /// did with a lock of which an attempt of ours is dead.
+    #[must_use]
+    pub fn beside(&self, what: impl fmt::Display) -> Self {
+        Self(format!("{}{}{what}", self.on_chain(), Self::BESIDE).into())
+    }
+
+    /// The lock as the chain has it.
+    pub fn on_chain(&self) -> &str {
+        self.0.split(Self::BESIDE).next().unwrap_or(&self.0)
+    }
+}
+
 impl From<&str> for Lock {
     fn from(text: &str) -> Self {
         Self(text.into())

@@ -35,6 +35,9 @@ use std::sync::Arc;
 const NO_BLOCKS: &str = "the journal has no row of it, and no provider keeps the blocks in which it was used: name \
                          one that does";
 
+/// More attempts of one lane are never dead in a row.
+const DEAD: usize = 64;
+
 /// The result of a look at one lane's foreign transactions.
 pub(crate) enum LaneProgress {
     /// Some are attempts now.
@@ -101,7 +104,8 @@ impl LaneWatch {
             )));
         }
         let uses = caught(async { pool.port.foreign(mark).await }).await;
-        let uses = uses.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
+        let mut uses = uses.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
+        self.name_beside(pool.id(), &lane.name, &mut uses).await?;
         let mut over = Vec::new();
         for one in uses {
             match self.meaning(pool.id(), &one).await {
@@ -118,6 +122,22 @@ impl LaneWatch {
             return Ok(LaneProgress::Nothing("no transaction is shown that spent it".to_owned()));
         }
         self.store_over(pool, lane, over).await
+    }
+
+    /// Gives the transactions whose lock an attempt of ours had a name beside it: that attempt is dead, and
+    /// a journal has one attempt of a lock.
+    async fn name_beside(
+        &self,
+        chain: ChainId,
+        lane: &Arc<str>,
+        uses: &mut [ForeignUse],
+    ) -> Result<(), Cause> {
+        let last = self.shared.parts.journal.attempts_of_lane(chain, lane.clone(), DEAD).await?;
+        let taken: BTreeSet<&str> = last.iter().map(|attempt| attempt.lock.on_chain()).collect();
+        for one in uses.iter_mut().filter(|one| taken.contains(one.lock.on_chain())) {
+            one.lock = one.lock.beside("elsewhere");
+        }
+        Ok(())
     }
 
     /// What a foreign transaction is to our transfers, as they stand now.

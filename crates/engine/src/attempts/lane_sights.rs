@@ -10,8 +10,9 @@ use crate::pipeline::select::caught;
 use kernel::answer::Cause;
 use kernel::ids::ChainId;
 use kernel::ports::chain::{FirstSight, LaneMark, LaneSpent, LaneStart};
-use kernel::ports::journal::RESTORED_ROW;
-use kernel::unit::{Unit, Wrote};
+use kernel::ports::journal::{RESTORED_ROW, Resource};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -112,22 +113,22 @@ impl Chains {
         let names: BTreeSet<Arc<str>> =
             self.lane_names(pool).into_iter().chain(stored.keys().cloned()).collect();
         let names: Vec<Arc<str>> = names.into_iter().filter(unseen).collect();
+        let highest = stored.values().filter_map(LaneState::height).max();
+        highest.into_iter().for_each(|height| pool.port.raise_floor(height));
         if names.is_empty() && pool.has_sighted() {
-            heights(&stored).into_iter().for_each(|height| pool.port.raise_floor(height));
             return Ok(Vec::new());
         }
-        let mut since = self.stored_height(pool.id(), &stored).await?;
-        since.into_iter().for_each(|height| pool.port.raise_floor(height));
-        let journal = &self.shared.parts.journal;
-        if since.is_none() && journal.resource(RESTORED_ROW.into()).await?.is_some() {
-            // it may have paid with keys that it has no row of, before it was set back
-            since = Some(0);
-        }
-        let shown = caught(async { pool.port.first_sights(&names, since).await }).await;
+        let complete = self.complete_until(pool.id(), &stored).await?;
+        complete.height.into_iter().for_each(|height| pool.port.raise_floor(height));
+        let shown = caught(async { pool.port.first_sights(&names, complete.height).await }).await;
         let Some(shown) = shown.unwrap_or_else(|| Err(Cause::of("PANIC")))? else {
             pool.sighted(false);
             return Ok(Vec::new());
         };
+        let first = shown.iter().map(|sight| sight.now.height).min();
+        if let Some(height) = complete.height.or(first) {
+            self.store_complete(pool.id(), &complete, height).await?;
+        }
         let mut lost = Vec::new();
         for sight in shown {
             let state = stored.get(&sight.lane).cloned().unwrap_or_default();
@@ -196,20 +197,56 @@ impl Chains {
         Ok(unit)
     }
 
-    /// The highest height of the chain that the journal has stored: what it saw of lanes, and what their last
-    /// attempts were signed against.
-    async fn stored_height(
+    /// The height up to which the journal has everything that our keys did, for a key that it has no row of.
+    /// The first look of a journal fixes it, and so does the first one after it was restored: at what it had
+    /// stored of the chain by then. A later look must not find a later height, since workers with other keys
+    /// go on meanwhile.
+    async fn complete_until(
         &self,
         chain: ChainId,
         stored: &BTreeMap<Arc<str>, LaneState>,
-    ) -> Result<Option<u64>, Cause> {
-        let mut highest = heights(stored);
-        for (name, _) in stored.iter().filter(|(_, state)| state.lock.is_some()) {
-            let last = self.shared.parts.journal.attempts_of_lane(chain, name.clone(), 1).await?;
-            let forms = last.iter().flat_map(|attempt| &attempt.forms);
-            highest = highest.max(forms.filter_map(|form| form.anchor).max());
+    ) -> Result<CompleteUntil, Cause> {
+        let journal = &self.shared.parts.journal;
+        let restored = journal.resource(RESTORED_ROW.into()).await?.map_or(0, |row| row.version);
+        let row = journal.resource(complete_name(chain)).await?;
+        let version = row.as_ref().map_or(0, |row| row.version);
+        if let Some(found) =
+            row.and_then(|row| CompleteUntil::read(&row)).filter(|found| found.restored == restored)
+        {
+            return Ok(found);
         }
-        Ok(highest)
+        let mut height = stored.values().filter_map(LaneState::known_height).max();
+        for (name, _) in stored.iter().filter(|(_, state)| state.lock.is_some()) {
+            let last = journal.attempts_of_lane(chain, name.clone(), 1).await?;
+            let forms = last.iter().flat_map(|attempt| &attempt.forms);
+            height = height.max(forms.filter_map(|form| form.anchor).max());
+        }
+        // a journal that was set back to before its first look may have paid with any key since
+        let height = height.or_else(|| (restored > 0).then_some(0));
+        Ok(CompleteUntil { version, stored: false, restored, height })
+    }
+
+    /// Stores the height up to which the journal is complete, where it is not stored yet.
+    async fn store_complete(
+        &self,
+        chain: ChainId,
+        complete: &CompleteUntil,
+        height: u64,
+    ) -> Result<(), Cause> {
+        if complete.stored {
+            return Ok(());
+        }
+        let name = complete_name(chain);
+        let guard = Guard::Resource { name: name.clone(), version: complete.version };
+        let value = json!({ "restored": complete.restored, "height": height }).to_string().into();
+        let unit = Unit::guarded(vec![guard], vec![Put::Resource { name, value }]);
+        match self.shared.parts.journal.write(vec![unit]).await.pop() {
+            Some(Wrote::Written(_)) => Ok(()),
+            // another worker fixed it
+            Some(Wrote::Lost(_)) => Err(Cause::of("LANES_MOVED")),
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
+        }
     }
 
     /// The lowest height at which a form of a lane's last attempt was signed.
@@ -220,7 +257,28 @@ impl Chains {
     }
 }
 
-/// The highest height in the rows of lanes.
-fn heights(stored: &BTreeMap<Arc<str>, LaneState>) -> Option<u64> {
-    stored.values().filter_map(LaneState::height).max()
+/// The name of the row with the height up to which a journal has everything that our keys did on a chain.
+fn complete_name(chain: ChainId) -> Arc<str> {
+    format!("complete:{}", chain.name()).into()
+}
+
+/// Up to which height the journal has everything that our keys did.
+struct CompleteUntil {
+    /// The version of its row; 0: there is none.
+    version: u32,
+    /// The row says it.
+    stored: bool,
+    /// How often the journal had been restored when that was fixed.
+    restored: u32,
+    /// `None`: the journal is new to the chain.
+    height: Option<u64>,
+}
+
+impl CompleteUntil {
+    fn read(row: &Resource) -> Option<Self> {
+        let value: Value = serde_json::from_str(&row.value).ok()?;
+        let restored = u32::try_from(value.get("restored")?.as_u64()?).ok()?;
+        let height = Some(value.get("height")?.as_u64()?);
+        Some(Self { version: row.version, stored: true, restored, height })
+    }
 }

@@ -249,7 +249,7 @@ impl LaneWatch {
         pool.lane_check.checked.store(false, Ordering::SeqCst);
         if pause.is_none() || ahead.iter().any(|lane| lane.state.ahead.is_none()) {
             self.chains.stop_lanes(pool, &ahead).await?;
-            return Ok(LaneLook::Stored);
+            return Ok(LaneLook::Ahead);
         }
         let (mut stored, mut unexplained) = (false, Vec::new());
         for lane in &ahead {

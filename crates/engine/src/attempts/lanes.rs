@@ -136,7 +136,8 @@ impl LaneState {
 
     /// The lane after one more write, with this attempt or with none.
     pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
-        Self { open, lock: Some(lock), start: None, ..self.written() }
+        let lock = Some(Lock::from(lock.on_chain()));
+        Self { open, lock, start: None, ..self.written() }
     }
 
     /// The lane after the unit that closes its attempt. A start that is stored is behind that attempt.
@@ -180,11 +181,15 @@ impl LaneState {
         (guard, Put::Resource { name, value: after.value() })
     }
 
+    /// The highest height at which the row says how the lane stood.
+    pub(crate) fn known_height(&self) -> Option<u64> {
+        let retired = self.retired.iter().flat_map(|one| [one.gone_at, one.returned_at]).flatten();
+        retired.chain(self.start.iter().map(|start| start.height)).max()
+    }
+
     /// The highest height of the chain that the row has.
     pub(crate) fn height(&self) -> Option<u64> {
-        let seen = [&self.start, &self.ahead].into_iter().flatten().map(|at| at.height);
-        let retired = self.retired.iter().flat_map(|one| [one.gone_at, one.returned_at]).flatten();
-        seen.chain(retired).max()
+        self.known_height().max(self.ahead.as_ref().map(|ahead| ahead.height))
     }
 
     fn written(&self) -> Self {

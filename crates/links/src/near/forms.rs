@@ -15,7 +15,7 @@ use kernel::record::{Account, Record};
 /// # Errors
 /// It is no nonce.
 pub(super) fn nonce_of(lock: &Lock) -> Result<u64, Cause> {
-    lock.0.parse().map_err(|_| Cause::of("BAD_LOCK"))
+    lock.on_chain().parse().map_err(|_| Cause::of("BAD_LOCK"))
 }
 
 fn foreign(what: &str) -> Cause {
