@@ -1,6 +1,7 @@
 //! Transactions that another program signs with a key of the pool, and the way an adapter finds them.
 
-use super::state::{Locking, SimChain};
+use super::node::Mood;
+use super::state::{Locking, SimChain, State};
 use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use kernel::answer::{Cause, Evidence};
 use kernel::attempt::{Form, Lock, Purpose};
@@ -15,16 +16,15 @@ use std::sync::Arc;
 const OWN: &str = "relay.near";
 
 fn number(lock: &Lock) -> u64 {
-    lock.0.parse().unwrap_or(0)
+    lock.on_chain().parse().unwrap_or(0)
 }
 
-impl SimChain {
-    /// Another program makes a transaction with the key of a lane: it is in the next final block. It pays
-    /// these, or does nothing that concerns the token.
-    pub fn spends_elsewhere(&self, lane: &str, actions: Vec<Paid>) -> Lock {
-        let mut state = self.now();
-        let height = state.height;
-        let lock = Lock::from((state.nonce(lane, u64::MAX) + 1).to_string().as_str());
+impl State {
+    /// Another program's transaction with the key of a lane is in the newest block. It has the next number of
+    /// the key: where an attempt of ours has that too, the attempt cannot land any more.
+    pub(super) fn spend_elsewhere(&mut self, lane: &str, actions: Vec<Paid>) -> Lock {
+        let height = self.height;
+        let lock = Lock::from((self.nonce(lane, u64::MAX) + 1).to_string().as_str());
         let tx = Transaction {
             name: format!("elsewhere/{lane}/{lock}").into_bytes().into(),
             lane: lane.into(),
@@ -35,17 +35,38 @@ impl SimChain {
             expires: None,
             session: 0,
         };
-        state.sent.push((tx, Inclusion::Included(height, Outcome::Success)));
+        self.sent.push((tx, Inclusion::Included(height, Outcome::Success)));
         lock
     }
 
-    /// The lanes of which final blocks have spent more than the marks say.
-    pub(super) fn ahead(&self, marks: &[LaneMark]) -> Vec<LaneSpent> {
-        let state = self.now();
-        if state.rules.locking != Locking::Nonce {
-            return Vec::new();
+    /// The height up to which two nodes show the final blocks, where neither is older than `floor`.
+    fn shown_height(&mut self, floor: u64) -> Result<u64, Cause> {
+        let mut last = self.final_height();
+        for mood in self.moods() {
+            match mood {
+                Mood::Honest => {}
+                Mood::Lags(lag) => last = last.saturating_sub(lag),
+                Mood::Lies => return Err(Cause::of("NODES_DISAGREE")),
+            }
         }
-        let last = state.final_height();
+        if last < floor { Err(Cause::of("BEHIND")) } else { Ok(last) }
+    }
+}
+
+impl SimChain {
+    /// Another program makes a transaction with the key of a lane: it is in the next final block. It pays
+    /// these, or does nothing that concerns the token.
+    pub fn spends_elsewhere(&self, lane: &str, actions: Vec<Paid>) -> Lock {
+        self.now().spend_elsewhere(lane, actions)
+    }
+
+    /// The lanes of which final blocks have spent more than the marks say. A block below `floor` says nothing.
+    pub(super) fn ahead(&self, marks: &[LaneMark], floor: u64) -> Result<Vec<LaneSpent>, Cause> {
+        let mut state = self.now();
+        if state.rules.locking != Locking::Nonce {
+            return Ok(Vec::new());
+        }
+        let last = state.shown_height(floor)?;
         let spent = |mark: &LaneMark| {
             let seen = mark.seen.as_ref().map_or(0, |seen| number(&seen.lock));
             let nonce = state.nonce(&mark.lane, last).max(seen);
@@ -53,7 +74,7 @@ impl SimChain {
             let ahead = || LaneSpent { lane: mark.lane.clone(), lock: lock(), height: last };
             (nonce > number(&mark.lock)).then(ahead)
         };
-        marks.iter().filter_map(spent).collect()
+        Ok(marks.iter().filter_map(spent).collect())
     }
 
     /// The lanes as final blocks show them, and the lock that each had at a height.
@@ -61,12 +82,13 @@ impl SimChain {
         &self,
         lanes: &[Arc<str>],
         since: Option<u64>,
-    ) -> Option<Vec<FirstSight>> {
-        let state = self.now();
+        floor: u64,
+    ) -> Result<Option<Vec<FirstSight>>, Cause> {
+        let mut state = self.now();
         if state.rules.locking != Locking::Nonce {
-            return None;
+            return Ok(None);
         }
-        let last = state.final_height();
+        let last = state.shown_height(floor)?;
         let at = |lane: &str, height| LaneStart {
             lock: Lock::from(state.nonce(lane, height).to_string().as_str()),
             height,
@@ -74,9 +96,12 @@ impl SimChain {
         let sight = |lane: &Arc<str>| FirstSight {
             lane: lane.clone(),
             now: at(lane, last),
-            start: Some(at(lane, since.unwrap_or(last))),
+            start: match since {
+                Some(_) if state.hides_blocks && state.nonce(lane, last) > 0 => None,
+                since => Some(at(lane, since.unwrap_or(last))),
+            },
         };
-        Some(lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(sight).collect())
+        Ok(Some(lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(sight).collect()))
     }
 
     /// The block up to a height in which a lane's numbers went past a lock, and what was spent before it.
@@ -85,7 +110,8 @@ impl SimChain {
         let spends = |(tx, ..): &(&Transaction, u64, Outcome)| {
             &*tx.lane == lane && number(&tx.lock) >= number(lock)
         };
-        let height = state.included(upto).filter(spends).map(|(_, at, _)| at).min()?;
+        let included = state.included(upto).filter(|_| !state.hides_blocks);
+        let height = included.filter(spends).map(|(_, at, _)| at).min()?;
         let nonce = |at| Lock::from(state.nonce(lane, at).to_string().as_str());
         let before = height.saturating_sub(1);
         Some(SpentLock {
@@ -107,7 +133,7 @@ impl SimChain {
         };
         let mut found: Vec<_> = state.included(last).filter(own).collect();
         found.sort_by_key(|(tx, ..)| number(&tx.lock));
-        if found.is_empty() {
+        if found.is_empty() || state.hides_blocks {
             Err(Cause::of("NOT_SHOWN"))
         } else {
             Ok(found.iter().map(used).collect())

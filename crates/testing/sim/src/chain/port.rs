@@ -30,6 +30,8 @@ pub struct SimPort {
     session: AtomicU64,
     /// The chain that the journal of the process is bound to.
     bound: OnceLock<ChainIdentity>,
+    /// The height below which no view of all lanes counts.
+    floor: AtomicU64,
 }
 
 impl fmt::Debug for SimPort {
@@ -42,7 +44,7 @@ impl SimPort {
     /// The adapter of a process that begins.
     pub fn new(chain: SimChain, flows: Arc<Flows>) -> Self {
         let (session, bound) = (AtomicU64::new(0), OnceLock::new());
-        let port = Self { chain, flows, session, bound };
+        let port = Self { chain, flows, session, bound, floor: AtomicU64::new(0) };
         port.opens_session();
         port
     }
@@ -253,7 +255,7 @@ impl Chain for SimPort {
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         Box::pin(async move {
             self.reached().await?;
-            Ok(self.chain.ahead(marks))
+            self.chain.ahead(marks, self.floor.load(Ordering::SeqCst))
         })
     }
 
@@ -264,12 +266,13 @@ impl Chain for SimPort {
     ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
         Box::pin(async move {
             self.reached().await?;
-            Ok(self.chain.first_sights(lanes, since))
+            self.chain.first_sights(lanes, since, self.floor.load(Ordering::SeqCst))
         })
     }
 
-    /// Its views of all lanes are never of an older block than those before.
-    fn raise_floor(&self, _: u64) {}
+    fn raise_floor(&self, height: u64) {
+        self.floor.fetch_max(height, Ordering::SeqCst);
+    }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(async move {

@@ -42,7 +42,7 @@ pub(super) fn prove(
     };
     match rules.locking {
         Locking::Nonce => {
-            let lock = attempt.lock.0.parse::<u64>().unwrap_or(u64::MAX);
+            let lock = attempt.lock.on_chain().parse::<u64>().unwrap_or(u64::MAX);
             if least(|view| view.nonce) >= lock {
                 // what is only said to be spent is in no block
                 let unproven = || AttemptProof::NotYet(Cause::of(LOCK_SPENT));

@@ -21,6 +21,8 @@ pub enum Locking {
     Reference,
 }
 
+/// Wallets use our keys within so many blocks, so that a run comes to its end.
+const STRANGE_BLOCKS: u64 = 80;
 /// What was paid is taken within so many blocks, or called back.
 const TAKEN_WITHIN: u64 = 8;
 
@@ -47,6 +49,8 @@ pub struct ChainRules {
     pub loses: u64,
     /// One reading in so many is of a node that lags or lies; 0: none.
     pub misleads: u64,
+    /// In one block of so many, a wallet spends a number of one of our keys; 0: none.
+    pub strangers: u64,
 }
 
 impl ChainRules {
@@ -63,6 +67,7 @@ impl ChainRules {
             reorganises: 0,
             loses: 0,
             misleads: 0,
+            strangers: 0,
         }
     }
 
@@ -73,7 +78,7 @@ impl ChainRules {
 
     /// Whether it takes blocks back, loses transactions or has nodes that lie.
     pub const fn is_rough(&self) -> bool {
-        self.reorganises > 0 || self.loses > 0 || self.misleads > 0
+        self.reorganises > 0 || self.loses > 0 || self.misleads > 0 || self.strangers > 0
     }
 }
 
@@ -110,6 +115,8 @@ pub(super) struct State {
     pub deleted: BTreeMap<Arc<str>, u64>,
     /// Those whose keys were added again later, and the block that did it.
     pub added: BTreeMap<Arc<str>, u64>,
+    /// No node shows what a block holds.
+    pub hides_blocks: bool,
     /// What an oracle found on the way.
     pub faults: Vec<String>,
 }
@@ -230,6 +237,11 @@ impl State {
 
     fn make_block(&mut self) {
         let height = self.height;
+        let nonces = self.rules.locking == Locking::Nonce && height < STRANGE_BLOCKS;
+        if nonces && self.draws.once_in(1, self.rules.strangers) {
+            let lane = 1 + self.draws.next() % u64::try_from(self.rules.lanes).unwrap_or(1);
+            self.spend_elsewhere(&format!("key-{lane}"), Vec::new());
+        }
         for n in 0..self.sent.len() {
             let Some((tx, Inclusion::Waits(from))) = self.sent.get(n).cloned() else { continue };
             let expired = tx.expires.is_some_and(|last| height > last);
@@ -354,6 +366,7 @@ impl SimChain {
             elsewhere: BTreeMap::new(),
             added: BTreeMap::new(),
             deleted: BTreeMap::new(),
+            hides_blocks: false,
             faults: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), clock }
@@ -411,10 +424,15 @@ impl SimChain {
         self.now().elsewhere.insert(lane.into(), nonce);
     }
 
+    /// No node shows from now on what a block holds, or all of them do.
+    pub fn hide_blocks(&self, hides: bool) {
+        self.now().hides_blocks = hides;
+    }
+
     /// From now on nothing goes wrong any more.
     pub fn calm(&self) {
         let rules = &mut self.now().rules;
-        (rules.reorganises, rules.loses, rules.misleads) = (0, 0, 0);
+        (rules.reorganises, rules.loses, rules.misleads, rules.strangers) = (0, 0, 0, 0);
     }
 
     /// How often each transfer was paid in final blocks.

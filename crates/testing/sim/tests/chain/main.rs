@@ -2,6 +2,7 @@
 
 mod foreign;
 mod identity;
+mod keys;
 mod operators;
 mod page;
 mod relay;

@@ -1,5 +1,6 @@
 //! Two workers over one journal and one chain: one dies or stands still with attempts in its hands.
 
+use engine::operators::{ActionResult, Actor, AdminAction, Objection};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::Id;
@@ -24,7 +25,7 @@ const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave",
 pub(super) struct Cluster {
     pub(super) service: SimService,
     pub(super) ports: ChainPorts,
-    place: Place,
+    pub(super) place: Place,
 }
 
 impl Cluster {
@@ -84,6 +85,29 @@ impl Cluster {
         });
         let opened = opened.unwrap_or_else(|stop| panic!("{stop:?}"));
         opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
+    }
+
+    /// What an operator's action at a worker comes to.
+    pub(super) fn acts(
+        &self,
+        worker: &ChainWorker,
+        caller: &str,
+        action: AdminAction,
+    ) -> Result<ActionResult, Objection> {
+        let engine = worker.process.engine.clone();
+        let key = format!("{action:?}").into();
+        let actor = Actor { caller: caller.into(), key, reason: "a test".into() };
+        let done =
+            worker.sim.block_on(async move { engine.operators.execute(actor, action).await });
+        done.unwrap_or_else(|stop| panic!("{stop:?}")).map(|done| done.outcome)
+    }
+
+    /// The kinds of the open cases.
+    pub(super) fn cases(&self, worker: &ChainWorker) -> Vec<String> {
+        let journal = worker.process.opened.journal.clone();
+        let read = worker.sim.block_on(async move { journal.open_cases().await });
+        let Ok(Ok(cases)) = read else { panic!("{read:?}") };
+        cases.into_iter().map(|case| case.kind.to_string()).collect()
     }
 
     /// The names of the states of these.

@@ -61,7 +61,8 @@ fn nonce_of_the_node() {
 #[test]
 fn sent_before_stored() {
     let why = fails("sent-before-stored", relay(NONCE), crash_after_every_write);
-    assert!(why.contains("was paid 2 times") || why.contains("is sent"), "{why}");
+    // what was sent before it was stored is found as another program's
+    assert!(why.contains("is sent") || why.contains("LANE_AHEAD"), "{why}");
 }
 
 #[test]

@@ -17,6 +17,10 @@ use std::sync::Arc;
 pub trait ChainWrapper: Send + Sync {
     /// The port that is wrapped.
     fn inner(&self) -> &dyn Chain;
+    /// In the place of [`Chain::lanes`].
+    fn lanes(&self, act: &str) -> Vec<Arc<str>> {
+        self.inner().lanes(act)
+    }
     /// In the place of [`Chain::concerns`].
     fn concerns(&self) -> Vec<Concern> {
         self.inner().concerns()
@@ -104,7 +108,7 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
         self.0.inner().cap(act)
     }
     fn lanes(&self, act: &str) -> Vec<Arc<str>> {
-        self.0.inner().lanes(act)
+        self.0.lanes(act)
     }
     fn identity(&self) -> Fut<'_, Result<Option<ChainIdentity>, Cause>> {
         self.0.identity()

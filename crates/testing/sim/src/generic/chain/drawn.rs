@@ -15,6 +15,8 @@ use std::fmt;
 
 /// At most so many things go wrong in a run, beside what its chains do.
 const DISTURBANCES: u64 = 6;
+/// A wallet signs with one of our keys in one block of so many.
+const STRANGERS: u64 = 20;
 /// A worker makes about so many calls of a chain before it rests.
 const CALLS: u64 = 30;
 
@@ -187,6 +189,7 @@ fn rules(draws: &mut SplitMix) -> ChainRules {
         rules.reorganises = or_none(rough.reorganises);
         rules.loses = or_none(rough.loses);
         rules.misleads = or_none(rough.misleads);
+        rules.strangers = or_none(STRANGERS);
     }
     rules
 }
@@ -200,12 +203,13 @@ fn workers(draws: &mut SplitMix) -> ChainWorkers {
         let n = within(draws, 0, CALLS);
         Some((n, one_of(draws, &kinds)?))
     });
-    ChainWorkers { end, after, troubles: troubles.collect() }
+    let troubles = troubles.collect();
+    ChainWorkers { end, after, troubles, apart: draws.once_in(1, 2) }
 }
 
 impl fmt::Display for ChainRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ChainRules { locking, lanes, reorganises, loses, misleads, .. } = self.rules;
+        let ChainRules { locking, lanes, reorganises, loses, misleads, strangers, .. } = self.rules;
         let how = match &self.play {
             ChainPlay::Processes { fuse: true, disturbances, .. } => {
                 format!("fused, {disturbances} faults")
@@ -214,8 +218,13 @@ impl fmt::Display for ChainRun {
             ChainPlay::Workers(run) => format!("two workers, {:?} after {} ms", run.end, run.after),
         };
         write!(f, "seed={} {} {how}, {lanes} lanes", self.seed, self.flow())?;
-        for (rate, what) in [(reorganises, "reorganises"), (loses, "loses"), (misleads, "misleads")]
-        {
+        let rates = [
+            (reorganises, "reorganises"),
+            (loses, "loses"),
+            (misleads, "misleads"),
+            (strangers, "a wallet signs"),
+        ];
+        for (rate, what) in rates {
             if rate > 0 {
                 write!(f, ", {what} one in {rate}")?;
             }

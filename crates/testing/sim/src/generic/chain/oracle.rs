@@ -22,7 +22,16 @@ pub async fn chain_faults(
         faults.extend(left_open(journal, chain.rules().id).await);
     }
     faults.extend(paused(journal).await);
+    faults.extend(asked(journal).await);
     faults
+}
+
+/// Cases that nothing closed, though all that they ask about is over.
+async fn asked(journal: &dyn Journal) -> Vec<String> {
+    match journal.open_cases().await {
+        Ok(cases) => cases.iter().map(|case| format!("an open case: {case:?}")).collect(),
+        Err(cause) => silent(&cause),
+    }
 }
 
 fn silent(cause: &Cause) -> Vec<String> {

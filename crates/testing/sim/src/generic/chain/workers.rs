@@ -6,10 +6,13 @@ use crate::chain::{ChainPorts, ChainTrouble, FaultyChain, PlayedChain};
 use crate::event_log::LoggedEvent;
 use crate::generic::WorkerEnd;
 use crate::journal::Place;
-use crate::service::{SimProcess, SimService, SimWorker, simulated};
+use crate::service::{SimProcess, SimService, SimWorker, Wrap, simulated};
 use crate::world::Sim;
 use kernel::ids::Millis;
+use kernel::ports::chain::Chain;
+use std::ops::Range;
 use std::sync::Arc;
+use testkit::wrapper::{ChainWrapper, Wrapper};
 
 /// A worker, in a process of its own.
 #[derive(Debug)]
@@ -32,6 +35,30 @@ pub struct ChainWorkers {
     /// What goes wrong with calls of chains, by the number that the call has at its worker: with the same call of
     /// both, at each chain.
     pub troubles: Vec<(u64, ChainTrouble)>,
+    /// The first one lacks the last key of the second one, as during a rotation of keys.
+    pub apart: bool,
+}
+
+/// A port of a process that has some of the keys of its chain.
+struct SomeLanes {
+    inner: Arc<dyn Chain>,
+    lanes: Range<usize>,
+}
+
+impl ChainWrapper for SomeLanes {
+    fn inner(&self) -> &dyn Chain {
+        &*self.inner
+    }
+
+    fn lanes(&self, act: &str) -> Vec<Arc<str>> {
+        let all = self.inner.lanes(act).into_iter();
+        all.skip(self.lanes.start).take(self.lanes.len()).collect()
+    }
+}
+
+/// The wrap of processes that have only these keys of their chains.
+pub fn some_lanes(lanes: Range<usize>) -> Wrap<dyn Chain> {
+    Arc::new(move |inner| Arc::new(Wrapper(SomeLanes { inner, lanes: lanes.clone() })))
 }
 
 /// A worker joins those of a service over the journal of this place.
@@ -72,8 +99,13 @@ pub(super) fn two_workers<C: ChainCase>(
     let (mut service, ports) = case.service(trial.rules, env);
     service.settings.lease_ms = 3_000;
     service.wraps = trial.wraps.clone();
-    let joined = |number| joined(&service, &ports, &place, number);
-    let (first, second) = (joined(1), joined(2));
+    let (all, lanes) = (service.wraps.clone(), trial.rules.lanes);
+    if workers.apart && lanes > 1 {
+        service.wraps.chain = some_lanes(0..lanes - 1);
+    }
+    let first = joined(&service, &ports, &place, 1);
+    service.wraps = all;
+    let second = joined(&service, &ports, &place, 2);
     place.event_log.begin();
     for link in first.links.iter().chain(&second.links) {
         workers.troubles.iter().for_each(|(n, trouble)| link.plan(*n, *trouble));
@@ -90,7 +122,17 @@ pub(super) fn two_workers<C: ChainCase>(
     };
     let log = place.event_log.clone();
     // what the first one had in its hands waits for its leases
-    let run = Run { service, ports, place, case, line, slow: true, harm: Harm::More };
+    let run = Run {
+        service,
+        ports,
+        place,
+        case,
+        line,
+        slow: true,
+        apart: workers.apart,
+        deaths: 1,
+        harm: Harm::More,
+    };
     run.judge(&second.process, &ended);
     log.read()
 }
