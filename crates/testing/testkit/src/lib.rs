@@ -6,6 +6,7 @@
 //! Development only: no product crate imports it outside its tests. Of the product it knows the kernel and the
 //! engine; stores and ledgers come from the test.
 
+mod dated_clock;
 mod external;
 mod manual_clock;
 mod opened_store;
@@ -18,6 +19,7 @@ mod tasks;
 mod wait;
 pub mod wrapper;
 
+pub use dated_clock::DatedClock;
 pub use external::{book, deposit};
 pub use manual_clock::ManualClock;
 pub use opened_store::OpenedStore;

@@ -61,7 +61,7 @@ fn settings_that_cannot_work_are_refused_without_their_secrets() {
         links::near::NearChain::new(
             settings,
             std::sync::Arc::new(ring),
-            world.clock.clone(),
+            world.dated.clone(),
             world.meter.clone(),
         )
     };

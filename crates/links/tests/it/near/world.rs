@@ -14,7 +14,7 @@ use kernel::record::{Account, Head, Party, Record, System, Terms};
 use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use testkit::SkippingClock;
+use testkit::{DatedClock, SkippingClock};
 
 pub(super) const CHAIN: ChainId = ChainId(20);
 pub(super) const USDC: AssetId = AssetId(3);
@@ -57,6 +57,8 @@ pub(super) struct World {
     pub(super) relay: Wallet,
     keys: Vec<Wallet>,
     pub(super) clock: Arc<SkippingClock>,
+    /// The same clock, whose time of day is that of the chain's newest block.
+    pub(super) dated: Arc<DatedClock>,
     /// What the adapters told of themselves.
     pub(super) meter: Arc<Measured>,
     next: AtomicU64,
@@ -86,16 +88,9 @@ impl World {
             (0..RECEIVERS).map(|n| format!("r{n}.devnet").parse().unwrap()).collect();
         devnet.register(&token, &receivers).unwrap();
         let (next, attempts) = (AtomicU64::new(0), AtomicU64::new(1));
-        Self {
-            devnet,
-            token,
-            relay,
-            keys,
-            clock: Arc::default(),
-            meter: Arc::default(),
-            next,
-            attempts,
-        }
+        let clock = Arc::new(SkippingClock::default());
+        let dated = Arc::new(DatedClock::over(clock.clone(), devnet.time()));
+        Self { devnet, token, relay, keys, clock, dated, meter: Arc::default(), next, attempts }
     }
 
     pub(super) fn settings(&self) -> NearSettings {
@@ -139,7 +134,7 @@ impl World {
     pub(super) fn unbound(&self, settings: NearSettings) -> NearChain {
         let texts: Vec<String> = self.keys.iter().map(|wallet| wallet.key.to_string()).collect();
         let ring = KeyRing::plain(texts.iter().map(String::as_str)).unwrap();
-        NearChain::new(settings, Arc::new(ring), self.clock.clone(), self.meter.clone()).unwrap()
+        NearChain::new(settings, Arc::new(ring), self.dated.clone(), self.meter.clone()).unwrap()
     }
 
     /// A second token of the relay, with its receivers, and an adapter that pays both.

@@ -115,6 +115,16 @@ impl Devnet {
         self.node.chain().height()
     }
 
+    /// The time of the chain's newest block, in milliseconds since 1970, whenever it is called: the time of day beside a
+    /// chain whose blocks are produced by request.
+    pub fn time(&self) -> impl Fn() -> u64 + Send + Sync + 'static {
+        let node = Arc::clone(&self.node);
+        move || {
+            let chain = node.chain();
+            chain.block(chain.height()).map_or(0, |block| block.timestamp) / 1_000_000
+        }
+    }
+
     pub fn final_height(&self) -> u64 {
         let chain = self.node.chain();
         chain.final_height(chain.height())

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use testkit::SteppingClock;
+use testkit::{DatedClock, SteppingClock};
 use tokio::runtime::Runtime;
 
 /// The account of the relay.
@@ -339,7 +339,8 @@ impl PlayedChain for LocalChain {
     fn adapter(&self, flows: &Arc<Flows>) -> Arc<dyn Chain> {
         let texts: Vec<String> = self.0.keys.iter().map(|wallet| wallet.key.to_string()).collect();
         let ring = KeyRing::plain(texts.iter().map(String::as_str)).unwrap();
-        let clock = self.0.clock.clone();
+        // the adapter compares a block's time with the time of day, which is the chain's here
+        let clock = Arc::new(DatedClock::over(self.0.clock.clone(), self.0.devnet.time()));
         let near = NearChain::new(self.settings(), Arc::new(ring), clock, Arc::new(NoMeter));
         let near = near.unwrap();
         let mut state = self.state();
