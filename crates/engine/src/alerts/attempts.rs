@@ -30,6 +30,8 @@ pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
 pub(crate) const NEAR_LOW: &str = "NEAR_LOW";
 /// The providers of a chain have disagreed for long.
 pub(crate) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
+/// One provider has shown for long what enough others show otherwise.
+pub(crate) const PROVIDER_OUTVOTED: &str = "PROVIDER_OUTVOTED";
 /// The settings let one provider of a chain count alone.
 pub(crate) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// The day's budget for registrations of receivers is used up.
@@ -208,6 +210,7 @@ impl Monitor {
             (
                 kind @ (NEAR_LOW
                 | PROVIDERS_DISAGREE
+                | PROVIDER_OUTVOTED
                 | ONE_PROVIDER
                 | TREASURY_SHORT
                 | TOKEN_PAUSED

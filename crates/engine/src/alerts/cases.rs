@@ -3,8 +3,8 @@
 
 use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, KEY_RETURNED, NEAR_LOW, ONE_PROVIDER,
-    PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_CONTRACT_INVALID, TOKEN_PAUSED, TREASURY_SHORT,
-    WRONG_CHAIN, WRONG_PROVIDER,
+    PROVIDER_OUTVOTED, PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_CONTRACT_INVALID,
+    TOKEN_PAUSED, TREASURY_SHORT, WRONG_CHAIN, WRONG_PROVIDER,
 };
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED,
@@ -31,7 +31,7 @@ pub(crate) const LANES: &str = "engine:lanes";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 41] = [
+pub(crate) const KINDS: [(&str, Severity); 42] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -59,6 +59,7 @@ pub(crate) const KINDS: [(&str, Severity); 41] = [
     (EVENTS_MISMATCH, Severity::Critical),
     (NEAR_LOW, Severity::Critical),
     (PROVIDERS_DISAGREE, Severity::Critical),
+    (PROVIDER_OUTVOTED, Severity::Warning),
     (ONE_PROVIDER, Severity::Warning),
     (REGISTRATION_BUDGET, Severity::Warning),
     (TREASURY_SHORT, Severity::Critical),

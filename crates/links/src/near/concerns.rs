@@ -23,6 +23,8 @@ pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 /// A provider shows another chain, and enough others are left.
 pub(super) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
+/// A provider shows for some time what enough others show otherwise.
+pub(super) const PROVIDER_OUTVOTED: &str = "PROVIDER_OUTVOTED";
 /// The relay's account or its token's contract is not what the settings say.
 pub(super) const TOKEN_CONTRACT_INVALID: &str = Code::TokenContractInvalid.name();
 /// A final transaction moved more than its members were paid.

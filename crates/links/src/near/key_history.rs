@@ -116,6 +116,7 @@ impl NearLink {
                 return Ok(None);
             }
             let call = access_key(&self.settings.account, key, BlockAt::Height(at));
+            // one that lies leads to a block that the others do not show so
             match self.rpc.first(&call).await {
                 Ok(view) => return Ok(Some((at, view.nonce))),
                 Err(cause) if is_unknown_block(&cause) => {}

@@ -52,7 +52,10 @@ use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
-use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, answered, send};
+use rpc::{
+    BlockAt, KeyList, RpcPool, SharedAnswer, Shown, access_key, access_keys, not_behind, send,
+    shown,
+};
 use std::fmt;
 use std::sync::Arc;
 use token_check::LastTokenCheck;
@@ -86,7 +89,7 @@ struct NearLink {
     /// Receivers that a provider did not find registered.
     unregistered: ReceiverCache,
     /// The account's keys as the providers showed them last.
-    keys: SharedAnswer<Arc<Vec<KeyList>>>,
+    keys: SharedAnswer<Arc<Vec<Shown<KeyList>>>>,
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
@@ -192,6 +195,7 @@ impl NearLink {
         for (kind, facts) in [
             (WRONG_CHAIN, self.rpc.too_few_left()),
             (concerns::WRONG_PROVIDER, self.rpc.wrong_providers()),
+            (concerns::PROVIDER_OUTVOTED, self.rpc.outvoted().map(|facts| facts.to_string())),
             (concerns::TREASURY_SHORT, self.tokens.short(now)),
             (concerns::TOKEN_PAUSED, self.tokens.paused(now)),
         ] {
@@ -228,25 +232,37 @@ impl NearLink {
         let key = tx::key_of(lane).filter(|key| self.has_key(key)).ok_or(Cause::of("NO_KEY"))?;
         let stored = stored.map(forms::nonce_of).transpose()?;
         let needed = self.rpc.needed();
+        // asked first: a view from below it is not of now, and what it does not show may be spent
+        let head = self.rpc.recent_block().await?;
         let views = match stored {
             // lanes that are claimed at once are asked after together
-            Some(_) => self.key_lists().await?.iter().map(|list| list.view(lane)).collect(),
+            Some(_) => {
+                let lists = self.key_lists().await?;
+                let view =
+                    |one: &Shown<KeyList>| Shown { by: one.by.clone(), fact: one.fact.view(lane) };
+                lists.iter().map(view).collect()
+            }
             None => {
                 let call = access_key(&self.settings.account, &key, BlockAt::Final);
-                answered(needed, self.rpc.each(&call).await)?
+                shown(needed, self.rpc.each(&call).await)?
             }
         };
-        lane::next(needed, stored, &views).map(|nonce| Lock(nonce.to_string().into()))
+        let views = not_behind(needed, &views, head.height, |view| view.height)?;
+        let next = lane::next(needed, stored, &views)?;
+        for facts in &next.dissent {
+            self.rpc.note_outvoted(facts);
+        }
+        Ok(Lock(next.nonce.to_string().into()))
     }
 
     /// The account's keys as each provider shows them, from as many providers as are needed.
     ///
     /// # Errors
     /// Too few answer: why the last one does not.
-    async fn key_lists(&self) -> Result<Arc<Vec<KeyList>>, Cause> {
+    async fn key_lists(&self) -> Result<Arc<Vec<Shown<KeyList>>>, Cause> {
         let ask = async {
             let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-            answered(self.rpc.needed(), replies).map(Arc::new)
+            shown(self.rpc.needed(), replies).map(Arc::new)
         };
         // never an older one: a nonce that another program took meanwhile would be signed once more
         self.keys.get(&*self.clock, 0, ask).await
@@ -262,8 +278,8 @@ impl NearLink {
         }
         // all of them: one may take it in and keep it to itself
         let mut failed = Err(Cause::of("NO_PROVIDER"));
-        for reply in self.rpc.each(&send(&newest.bytes)).await {
-            match reply {
+        for one in self.rpc.each(&send(&newest.bytes)).await {
+            match one.reply {
                 Ok(()) => return Ok(()),
                 Err(failure) => failed = Err(failure.into()),
             }

@@ -6,7 +6,7 @@
 //! used says nothing.
 
 use super::NearLink;
-use super::rpc::{KeyList, RpcFailure, access_keys, account, answered};
+use super::rpc::{KeyList, ProviderReply, access_keys, account, answered};
 use super::sign::DECIMALS;
 use kernel::answer::Cause;
 use kernel::ports::chain::{FeeBalance, LanePresence, LanesOnChain};
@@ -37,12 +37,22 @@ impl NearLink {
         lane: &str,
         since: Option<u64>,
     ) -> Result<LanePresence, Cause> {
+        let needed = self.rpc.needed();
+        // asked first: a list from below it is not of now
+        let head = self.rpc.recent_block().await;
         let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-        presence(self.rpc.needed(), lane, since.unwrap_or_default(), replies)
+        let now = head.as_ref().map(|head| head.height).unwrap_or_default();
+        let since = since.unwrap_or_default();
+        let least = if now > since { now } else { since };
+        match (presence(needed, lane, least, replies)?, head) {
+            (LanePresence::Absent { .. }, Err(cause)) => Err(cause),
+            (found, _) => Ok(found),
+        }
     }
 
     /// The account's balance, by one provider.
     pub(super) async fn fee_balance(&self) -> Result<FeeBalance, Cause> {
+        // for operators: what is signed is decided by another look
         let units = self.rpc.first(&account(&self.settings.account)).await?;
         let units = units.ok_or(Cause::of("NO_ACCOUNT"))?;
         Ok(FeeBalance { units, floor: self.settings.near_floor, precision: DECIMALS })
@@ -58,7 +68,7 @@ fn presence(
     needed: usize,
     lane: &str,
     since: u64,
-    replies: Vec<Result<KeyList, RpcFailure>>,
+    replies: Vec<ProviderReply<KeyList>>,
 ) -> Result<LanePresence, Cause> {
     let lists = answered(1, replies)?;
     let (lists, earlier): (Vec<KeyList>, Vec<KeyList>) =
@@ -74,7 +84,7 @@ fn presence(
     }
     if lists.len() < needed {
         let facts = format!(
-            "{} of {needed} providers show all keys, {} of them at a block before its last use",
+            "{} of {needed} providers show all keys, {} of them at a block that is too old",
             lists.len().saturating_add(earlier.len()),
             earlier.len()
         );
@@ -85,16 +95,18 @@ fn presence(
 
 #[cfg(test)]
 mod tests {
+    use super::super::rpc::RpcFailure;
     use super::*;
 
     const KEY: &str = "ed25519:gone";
 
-    fn list(height: u64, keys: &[&str]) -> Result<KeyList, RpcFailure> {
-        Ok(KeyList::of(height, keys))
+    fn list(height: u64, keys: &[&str]) -> ProviderReply<KeyList> {
+        ProviderReply { by: "a:1".into(), reply: Ok(KeyList::of(height, keys)) }
     }
 
-    fn silent() -> Result<KeyList, RpcFailure> {
-        Err(RpcFailure::Silent(Cause::of("TIMEOUT")))
+    fn silent() -> ProviderReply<KeyList> {
+        let reply = Err(RpcFailure::Silent(Cause::of("TIMEOUT")));
+        ProviderReply { by: "b:1".into(), reply }
     }
 
     /// Turns red where one provider is believed, where a provider that is silent counts as one that agrees, where

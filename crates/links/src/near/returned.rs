@@ -7,7 +7,7 @@
 
 use super::NearLink;
 use super::key_history::{NonceChange, is_not_kept};
-use super::rpc::{KeyList, PROVIDERS_DISAGREE, access_keys, answered};
+use super::rpc::{KeyList, PROVIDERS_DISAGREE, Shown, access_keys, not_behind, shown};
 use super::tx::key_of;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
@@ -20,7 +20,9 @@ impl NearLink {
     /// The keys, among these, that the final blocks of as many providers as are needed have again.
     pub(super) async fn returned(&self, gone: &[GoneLane]) -> Result<Vec<ReturnedLane>, Cause> {
         let needed = self.rpc.needed();
-        let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+        // asked first: lists from below it do not say that a key is still gone
+        let head = self.rpc.recent_block().await;
+        let lists = shown(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
         let mut returned = Vec::new();
         for one in gone {
             let Some(height) = shown_again(needed, one, &lists)? else { continue };
@@ -30,6 +32,9 @@ impl NearLink {
                 Err(cause) => return Err(cause),
             };
             returned.push(ReturnedLane { lane: one.lane.clone(), height, start });
+        }
+        if returned.is_empty() {
+            not_behind(needed, &lists, head?.height, |list| list.height)?;
         }
         Ok(returned)
     }
@@ -55,8 +60,12 @@ impl NearLink {
 
 /// The lowest of the blocks that show a key again, where as many providers as are needed do. A block from before
 /// the proof says nothing. Pure.
-fn shown_again(needed: usize, gone: &GoneLane, lists: &[KeyList]) -> Result<Option<u64>, Cause> {
-    let later = lists.iter().filter(|list| list.height > gone.height);
+fn shown_again(
+    needed: usize,
+    gone: &GoneLane,
+    lists: &[Shown<KeyList>],
+) -> Result<Option<u64>, Cause> {
+    let later = lists.iter().map(|one| &one.fact).filter(|list| list.height > gone.height);
     let shows = later.filter(|list| list.view(&gone.lane).nonce.is_some());
     let heights: Vec<u64> = shows.map(|list| list.height).collect();
     match heights.iter().min() {
@@ -79,13 +88,14 @@ mod tests {
     #[test]
     fn a_key_is_back_where_two_show_it_behind_the_proof() {
         let gone = GoneLane { lane: KEY.into(), height: 100 };
-        let of = |needed, lists: &[KeyList]| shown_again(needed, &gone, lists);
-        let (with, without) = (|at| KeyList::of(at, &[KEY]), |at| KeyList::of(at, &["other"]));
+        let of = |needed, lists: &[Shown<KeyList>]| shown_again(needed, &gone, lists);
+        let list = |at, key| Shown { by: "a:1".into(), fact: KeyList::of(at, &[key]) };
+        let (with, without) = (|at| list(at, KEY), |at| list(at, "other"));
         assert_eq!(of(2, &[with(120), with(121)]), Ok(Some(120)));
         assert_eq!(of(2, &[with(121), without(120), with(122)]), Ok(Some(121)));
         assert_eq!(of(2, &[without(120), without(121)]), Ok(None));
         assert_eq!(of(2, &[with(99), with(100)]), Ok(None), "they lag behind the proof");
-        let class = |lists: &[KeyList]| of(2, lists).map_err(|cause| cause.class);
+        let class = |lists: &[Shown<KeyList>]| of(2, lists).map_err(|cause| cause.class);
         assert_eq!(class(&[with(121), without(121)]), Err(PROVIDERS_DISAGREE));
         assert_eq!(class(&[with(121), with(99)]), Err(PROVIDERS_DISAGREE));
     }

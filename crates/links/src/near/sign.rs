@@ -83,6 +83,7 @@ impl NearLink {
         };
         self.has_near(&draft.actions).await?;
         let base = self.rpc.base_block().await?;
+        self.rpc.raise_floor(base.height);
         let expires = base.height.saturating_add(self.rpc.validity().await);
         let unwritten = Unwritten {
             signer: &self.settings.account,
@@ -137,6 +138,7 @@ impl NearLink {
             BatchAction::Register { deposit, .. } => sum.saturating_add(*deposit),
             BatchAction::Pay { .. } | BatchAction::Nothing => sum,
         });
+        // a hint: a wrong one has the transaction refused, or has it wait for the next look
         let own = self.rpc.first(&account(&self.settings.account)).await?;
         let own = own.ok_or(Cause::of("NO_ACCOUNT"))?;
         let (chain, precision) = (self.settings.chain.name(), DECIMALS);

@@ -4,7 +4,7 @@
 
 use super::NearLink;
 use super::concerns::TOKEN_CONTRACT_INVALID;
-use super::rpc::{BlockAt, account, code, has_view, view};
+use super::rpc::{BlockAt, code, exists, has_view, view};
 use kernel::answer::Cause;
 use kernel::ports::chain::{CHAIN_UNBOUND, WRONG_CHAIN};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl NearLink {
     /// The first definite difference from the settings, as a sentence.
     async fn unfit_token(&self) -> Result<Option<String>, Cause> {
         let own = &self.settings.account;
-        if !self.rpc.agreed_absence(&account(own)).await? {
+        if !self.rpc.agreed(&exists(own)).await? {
             return Ok(Some(format!("relay.account_id: the chain has no account {own}")));
         }
         for token in self.tokens.all() {

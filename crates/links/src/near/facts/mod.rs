@@ -8,7 +8,7 @@ pub(super) use cache::ReceiverCache;
 
 use super::NearLink;
 use super::concerns::REGISTRATION_BUDGET;
-use super::rpc::{BlockAt, RpcCall, account, view};
+use super::rpc::{BlockAt, RpcCall, exists, view};
 use flows::relay::Rule;
 use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED};
 use futures_util::stream::{self, StreamExt};
@@ -111,7 +111,7 @@ impl NearFacts {
         if self.link.existing.knows(relay, receiver, now) {
             return Ok(true);
         }
-        if self.link.rpc.agreed_absence(&account(receiver)).await? {
+        if self.link.rpc.agreed(&exists(receiver)).await? {
             self.link.existing.learn(relay, receiver, now);
             return Ok(true);
         }

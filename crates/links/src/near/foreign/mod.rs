@@ -15,8 +15,9 @@ use super::forms::nonce_of;
 use super::lane::NONCE_RANGE;
 use super::prove::{Landing, landing};
 use super::rpc::{
-    BlockAt, ChunkTransaction, ExecutionResult, PROVIDERS_DISAGREE, access_key, access_keys,
-    answered, chunk, chunks, transaction,
+    BlockAt, ChunkTransaction, Division, ExecutionResult, KeyList, KeyView, PROVIDERS_DISAGREE,
+    Shown, access_key, access_keys, answered, chunk, chunks, division, not_behind, shown,
+    transaction,
 };
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;
@@ -39,8 +40,9 @@ impl NearLink {
     /// say.
     pub(super) async fn ahead(&self, marks: &[LaneMark]) -> Result<Vec<LaneSpent>, Cause> {
         let needed = self.rpc.needed();
-        let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-        let lists = answered(needed, replies)?;
+        // asked first: a list from below it is not of now, and says of no lane that it is level
+        let head = self.rpc.recent_block().await;
+        let lists = shown(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
         let mut ahead = Vec::new();
         for LaneMark { lane, lock, seen, .. } in marks {
             let stored = nonce_of(lock)?;
@@ -51,24 +53,31 @@ impl NearLink {
                 ahead.push(LaneSpent { lane: lane.clone(), lock, height });
                 continue;
             }
-            let beyond: Vec<NonceAt> = lists
-                .iter()
-                .filter_map(|list| {
-                    Some(NonceAt { nonce: list.view(lane).nonce?, height: list.height })
-                })
-                .filter(|spent| spent.nonce > stored)
-                .collect();
-            match beyond.iter().min_by_key(|spent| spent.nonce) {
-                None => {}
-                Some(least) if beyond.len() >= needed => {
-                    let lock = Lock(least.nonce.to_string().into());
-                    ahead.push(LaneSpent { lane: lane.clone(), lock, height: least.height });
+            let view = |list: &KeyList| list.view(lane);
+            let is_beyond = |list: &KeyList| view(list).nonce.is_some_and(|nonce| nonce > stored);
+            let words = |list: &KeyList| format!("{lane}: {}", view(list).in_words());
+            match division(needed, &lists, is_beyond, words) {
+                // who does not show it may only be behind
+                Division::Yes | Division::YesAgainst(_) => {
+                    ahead.extend(least_beyond(lane, stored, &lists));
                 }
-                Some(NonceAt { nonce, .. }) => {
-                    let facts = format!("one provider says that {lane} has spent {nonce}");
-                    return Err(Cause::because(PROVIDERS_DISAGREE, facts));
+                Division::Split(facts) => return Err(Cause::because(PROVIDERS_DISAGREE, facts)),
+                Division::No | Division::NoAgainst(_) => {
+                    let head = head.as_ref().map_err(Clone::clone)?;
+                    let now = not_behind(needed, &lists, head.height, |list| list.height)?;
+                    match division(needed, &now, is_beyond, words) {
+                        Division::No => {}
+                        Division::NoAgainst(facts) => self.rpc.note_outvoted(&facts),
+                        Division::Yes | Division::YesAgainst(_) | Division::Split(_) => {
+                            let facts = format!("whether {lane} is ahead");
+                            return Err(Cause::because(PROVIDERS_DISAGREE, facts));
+                        }
+                    }
                 }
             }
+        }
+        if let Some(seen) = ahead.iter().map(|one: &LaneSpent| one.height).max() {
+            self.rpc.raise_floor(seen);
         }
         Ok(ahead)
     }
@@ -125,16 +134,22 @@ impl NearLink {
     /// A nonce of a key beyond `from` that the final blocks of as many providers as are needed have spent.
     async fn spent(&self, key: &[u8; 32], from: u64) -> Result<NonceAt, Cause> {
         let call = access_key(&self.settings.account, key, BlockAt::Final);
-        let views = answered(self.rpc.needed(), self.rpc.each(&call).await)?;
-        let beyond: Vec<NonceAt> = views
-            .iter()
-            .filter_map(|view| Some(NonceAt { nonce: view.nonce?, height: view.height }))
-            .filter(|spent| spent.nonce > from)
-            .collect();
-        if beyond.len() < self.rpc.needed() {
-            return Err(Cause::because(PROVIDERS_DISAGREE, "whether the key is ahead"));
+        let needed = self.rpc.needed();
+        let views = shown(needed, self.rpc.each(&call).await)?;
+        let is_beyond = |view: &KeyView| view.nonce.is_some_and(|nonce| nonce > from);
+        match division(needed, &views, is_beyond, KeyView::in_words) {
+            Division::Yes => {}
+            Division::YesAgainst(facts) => self.rpc.note_outvoted(&facts),
+            Division::No | Division::NoAgainst(_) | Division::Split(_) => {
+                return Err(Cause::because(PROVIDERS_DISAGREE, "whether the key is ahead"));
+            }
         }
-        let least = beyond.into_iter().min_by_key(|spent| spent.height);
+        let beyond = views
+            .iter()
+            .map(|one| one.fact)
+            .filter(is_beyond)
+            .filter_map(|view| Some(NonceAt { nonce: view.nonce?, height: view.height }));
+        let least = beyond.min_by_key(|spent| spent.height);
         least.ok_or(Cause::of("NO_PROVIDER"))
     }
 
@@ -200,11 +215,24 @@ impl NearLink {
         };
         let replies = self.rpc.each(&transaction(&hash, &self.settings.account)).await;
         let found = match landing(self.rpc.needed(), &[form], vec![replies]) {
-            Landing::Agreed(_, found) => found,
+            Landing::Agreed { found, dissent, .. } => {
+                dissent.inspect(|facts| self.rpc.note_outvoted(facts));
+                found
+            }
             Landing::Open(cause) | Landing::Nowhere(cause) => return Err(cause),
         };
         let acts = found.result == ExecutionResult::Success;
         let token = self.tokens.of_contract(&one.receiver).map(|token| token.token.asset);
         Ok(transaction::foreign_use(&self.settings.account, &one, block, acts, token))
     }
+}
+
+/// The least that those providers show which show that a lane has spent more than is stored.
+fn least_beyond(lane: &Arc<str>, stored: u64, lists: &[Shown<KeyList>]) -> Option<LaneSpent> {
+    let spent = lists.iter().filter_map(|list| {
+        Some(NonceAt { nonce: list.fact.view(lane).nonce?, height: list.fact.height })
+    });
+    let least = spent.filter(|spent| spent.nonce > stored).min_by_key(|spent| spent.nonce)?;
+    let lock = Lock(least.nonce.to_string().into());
+    Some(LaneSpent { lane: lane.clone(), lock, height: least.height })
 }

@@ -9,7 +9,7 @@
 use super::super::NearLink;
 use super::super::forms::nonce_of;
 use super::super::lane::NONCE_RANGE;
-use super::super::rpc::{BlockAt, BlockHead, KeyView, access_key, chunk, chunks};
+use super::super::rpc::{BEHIND, BlockAt, BlockHead, KeyView, access_key, chunk, chunks};
 use super::super::tx::{base58, lane_of};
 use super::{all, dead};
 use kernel::answer::Cause;
@@ -29,7 +29,7 @@ struct Deletion {
 }
 
 impl NearLink {
-    /// The verdicts of an attempt whose key no provider shows any more.
+    /// The verdicts of an attempt whose key no provider shows any more, at a final block or behind it.
     ///
     /// # Errors
     /// Why it is not proven that the key was deleted before it spent the nonce.
@@ -38,11 +38,19 @@ impl NearLink {
         attempt: &Attempt,
         key: &[u8; 32],
         views: &[KeyView],
+        head: &BlockHead,
     ) -> Result<AttemptProof, Cause> {
         if self.rpc.needed() < LEAST {
             return Err(Cause::because("ONE_PROVIDER", "one provider's word is no proof"));
         }
         let lock = nonce_of(&attempt.lock)?;
+        // an old block has not seen a key that was added again
+        self.rpc.is_recent(head)?;
+        if views.iter().filter(|view| view.height >= head.height).count() < self.rpc.needed() {
+            let facts =
+                format!("the key was looked for below block {}, which is final", head.height);
+            return Err(Cause::because(BEHIND, facts));
+        }
         let deletion = self.deletion(attempt, key, views).await?;
         let Deletion { block, before, nonce } = &deletion;
         if *nonce >= lock {

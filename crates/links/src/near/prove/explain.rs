@@ -68,6 +68,7 @@ impl NearLink {
         let spent = self.first_block(key, blocks, is_spent).await?;
         let lane = lane_of(key);
         let mut found = Vec::new();
+        // words for a person: the proof asks as many as are needed
         for hash in self.rpc.first(&chunks(spent)).await? {
             let transactions = self.rpc.first(&chunk(&hash)).await?;
             found.extend(transactions.into_iter().filter(|one| {

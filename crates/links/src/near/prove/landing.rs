@@ -1,10 +1,13 @@
 //! Decides which form of an attempt landed, from what each provider says of each form. Pure.
 
 use super::super::rpc::{
-    ExecutionResult, FinalTransaction, PROVIDERS_DISAGREE, RpcFailure, StatusReply, shortened,
+    FinalTransaction, PROVIDERS_DISAGREE, ProviderReply, StatusReply, outvotes, shortened,
 };
-use super::super::tx::{ReadTransaction, lane_of};
+use super::super::tx::{ReadTransaction, base58, lane_of};
 use kernel::answer::Cause;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The class of a cause: a provider shows a form in a block, and not all that it did is final yet.
 pub(super) const NOT_FINAL: &str = "NOT_FINAL";
@@ -15,32 +18,46 @@ const IN_BLOCK: [&str; 4] = ["INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL"
 /// The result of comparing what the providers say of all forms of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::near) enum Landing {
-    /// As many as are needed say the same of this form.
-    Agreed(usize, Box<FinalTransaction>),
+    /// As many as are needed show the same of this form, more than show otherwise.
+    Agreed {
+        /// The place of the form.
+        at: usize,
+        /// What they show of it.
+        found: Box<FinalTransaction>,
+        /// What others show as final instead, and who.
+        dissent: Option<String>,
+    },
     /// Some say that one landed, and that is not enough.
     Open(Cause),
     /// None says that any of them landed.
     Nowhere(Cause),
 }
 
-/// The part of an outcome that two providers must show alike.
-fn essence(found: &FinalTransaction) -> (bool, Option<usize>, [u8; 32]) {
-    match &found.result {
-        ExecutionResult::Success => (true, None, found.block),
-        ExecutionResult::Failure { index, .. } => (false, *index, found.block),
-    }
+/// A form that a provider shows as final, with all that it shows of it: the outcome, the block, the logs that say what
+/// was paid, and the text of an error, which decides what is done about it.
+#[derive(Debug, PartialEq, Eq)]
+struct FinalForm {
+    at: usize,
+    found: Box<FinalTransaction>,
 }
 
-/// Which form landed. A provider that does not find what as many as are needed show as final only lags.
+/// The providers that show a form alike.
+struct Voices {
+    shows: FinalForm,
+    by: Vec<Arc<str>>,
+}
+
+/// Which form landed. A provider that does not find what as many as are needed show as final only lags. One that shows
+/// two forms as final, or another transaction, is against each of them.
 pub(in crate::near) fn landing(
     needed: usize,
     forms: &[ReadTransaction],
-    replies: Vec<Vec<Result<StatusReply, RpcFailure>>>,
+    replies: Vec<Vec<ProviderReply<StatusReply>>>,
 ) -> Landing {
-    let mut landed: Option<(usize, Box<FinalTransaction>, usize)> = None;
+    let mut voices: Vec<Voices> = Vec::new();
     let (mut open, mut in_block) = (Cause::of("NOT_FOUND"), None);
-    for (at, (form, replies)) in forms.iter().zip(replies).enumerate() {
-        for reply in replies {
+    for (at, replies) in replies.into_iter().enumerate() {
+        for ProviderReply { by, reply } in replies {
             let found = match reply {
                 Ok(StatusReply::Final(found)) => found,
                 Ok(StatusReply::Pending(stage)) if IN_BLOCK.contains(&&*stage) => {
@@ -57,32 +74,47 @@ pub(in crate::near) fn landing(
                     continue;
                 }
             };
-            if !is_of(form, &found) {
-                return Landing::Open(disagreement("a provider shows another transaction", &found));
-            }
-            match &mut landed {
-                None => landed = Some((at, found, 1)),
-                Some((before, ..)) if *before != at => {
-                    return Landing::Open(disagreement(
-                        "two forms of one nonce are shown as final",
-                        &found,
-                    ));
-                }
-                Some((_, first, _)) if essence(first) != essence(&found) => {
-                    return Landing::Open(disagreement("one transaction has two outcomes", &found));
-                }
-                Some((.., count)) => *count = count.saturating_add(1),
+            let shows = FinalForm { at, found };
+            match voices.iter_mut().find(|one| one.shows == shows) {
+                Some(known) => known.by.push(by),
+                None => voices.push(Voices { shows, by: vec![by] }),
             }
         }
     }
-    match landed {
-        Some((at, found, count)) if count >= needed => Landing::Agreed(at, found),
-        Some((_, found, count)) => {
-            let facts = format!("{count} of {needed} providers show {} as final", found.name());
-            Landing::Open(Cause::because("FEW_PROVIDERS", facts))
-        }
-        None => Landing::Nowhere(in_block.unwrap_or(open)),
+    if voices.is_empty() {
+        return Landing::Nowhere(in_block.unwrap_or(open));
     }
+    decided(needed, forms, voices)
+}
+
+/// What is decided where a provider shows a form as final.
+fn decided(needed: usize, forms: &[ReadTransaction], mut voices: Vec<Voices>) -> Landing {
+    voices.sort_by_key(|one| Reverse(one.by.len()));
+    let words = |voices: &[Voices]| {
+        let each = voices.iter().map(|Voices { shows: FinalForm { found, .. }, by }| {
+            let (name, block) = (found.name(), base58(&found.block));
+            let (result, logs) = (&found.result, found.logs.len());
+            format!("{} shows {name} in {block}: {result:?}, {logs} logs", by.join(" and "))
+        });
+        shortened(&each.collect::<Vec<String>>().join("; "))
+    };
+    let (all, others) = (words(&voices), words(voices.get(1..).unwrap_or_default()));
+    let against: BTreeSet<Arc<str>> =
+        voices.iter().skip(1).flat_map(|one| one.by.iter().cloned()).collect();
+    let Some(Voices { shows: FinalForm { at, found }, mut by }) = voices.into_iter().next() else {
+        return Landing::Nowhere(Cause::of("NOT_FOUND"));
+    };
+    by.retain(|one| !against.contains(one));
+    let is_own = forms.get(at).is_some_and(|form| is_of(form, &found));
+    if is_own && outvotes(needed, by.len(), against.len()) {
+        let dissent = (!against.is_empty()).then_some(others);
+        return Landing::Agreed { at, found, dissent };
+    }
+    if is_own && against.is_empty() {
+        let facts = format!("{} of {needed} providers show {} as final", by.len(), found.name());
+        return Landing::Open(Cause::because("FEW_PROVIDERS", facts));
+    }
+    Landing::Open(Cause::because(PROVIDERS_DISAGREE, all))
 }
 
 /// Whether what is shown is the transaction that was signed.
@@ -93,13 +125,9 @@ fn is_of(form: &ReadTransaction, found: &FinalTransaction) -> bool {
         && *found.key == *lane_of(&form.key)
 }
 
-fn disagreement(what: &str, found: &FinalTransaction) -> Cause {
-    let facts = format!("{what}: {} {:?}", found.name(), found.result);
-    Cause::because(PROVIDERS_DISAGREE, shortened(&facts))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::super::rpc::{ExecutionResult, RpcFailure};
     use super::*;
 
     fn form(hash: u8) -> ReadTransaction {
@@ -115,6 +143,10 @@ mod tests {
     }
 
     fn shown(hash: u8, result: ExecutionResult) -> Result<StatusReply, RpcFailure> {
+        logged(hash, result, &[])
+    }
+
+    fn logged(hash: u8, result: ExecutionResult, logs: &[&str]) -> Result<StatusReply, RpcFailure> {
         Ok(StatusReply::Final(Box::new(FinalTransaction {
             hash: [hash; 32],
             signer: "relay.near".to_owned(),
@@ -123,29 +155,62 @@ mod tests {
             result,
             block: [3; 32],
             gas_burnt: 1,
-            logs: Vec::new(),
+            logs: logs.iter().map(|line| (*line).to_owned()).collect(),
+            failed_behind: None,
         })))
     }
 
-    fn failure(index: usize) -> ExecutionResult {
-        ExecutionResult::Failure { index: Some(index), error: String::new() }
+    fn failed(index: usize, error: &str) -> Result<StatusReply, RpcFailure> {
+        shown(1, ExecutionResult::Failure { index: Some(index), error: error.to_owned() })
     }
 
+    fn failure(index: usize) -> Result<StatusReply, RpcFailure> {
+        failed(index, "")
+    }
+
+    type Replies = Vec<Result<StatusReply, RpcFailure>>;
+
+    fn by_each(replies: Replies) -> Vec<ProviderReply<StatusReply>> {
+        let each = replies.into_iter().zip(["a:1", "b:1", "c:1"]);
+        each.map(|(reply, by)| ProviderReply { by: by.into(), reply }).collect()
+    }
+
+    fn of(replies: Replies) -> Landing {
+        landing(2, &[form(1)], vec![by_each(replies)])
+    }
+
+    fn done() -> Result<StatusReply, RpcFailure> {
+        shown(1, ExecutionResult::Success)
+    }
+
+    /// Turns red where fewer than are needed close an attempt, or two that say it differently: the outcome, the logs that
+    /// say what was paid, the text of an error.
     #[test]
     fn only_agreement_is_a_landing() {
-        let done = || shown(1, ExecutionResult::Success);
         let missing = || Ok(StatusReply::NotFound);
         let silent = || Err(RpcFailure::Silent(Cause::of("TIMEOUT")));
-        let of = |replies| landing(2, &[form(1)], vec![replies]);
-        assert!(matches!(of(vec![done(), done()]), Landing::Agreed(0, _)));
-        assert!(matches!(of(vec![missing(), done(), done()]), Landing::Agreed(0, _)), "one lags");
+        for replies in [
+            vec![done(), done()],
+            vec![missing(), done(), done()],
+            vec![failed(1, "x"), failed(1, "x"), silent()],
+        ] {
+            let landed = of(replies.clone());
+            assert!(
+                matches!(landed, Landing::Agreed { at: 0, dissent: None, .. }),
+                "{replies:?}: {landed:?}"
+            );
+        }
+        let other = || shown(2, ExecutionResult::Success);
         for replies in [
             vec![done(), missing()],
             vec![done(), silent()],
-            vec![done(), shown(1, failure(0))],
-            vec![shown(1, failure(1)), shown(1, failure(0))],
-            vec![done(), done(), shown(1, failure(0))],
-            vec![shown(2, ExecutionResult::Success), shown(2, ExecutionResult::Success)],
+            vec![done(), failure(0)],
+            vec![failure(1), failure(0)],
+            vec![done(), failure(0), failure(1)],
+            vec![done(), logged(1, ExecutionResult::Success, &["paid"])],
+            vec![failed(1, "the contract is paused"), failed(1, "not registered")],
+            vec![other(), other()],
+            vec![other(), other(), done()],
         ] {
             assert!(matches!(of(replies.clone()), Landing::Open(_)), "{replies:?}");
         }
@@ -161,8 +226,43 @@ mod tests {
             let Landing::Nowhere(cause) = of(replies.clone()) else { panic!("{replies:?}") };
             assert_eq!(cause.class, class, "{replies:?}");
         }
-        let second = vec![shown(2, ExecutionResult::Success)];
-        let two = landing(1, &[form(1), form(2)], vec![vec![done()], second]);
-        assert!(matches!(two, Landing::Open(_)), "two forms of one nonce cannot both land");
+    }
+
+    /// Turns red where one of three keeps open what two show, or is not named.
+    #[test]
+    fn one_of_three_is_outvoted_and_named() {
+        let hidden = || done();
+        let paid = || logged(1, ExecutionResult::Success, &["paid"]);
+        for replies in [
+            vec![failure(0), done(), done()],
+            vec![shown(2, ExecutionResult::Success), done(), done()],
+            vec![hidden(), paid(), paid()],
+        ] {
+            let Landing::Agreed { dissent, .. } = of(replies.clone()) else {
+                panic!("{replies:?}")
+            };
+            let dissent = dissent.unwrap_or_default();
+            assert!(dissent.starts_with("a:1 shows"), "{dissent}");
+        }
+        let Landing::Open(cause) = of(vec![done(), failure(0)]) else { panic!("one against one") };
+        assert!(cause.to_string().contains("b:1 shows"), "{cause}");
+    }
+
+    /// Turns red where a form counts though as many show another one of its nonce, or the same ones do.
+    #[test]
+    fn two_forms_of_one_nonce_do_not_both_land() {
+        let second = || shown(2, ExecutionResult::Success);
+        let missing = || Ok(StatusReply::NotFound);
+        let forms = [form(1), form(2)];
+        let of = |needed, first: Replies, second: Replies| {
+            landing(needed, &forms, vec![by_each(first), by_each(second)])
+        };
+        assert!(matches!(of(1, vec![done()], vec![second()]), Landing::Open(_)));
+        let both = of(2, vec![done(), done(), done()], vec![second(), second(), second()]);
+        assert!(matches!(both, Landing::Open(_)), "{both:?}");
+        let two = of(2, vec![done(), done(), missing()], vec![missing(), second(), second()]);
+        assert!(matches!(two, Landing::Open(_)), "{two:?}");
+        let one = of(2, vec![done(), done(), missing()], vec![missing(), missing(), second()]);
+        assert!(matches!(one, Landing::Agreed { at: 0, dissent: Some(_), .. }), "{one:?}");
     }
 }

@@ -18,8 +18,8 @@ pub(super) use landing::{Landing, landing};
 use super::NearLink;
 use super::concerns::EVENTS_SURPLUS;
 use super::rpc::{
-    BlockAt, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key, answered,
-    objection, transaction,
+    BlockAt, Division, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key,
+    division, objection, shown, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use blame::is_paused;
@@ -64,7 +64,7 @@ impl NearLink {
             // no provider shows what is not final yet: a second one is asked once there is something to agree on
             let hint = self.rpc.hint(&call).await?;
             if young && !matches!(hint.reply, Ok(StatusReply::Final(_))) {
-                replies.push(vec![hint.reply]);
+                replies.push(vec![hint]);
             } else {
                 replies.push(self.rpc.others(&call, hint).await);
             }
@@ -73,12 +73,16 @@ impl NearLink {
             Landing::Open(cause) => Err(cause),
             Landing::Nowhere(cause) if young => Err(cause),
             Landing::Nowhere(cause) => self.not_landed(attempt, cause).await,
-            Landing::Agreed(at, found) => {
+            Landing::Agreed { at, found, dissent } => {
+                if let Some(facts) = dissent {
+                    self.rpc.note_outvoted(&facts);
+                }
                 let purpose = attempt.forms.get(at).map(|form| form.purpose);
                 let (Some(form), Some(purpose)) = (forms.get(at), purpose) else {
                     return Err(Cause::of("NO_FORM"));
                 };
                 let height = self.rpc.block(found.block).await?.height;
+                self.rpc.raise_floor(height);
                 let landed = Landed { form, found: &found, height };
                 self.landed(attempt, purpose, &landed).await
             }
@@ -97,10 +101,20 @@ impl NearLink {
         let lock = super::forms::nonce_of(&attempt.lock)?;
         let call = access_key(&self.settings.account, &key, BlockAt::Final);
         let needed = self.rpc.needed();
-        let views = answered(needed, self.rpc.each(&call).await)?;
-        if views.iter().any(|view| view.nonce.is_none_or(|nonce| nonce >= lock)) {
+        let replies = shown(needed, self.rpc.each(&call).await)?;
+        let is_spent = |view: &KeyView| view.nonce.is_none_or(|nonce| nonce >= lock);
+        let spent = match division(needed, &replies, is_spent, KeyView::in_words) {
+            Division::No => false,
+            Division::NoAgainst(facts) => {
+                self.rpc.note_outvoted(&facts);
+                false
+            }
+            Division::Yes | Division::YesAgainst(_) | Division::Split(_) => true,
+        };
+        let views: Vec<KeyView> = replies.iter().map(|one| one.fact).collect();
+        if spent {
             let spender = if views.iter().all(|view| view.nonce.is_none()) {
-                match self.deleted_unspent(attempt, &key, &views).await {
+                match self.deleted_unspent(attempt, &key, &views, &head).await {
                     Ok(proof) => return Ok(proof),
                     Err(cause) => format!("whether it spent it is not proven: {cause}").into(),
                 }
@@ -114,8 +128,11 @@ impl NearLink {
             let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");
             return Err(Cause::because(LOCK_SPENT, facts));
         }
-        let past = views.iter().filter(|view| view.height > last).count();
+        let unspent = replies.iter().filter(|one| !is_spent(&one.fact));
+        let now = |at: u64| at > last && at >= head.height;
+        let past = unspent.filter(|one| now(one.fact.height)).count();
         if past < needed {
+            // words for a person, and no decision: one provider is enough
             let objection = self.rpc.first(&objection(&newest.bytes)).await?;
             return Err(objection.map_or(cause, |words| Cause::because("NOT_INCLUDED", words)));
         }
@@ -123,6 +140,7 @@ impl NearLink {
             let facts = format!("it expired at block {last}, and one provider's word is no proof");
             return Err(Cause::because("ONE_PROVIDER", facts));
         }
+        self.rpc.is_recent(&head)?;
         Ok(AttemptProof::Form(newest.purpose))
     }
 
@@ -165,6 +183,10 @@ impl NearLink {
             EventBalance::Deficit(facts) => {
                 return Err(Cause::because(EVENTS_MISMATCH, format!("{name}: {facts}")));
             }
+        }
+        if let Some(facts) = &found.failed_behind {
+            let facts = format!("{name}: behind its payments failed {facts}");
+            self.concerns.note(EVENTS_SURPLUS, &facts, &*self.clock);
         }
         token.succeeded(self.settings.batch);
         if let Some(act) = act_of(form) {

@@ -6,9 +6,12 @@ use super::status::{self, StatusReply};
 use crate::near::tx::{base58, lane_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kernel::ids::Millis;
 use kernel::ports::chain::ChainIdentity;
+use kernel::ports::clock::TICKS;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// How the answer to a call is read.
 type Reads<T> = fn(Result<Value, RpcFailure>) -> Result<T, RpcFailure>;
@@ -19,6 +22,22 @@ pub(in crate::near) struct RpcCall<T> {
     pub(super) method: &'static str,
     pub(super) params: Value,
     pub(super) read: Reads<T>,
+}
+
+impl<T> RpcCall<T> {
+    /// The height of the block that a provider takes for its newest final one, where the call asks about that and the
+    /// answer says it.
+    pub(super) fn newest(&self, answer: &Result<Value, RpcFailure>) -> Option<u64> {
+        self.params.get("finality")?;
+        match answer {
+            Ok(answer) => {
+                let height = ["/block_height", "/header/height"];
+                height.into_iter().find_map(|at| answer.pointer(at)?.as_u64())
+            }
+            Err(RpcFailure::Refused { height, .. }) => *height,
+            Err(RpcFailure::Silent(_)) => None,
+        }
+    }
 }
 
 /// The block that a query is answered at.
@@ -46,7 +65,7 @@ impl BlockAt {
 }
 
 /// A block's own words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::near) struct BlockHead {
     /// Its height above genesis.
     pub height: u64,
@@ -54,6 +73,14 @@ pub(in crate::near) struct BlockHead {
     pub hash: [u8; 32],
     /// The hash of the block before it.
     pub before: [u8; 32],
+    /// The time at which it was made, by the chain.
+    pub time: Millis,
+}
+
+impl fmt::Debug for BlockHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block {} ({}) of {} ms", self.height, base58(&self.hash), self.time)
+    }
 }
 
 /// An access key at a block.
@@ -65,6 +92,18 @@ pub(in crate::near) struct KeyView {
     pub nonce: Option<u64>,
     /// Whether it may attach deposits.
     pub full_access: bool,
+}
+
+impl KeyView {
+    /// For operators.
+    pub(in crate::near) fn in_words(&self) -> String {
+        let Self { height, nonce, full_access } = self;
+        match nonce {
+            None => format!("no such key at block {height}"),
+            Some(nonce) if *full_access => format!("nonce {nonce} at block {height}"),
+            Some(nonce) => format!("nonce {nonce} at block {height}, of a restricted key"),
+        }
+    }
 }
 
 /// An account's access keys at a block, each by its spelling.
@@ -119,7 +158,7 @@ pub(in crate::near) fn objection(bytes: &[u8]) -> RpcCall<Option<String>> {
         method: "tx",
         params,
         read: |reply| match reply {
-            Err(RpcFailure::Refused { name, text }) if name == "INVALID_TRANSACTION" => {
+            Err(RpcFailure::Refused { name, text, .. }) if name == "INVALID_TRANSACTION" => {
                 Ok(Some(text))
             }
             Err(RpcFailure::Refused { .. }) | Ok(_) => Ok(None),
@@ -162,8 +201,9 @@ pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<KeyList> {
 fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
     let view = match reply {
         // nodes have said this as an error too
-        Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCESS_KEY" => {
-            return Ok(KeyView { height: 0, nonce: None, full_access: false });
+        Err(RpcFailure::Refused { name, height, .. }) if name == "UNKNOWN_ACCESS_KEY" => {
+            let height = height.unwrap_or_default();
+            return Ok(KeyView { height, nonce: None, full_access: false });
         }
         reply => reply?,
     };
@@ -183,6 +223,11 @@ fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
 /// The balance of an account, in yoctoNEAR; `None`: there is no such account.
 pub(in crate::near) fn account(id: &str) -> RpcCall<Option<u128>> {
     view_account(id, |reply| known(reply)?.map(|view| amount(&view, "/amount")).transpose())
+}
+
+/// Whether there is such an account.
+pub(in crate::near) fn exists(id: &str) -> RpcCall<bool> {
+    view_account(id, |reply| Ok(known(reply)?.is_some()))
 }
 
 fn view_account<T>(id: &str, read: Reads<T>) -> RpcCall<T> {
@@ -248,7 +293,7 @@ fn viewed(reply: Result<Value, RpcFailure>) -> Result<Value, RpcFailure> {
     let view = reply?;
     if let Some(error) = view.get("error").and_then(Value::as_str) {
         let text = shortened(error);
-        return Err(RpcFailure::Refused { name: "VIEW_FAILED".to_owned(), text });
+        return Err(RpcFailure::Refused { name: "VIEW_FAILED".to_owned(), text, height: None });
     }
     let bytes = view.get("result").and_then(Value::as_array);
     let bytes = bytes.ok_or_else(|| bad_reply("/result"))?.iter().map(|byte| {
@@ -269,9 +314,17 @@ pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
                 height: number(&block, "/header/height")?,
                 hash: hash(&block, "/header/hash")?,
                 before: hash(&block, "/header/prev_hash")?,
+                time: time(&block)?,
             })
         },
     }
+}
+
+/// The time of a block, in milliseconds.
+fn time(block: &Value) -> Result<Millis, RpcFailure> {
+    const AT: &str = "/header/timestamp_nanosec";
+    let nanos: u64 = text(block, AT)?.parse().map_err(|_| bad_reply(AT))?;
+    Ok(nanos / TICKS)
 }
 
 /// For how many blocks after its base block a transaction may be included.

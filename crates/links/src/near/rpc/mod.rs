@@ -1,9 +1,11 @@
 //! A thin JSON-RPC client over several providers. The answer of one of them is a hint; only what
 //! several say of final blocks closes an attempt.
 
+mod agreement;
 mod budget;
 mod calls;
 mod endpoint;
+mod heads;
 mod identity;
 mod pool;
 #[cfg(test)]
@@ -13,11 +15,21 @@ mod shared;
 mod status;
 mod tls;
 
+pub(in crate::near) use agreement::{
+    Division, ProviderReply, Shown, agreement, answered, division, not_behind, outvotes, shown,
+};
 pub(in crate::near) use calls::{
     BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, RpcCall, access_key, access_keys,
-    account, chunk, chunks, code, has_view, objection, send, transaction, view,
+    account, chunk, chunks, code, exists, has_view, objection, send, transaction, view,
 };
-pub(in crate::near) use pool::{PROVIDERS_DISAGREE, RpcPool};
-pub(in crate::near) use reply::{RpcFailure, answered, shortened};
+pub(in crate::near) use pool::RpcPool;
+#[cfg(test)]
+pub(in crate::near) use reply::RpcFailure;
+pub(in crate::near) use reply::shortened;
 pub(in crate::near) use shared::SharedAnswer;
 pub(in crate::near) use status::{ExecutionResult, FinalTransaction, StatusReply};
+
+/// The class of a fact that too few providers say, or that they say differently.
+pub(in crate::near) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
+/// The class of an answer about the newest final block from a provider that has not come so far: it does not count.
+pub(in crate::near) const BEHIND: &str = "BEHIND";

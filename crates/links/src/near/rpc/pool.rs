@@ -1,10 +1,13 @@
 //! Asks the providers of the chain: one of them for a hint, each of them for a proof.
 
+use super::agreement::{ProviderReply, agreement};
 use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::identity::{ExpectedChain, SHOWN_FOR};
-use super::reply::{RpcFailure, answered};
+use super::reply::RpcFailure;
 use super::shared::SharedAnswer;
+use super::{BEHIND, PROVIDERS_DISAGREE};
+use crate::near::concerns::Concerns;
 use crate::near::settings::NearSettings;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
@@ -14,9 +17,6 @@ use kernel::ports::meter::Meter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The class of a fact that too few providers say, or that they say differently.
-pub(in crate::near) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
 
 /// So many blocks are remembered by their hashes; beyond it the memory begins anew.
 const BLOCKS: usize = 256;
@@ -28,31 +28,25 @@ const NO_VALIDITY_FOR: u64 = 60_000 * TICKS;
 
 /// The providers of one chain.
 pub(in crate::near) struct RpcPool {
-    endpoints: Vec<RpcEndpoint>,
+    pub(super) endpoints: Vec<RpcEndpoint>,
     /// Which chain they have to show.
     expected: Arc<ExpectedChain>,
-    needed: usize,
+    pub(super) needed: usize,
     /// The longest validity that is believed, in blocks.
     most_validity: u64,
-    /// What a provider said of it; `None`: none of them did.
+    /// What the providers agree on; `None`: nothing.
     validity: SharedAnswer<Option<u64>>,
     /// How long a base block is used, in ticks.
-    base_for: u64,
-    base: SharedAnswer<BlockHead>,
+    pub(super) base_for: u64,
+    pub(super) base: SharedAnswer<BlockHead>,
     /// Blocks by their hashes, as many as are looked at now: what a hash names does not change.
     blocks: Mutex<BTreeMap<[u8; 32], Arc<SharedAnswer<BlockHead>>>>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     turn: AtomicUsize,
-    /// The highest height that the journal has stored something of.
+    /// The highest height that the journal has stored something of, or that was proven here.
     floor: AtomicU64,
-}
-
-/// What one provider said.
-pub(in crate::near) struct Hint<T> {
-    /// The host and port of its address.
-    by: Arc<str>,
-    /// Its answer, which proves nothing.
-    pub(in crate::near) reply: Result<T, RpcFailure>,
+    /// What providers showed lately that enough others showed otherwise.
+    outvoted: Concerns,
 }
 
 impl std::fmt::Debug for RpcPool {
@@ -91,6 +85,7 @@ impl RpcPool {
             clock: clock.clone(),
             turn: AtomicUsize::new(0),
             floor: AtomicU64::new(0),
+            outvoted: Concerns::default(),
         })
     }
 
@@ -102,6 +97,28 @@ impl RpcPool {
     /// Raises the height below which no answer about the newest final block counts.
     pub(in crate::near) fn raise_floor(&self, height: u64) {
         self.floor.fetch_max(height, Ordering::SeqCst);
+    }
+
+    /// Notes what a provider shows that enough others show otherwise.
+    pub(in crate::near) fn note_outvoted(&self, facts: &str) {
+        self.outvoted.note(PROVIDERS_DISAGREE, facts, &*self.clock);
+    }
+
+    /// What a provider shows, lately and for some time, that enough others show otherwise; `None`: nothing.
+    pub(in crate::near) fn outvoted(&self) -> Option<Arc<str>> {
+        self.outvoted.stand(&*self.clock).pop().map(|concern| concern.facts)
+    }
+
+    /// What the providers agree on; one that shows otherwise is noted.
+    fn agree<T: PartialEq + std::fmt::Debug>(
+        &self,
+        replies: Vec<ProviderReply<T>>,
+    ) -> Result<T, Cause> {
+        let agreed = agreement(self.needed, replies)?;
+        if let Some(facts) = agreed.dissent {
+            self.note_outvoted(&facts);
+        }
+        Ok(agreed.fact)
     }
 
     /// Each as it was seen last.
@@ -126,14 +143,17 @@ impl RpcPool {
     /// [`WRONG_CHAIN`] where too few are left that could show the right one; [`PROVIDERS_DISAGREE`] where two chains
     /// fit the settings; else why they do not say.
     pub(in crate::near) async fn identity(&self) -> Result<ChainIdentity, Cause> {
-        let replies = join_all(self.endpoints.iter().map(|one| one.shown(SHOWN_FOR))).await;
+        let shown = self.endpoints.iter().map(|one| async {
+            ProviderReply { by: one.label().clone(), reply: one.shown(SHOWN_FOR).await }
+        });
+        let replies = join_all(shown).await;
         if let Some(facts) = self.too_few_left() {
             return Err(Cause::because(WRONG_CHAIN, facts));
         }
-        let other = |reply: &Result<ChainIdentity, RpcFailure>| {
-            reply.as_ref().is_ok_and(|shown| self.expected.is_other(shown))
+        let other = |one: &ProviderReply<ChainIdentity>| {
+            one.reply.as_ref().is_ok_and(|shown| self.expected.is_other(shown))
         };
-        agreement(self.needed, replies.into_iter().filter(|reply| !other(reply)).collect())
+        self.agree(replies.into_iter().filter(|one| !other(one)).collect())
     }
 
     /// What providers show that are of another chain, in words; `None`: none of them showed one.
@@ -173,7 +193,7 @@ impl RpcPool {
     pub(in crate::near) async fn first<T>(&self, call: &RpcCall<T>) -> Result<T, Cause> {
         let mut last = Cause::of("NO_PROVIDER");
         for endpoint in self.in_turn() {
-            match (call.read)(endpoint.call(call.method, &call.params).await) {
+            match self.ask(endpoint, call, false).await.reply {
                 Ok(result) => return Ok(result),
                 Err(failure) => last = failure.into(),
             }
@@ -185,96 +205,88 @@ impl RpcPool {
     ///
     /// # Errors
     /// There is no provider.
-    pub(in crate::near) async fn hint<T>(&self, call: &RpcCall<T>) -> Result<Hint<T>, Cause> {
+    pub(in crate::near) async fn hint<T>(
+        &self,
+        call: &RpcCall<T>,
+    ) -> Result<ProviderReply<T>, Cause> {
         let endpoint = self.in_turn().into_iter().next().ok_or(Cause::of("NO_PROVIDER"))?;
-        let reply = (call.read)(endpoint.call(call.method, &call.params).await);
-        Ok(Hint { by: endpoint.label().clone(), reply })
+        Ok(self.ask(endpoint, call, false).await)
     }
 
     /// What each provider says. The one that gave the hint is not asked again.
     pub(in crate::near) async fn others<T>(
         &self,
         call: &RpcCall<T>,
-        hint: Hint<T>,
-    ) -> Vec<Result<T, RpcFailure>> {
+        hint: ProviderReply<T>,
+    ) -> Vec<ProviderReply<T>> {
         let mut replies = self.each_but(call, Some(&hint.by)).await;
-        replies.push(hint.reply);
+        replies.push(hint);
         replies
     }
 
     /// What each provider says, in a fixed sequence.
-    pub(in crate::near) async fn each<T>(&self, call: &RpcCall<T>) -> Vec<Result<T, RpcFailure>> {
+    pub(in crate::near) async fn each<T>(&self, call: &RpcCall<T>) -> Vec<ProviderReply<T>> {
         self.each_but(call, None).await
     }
 
-    async fn each_but<T>(
-        &self,
-        call: &RpcCall<T>,
-        but: Option<&str>,
-    ) -> Vec<Result<T, RpcFailure>> {
+    async fn each_but<T>(&self, call: &RpcCall<T>, but: Option<&str>) -> Vec<ProviderReply<T>> {
         let enough = self.enough_are_in_use();
         let asked = self.endpoints.iter().filter(|endpoint| but != Some(&**endpoint.label()));
-        join_all(asked.map(|endpoint| Self::ask(endpoint, call, enough))).await
+        join_all(asked.map(|endpoint| self.ask(endpoint, call, enough))).await
     }
 
     /// Whether as many as are needed answer, so that those that rest need not be asked.
-    fn enough_are_in_use(&self) -> bool {
+    pub(super) fn enough_are_in_use(&self) -> bool {
         self.endpoints.iter().filter(|endpoint| endpoint.is_in_use()).count() >= self.needed
     }
 
-    async fn ask<T>(
+    /// Asks one provider. What it says of its newest final block does not count where that is below the floor: each
+    /// question goes through here, so that no view is too old for one of them alone.
+    pub(super) async fn ask<T>(
+        &self,
         endpoint: &RpcEndpoint,
         call: &RpcCall<T>,
         may_rest: bool,
-    ) -> Result<T, RpcFailure> {
+    ) -> ProviderReply<T> {
+        let by = endpoint.label().clone();
         if may_rest && endpoint.rests() {
-            return Err(RpcFailure::Silent(Cause::of("PROVIDER_RESTS")));
+            return ProviderReply {
+                by,
+                reply: Err(RpcFailure::Silent(Cause::of("PROVIDER_RESTS"))),
+            };
         }
-        (call.read)(endpoint.call(call.method, &call.params).await)
+        // before it is asked: another prover may raise it meanwhile
+        let floor = self.floor.load(Ordering::SeqCst);
+        let answer = endpoint.call(call.method, &call.params).await;
+        let reply = match call.newest(&answer).filter(|height| *height < floor) {
+            Some(height) => {
+                let facts = format!("{by} is at block {height}, and block {floor} is final");
+                Err(RpcFailure::Silent(Cause::because(BEHIND, facts)))
+            }
+            None => (call.read)(answer),
+        };
+        ProviderReply { by, reply }
     }
 
-    /// What as many providers as are needed say alike, and none says otherwise.
+    /// What as many providers as are needed say alike, more than say otherwise.
     ///
     /// # Errors
-    /// [`PROVIDERS_DISAGREE`], with what they said, or why they do not answer.
+    /// [`PROVIDERS_DISAGREE`], with what each said, or why they do not answer.
     pub(in crate::near) async fn agreed<T: PartialEq + std::fmt::Debug>(
         &self,
         call: &RpcCall<T>,
     ) -> Result<T, Cause> {
         let replies = self.each(call).await;
-        agreement(self.needed, replies)
+        self.agree(replies)
     }
 
-    /// Whether there is something: one provider's yes is enough, and a no needs as many as are needed.
-    ///
-    /// # Errors
-    /// Too few answer, or they say it differently.
-    pub(in crate::near) async fn agreed_absence<T>(
-        &self,
-        call: &RpcCall<Option<T>>,
-    ) -> Result<bool, Cause> {
-        if self.first(call).await?.is_some() {
-            return Ok(true);
-        }
-        let replies = self.each(call).await.into_iter();
-        agreement(self.needed, replies.map(|reply| reply.map(|found| found.is_some())).collect())
-    }
-
-    /// The block that new transactions count their validity from: the lowest of the providers' final blocks,
-    /// so that each of them knows it, and known to as many as are needed.
-    ///
-    /// # Errors
-    /// Providers do not answer, are far apart, or do not know one another's block.
-    pub(in crate::near) async fn base_block(&self) -> Result<BlockHead, Cause> {
-        self.base.get(&*self.clock, self.base_for, Box::pin(self.lowest_final())).await
-    }
-
-    /// For how many blocks after its base block a transaction may be included: what a provider's protocol
-    /// configuration says, where it is less than the settings'; those of the settings where none says it. It decides
-    /// when a form is signed again under its own nonce, so a wrong one costs time or fees, and pays nothing twice.
+    /// For how many blocks after its base block a transaction may be included: what the protocol configuration of as
+    /// many providers as are needed says, where it is less than the settings'; those of the settings where they do not
+    /// say it alike. It decides when a form is signed again under its own nonce, so a wrong one costs time or fees, and
+    /// pays nothing twice.
     pub(in crate::near) async fn validity(&self) -> u64 {
         let call = validity();
-        let ask = async { Ok(self.first(&call).await.ok()) };
+        let ask = async { Ok(self.agreed(&call).await.ok()) };
         let fresh_for = |said: &Option<u64>| match said {
             Some(_) => VALIDITY_FOR,
             None => NO_VALIDITY_FOR,
@@ -285,17 +297,6 @@ impl RpcPool {
         believed.unwrap_or(self.most_validity)
     }
 
-    /// The last final block of each provider that showed the right chain *afterwards*: a node may be another one from
-    /// one request to the next, and what is signed on its block can be sent to no other chain.
-    async fn final_blocks(&self) -> Vec<Result<BlockHead, RpcFailure>> {
-        let (call, enough) = (block(BlockAt::Final), self.enough_are_in_use());
-        let each = self.endpoints.iter().map(|endpoint| async {
-            let head = Self::ask(endpoint, &call, enough).await?;
-            endpoint.is_still_right().await.map(|()| head)
-        });
-        join_all(each).await
-    }
-
     /// Whether as many providers as are needed show the right chain now, and none another: what they said before that
     /// counts.
     ///
@@ -303,21 +304,11 @@ impl RpcPool {
     /// Why not.
     pub(in crate::near) async fn are_still_right(&self) -> Result<(), Cause> {
         let asked = self.endpoints.iter().filter(|endpoint| endpoint.is_in_use());
-        let replies = join_all(asked.map(RpcEndpoint::is_still_right)).await;
-        agreement(self.needed, replies)
-    }
-
-    async fn lowest_final(&self) -> Result<BlockHead, Cause> {
-        let mut heads = answered(1, Box::pin(self.final_blocks()).await)?;
-        heads.sort_by_key(|head| head.height);
-        let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else {
-            return Err(Cause::of("NO_PROVIDER"));
-        };
-        if highest.height.saturating_sub(lowest.height) > self.validity().await / 2 {
-            let apart = format!("final heights {} and {}", lowest.height, highest.height);
-            return Err(Cause::because(PROVIDERS_DISAGREE, apart));
-        }
-        self.agreed(&block(BlockAt::Hash(lowest.hash))).await
+        let right = asked.map(|one| async {
+            ProviderReply { by: one.label().clone(), reply: one.is_still_right().await }
+        });
+        let replies = join_all(right).await;
+        self.agree(replies)
     }
 
     /// A block by its hash, as many providers as are needed know it.
@@ -341,46 +332,5 @@ impl RpcPool {
     /// As [`Self::agreed`].
     pub(in crate::near) async fn block_at(&self, height: u64) -> Result<BlockHead, Cause> {
         self.agreed(&block(BlockAt::Height(height))).await
-    }
-}
-
-fn agreement<T: PartialEq + std::fmt::Debug>(
-    needed: usize,
-    replies: Vec<Result<T, RpcFailure>>,
-) -> Result<T, Cause> {
-    let (mut said, mut alike) = (None, 0_usize);
-    let mut silent = None;
-    for reply in replies {
-        match (reply, &said) {
-            (Ok(result), Some(first)) if result != *first => {
-                let facts = format!("{first:?} and {result:?}");
-                return Err(Cause::because(PROVIDERS_DISAGREE, super::shortened(&facts)));
-            }
-            (Ok(_), Some(_)) => alike = alike.saturating_add(1),
-            (Ok(result), None) => {
-                said = Some(result);
-                alike = 1;
-            }
-            (Err(failure), _) => silent = Some(Cause::from(failure)),
-        }
-    }
-    match said {
-        Some(result) if alike >= needed => Ok(result),
-        Some(_) | None => Err(silent.unwrap_or(Cause::of(PROVIDERS_DISAGREE))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_voice_is_no_agreement() {
-        let silent = || Err(RpcFailure::Silent(Cause::of("TIMEOUT")));
-        assert_eq!(agreement(2, vec![Ok(1), Ok(1)]), Ok(1));
-        assert_eq!(agreement(2, vec![Ok(1), silent(), Ok(1)]), Ok(1));
-        assert!(agreement(2, vec![Ok(1), silent()]).is_err());
-        assert!(agreement(2, vec![Ok(1), Ok(2)]).is_err());
-        assert!(agreement(2, vec![Ok(1), Ok(1), Ok(2)]).is_err(), "a third one says otherwise");
     }
 }

@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The class of a provider that refuses the rate of requests.
 pub(super) const RATE_LIMITED: &str = "RATE_LIMITED";
 
+/// The class of a provider that answers with an error.
+pub(super) const NODE_REFUSED: &str = "NODE_REFUSED";
+
 /// Why there is no result. Nothing of it proves anything of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::near) enum RpcFailure {
@@ -17,6 +20,8 @@ pub(in crate::near) enum RpcFailure {
         name: String,
         /// The error as the node wrote it, shortened.
         text: String,
+        /// The height of the block that it was answered at, where the node says it.
+        height: Option<u64>,
     },
     /// No answer that could be read.
     Silent(Cause),
@@ -25,30 +30,12 @@ pub(in crate::near) enum RpcFailure {
 impl From<RpcFailure> for Cause {
     fn from(failure: RpcFailure) -> Self {
         match failure {
-            RpcFailure::Refused { name, text } => {
-                Self::because("NODE_REFUSED", format!("{name}: {text}"))
+            RpcFailure::Refused { name, text, .. } => {
+                Self::because(NODE_REFUSED, format!("{name}: {text}"))
             }
             RpcFailure::Silent(cause) => cause,
         }
     }
-}
-
-/// What those said that answered, as many as are needed.
-///
-/// # Errors
-/// Too few answered: why the last one did not.
-pub(in crate::near) fn answered<T>(
-    needed: usize,
-    replies: Vec<Result<T, RpcFailure>>,
-) -> Result<Vec<T>, Cause> {
-    let (mut said, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
-    for reply in replies {
-        match reply {
-            Ok(answer) => said.push(answer),
-            Err(failure) => last = failure.into(),
-        }
-    }
-    if said.len() >= needed { Ok(said) } else { Err(last) }
 }
 
 /// An answer that is not understood.
@@ -72,7 +59,8 @@ pub(super) fn read(status: u16, body: &[u8], id: &str) -> Result<Value, RpcFailu
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         let name = error.pointer("/cause/name").or_else(|| error.get("name"));
         let name = name.and_then(Value::as_str).unwrap_or("UNNAMED").to_owned();
-        return Err(RpcFailure::Refused { name, text: shortened(&error.to_string()) });
+        let height = error.pointer("/cause/info/block_height").and_then(Value::as_u64);
+        return Err(RpcFailure::Refused { name, text: shortened(&error.to_string()), height });
     }
     match answer.get_mut("result").map(Value::take) {
         Some(result) if status == 200 => Ok(result),

@@ -39,6 +39,8 @@ pub(in crate::near) struct FinalTransaction {
     pub gas_burnt: u64,
     /// What its receipt logged; of a failed one nothing of it happened.
     pub logs: Vec<String>,
+    /// What failed behind that receipt, where its actions took place: no payment of ours, which the actions are.
+    pub failed_behind: Option<String>,
 }
 
 /// What the actions of a transaction did.
@@ -91,6 +93,8 @@ pub(super) fn read(reply: Result<Value, RpcFailure>) -> Result<StatusReply, RpcF
         signer: text(&shown, "/transaction/signer_id")?.to_owned(),
         key: text(&shown, "/transaction/public_key")?.to_owned(),
         nonce: number(&shown, "/transaction/nonce")?,
+        failed_behind: failed_behind(receipts, receipt_id)
+            .filter(|_| result == ExecutionResult::Success),
         result,
         block: hash(receipt, "/block_hash")?,
         gas_burnt: number(receipt, "/outcome/gas_burnt")?,
@@ -98,16 +102,15 @@ pub(super) fn read(reply: Result<Value, RpcFailure>) -> Result<StatusReply, RpcF
     })))
 }
 
-/// The result of the receipt that has the actions. The whole transaction's status must say the same: it is
-/// that of the last receipt, which may have failed after the actions took place.
+/// The result of the receipt that has the actions: what it did stays, whatever fails behind it. The whole
+/// transaction's status is that of the last receipt: where the actions failed, it cannot have succeeded.
 fn result(shown: &Value, receipt: &Value) -> Option<ExecutionResult> {
     let own = receipt.pointer("/outcome/status")?;
     let whole = shown.get("status")?;
     let succeeded = own.get("SuccessValue").is_some() || own.get("SuccessReceiptId").is_some();
+    let ended = whole.get("SuccessValue").is_some() || whole.get("Failure").is_some();
     match (own.get("Failure"), whole.get("Failure")) {
-        (None, None) if succeeded && whole.get("SuccessValue").is_some() => {
-            Some(ExecutionResult::Success)
-        }
+        (None, _) if succeeded && ended => Some(ExecutionResult::Success),
         (Some(failure), Some(_)) if !succeeded => {
             let action = failure.get("ActionError")?;
             let index = action.get("index").and_then(Value::as_u64);
@@ -117,6 +120,16 @@ fn result(shown: &Value, receipt: &Value) -> Option<ExecutionResult> {
         }
         _ => None,
     }
+}
+
+/// The first failure of a receipt behind that of the actions, in words.
+fn failed_behind(receipts: &[Value], own: &Value) -> Option<String> {
+    let behind = receipts.iter().filter(|receipt| receipt.get("id") != Some(own));
+    behind.into_iter().find_map(|receipt| {
+        let failure = receipt.pointer("/outcome/status/Failure")?;
+        let by = receipt.pointer("/outcome/executor_id").and_then(Value::as_str);
+        Some(shortened(&format!("{}: {failure}", by.unwrap_or_default())))
+    })
 }
 
 impl FinalTransaction {
@@ -148,6 +161,27 @@ mod tests {
         matches!(read(Ok(value)), Ok(StatusReply::Final(_)))
     }
 
+    /// Turns red where a transaction whose transfers took place is no outcome since something behind them failed, and
+    /// where that is not told.
+    #[test]
+    fn what_fails_behind_the_actions_takes_nothing_back() {
+        let (success, failure) = (
+            json!({ "SuccessReceiptId": "s" }),
+            json!({ "Failure": { "ActionError": { "index": 0, "kind": "AccountDoesNotExist" } } }),
+        );
+        let mut mixed = shown("FINAL", failure.clone(), success);
+        let hook =
+            json!({ "id": "s", "outcome": { "status": failure, "executor_id": "hook.near" } });
+        mixed["receipts_outcome"].as_array_mut().unwrap().push(hook);
+        let Ok(StatusReply::Final(found)) = read(Ok(mixed)) else { panic!("it is final") };
+        assert_eq!(
+            (&found.result, &found.logs[..]),
+            (&ExecutionResult::Success, &["x".to_owned()][..])
+        );
+        let behind = found.failed_behind.unwrap_or_default();
+        assert!(behind.contains("hook.near") && behind.contains("AccountDoesNotExist"), "{behind}");
+    }
+
     #[test]
     fn only_final_outcomes_of_the_receipt_count() {
         let success = json!({ "SuccessValue": "" });
@@ -158,8 +192,6 @@ mod tests {
         for stage in ["NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "EXECUTED", "INCLUDED_FINAL", ""] {
             assert!(!is_final(shown(stage, success.clone(), success.clone())), "{stage}");
         }
-        // the transfers took place, and something after them failed
-        assert!(!is_final(shown("FINAL", failure.clone(), success.clone())));
         assert!(!is_final(shown("FINAL", success, failure.clone())));
         assert!(!is_final(shown("FINAL", invalid.clone(), invalid)));
         let Ok(StatusReply::Final(found)) = read(Ok(shown("FINAL", failure.clone(), failure)))

@@ -1,7 +1,7 @@
 //! What another program signed with a key of the relay: found in the blocks, proven by the normal rules, and
 //! never taken from one provider.
 
-use super::world::{CHAIN, RELAY, USDC, World, words};
+use super::world::{CHAIN, RELAY, USDC, VALIDITY, World, words};
 use devnet::near::near_primitives::action::{Action, FunctionCallAction, TransferAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
 use devnet::near::{Fault, Rule};
@@ -183,4 +183,62 @@ async fn one_provider_explains_nothing() {
     assert_eq!(alone.ahead().await, Ok(vec![alone.next().to_string()]), "it stops the pool");
     let why = alone.foreign().await.unwrap_err();
     assert!(why.contains("ONE_PROVIDER") && why.contains(&alone.next().to_string()), "{why}");
+}
+
+/// Turns red where endpoints that answer from replicas some blocks back say that a lane is level: below what was seen
+/// ahead, or below what the journal has stored, nothing of now is shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_that_lag_do_not_show_a_lane_level() {
+    let env = Env::new(2).await;
+    env.world.devnet.advance(20);
+    let before = env.world.devnet.height();
+    env.sends(env.next(), RELAY, vec![nothing()]);
+    env.world.devnet.settle();
+    let lags = |blocks| {
+        for endpoint in [0, 1] {
+            env.world.devnet.endpoint(endpoint).unwrap().lag(blocks);
+        }
+    };
+    let behind = env.world.devnet.height() - before;
+    lags(behind);
+    assert_eq!(env.ahead().await, Ok(vec![]), "it is not seen yet");
+    lags(0);
+    assert_eq!(env.ahead().await, Ok(vec![env.next().to_string()]));
+    lags(behind);
+    assert_eq!(env.ahead().await, Err("BEHIND"));
+    let members = env.world.members(1);
+    let next = env.port.next_lock(&env.mark.lane, Some(&env.mark.lock), &members).await;
+    assert_eq!(next.unwrap_err().class, "BEHIND");
+    let presence = env.port.lane_presence(&env.mark.lane, None).await;
+    assert_eq!(presence.unwrap_err().class, "BEHIND");
+    // another process, which has seen nothing, and reads what the journal has stored
+    let other = env.world.port();
+    other.raise_floor(env.world.devnet.final_height());
+    let level = other.ahead(std::slice::from_ref(&env.mark)).await;
+    assert_eq!(level.unwrap_err().class, "BEHIND");
+    lags(0);
+    assert_eq!(env.ahead().await, Ok(vec![env.next().to_string()]));
+}
+
+/// Turns red where final blocks that are old by this machine's clock, or where a clock that is wrong, have a lane level,
+/// a key gone, or an attempt expired; and where the clock is not named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blocks_that_are_not_of_now_show_nothing_missing() {
+    let env = Env::new(2).await;
+    let attempt = env.world.pay(&env.port, env.world.members(1)).await;
+    env.world.withhold();
+    env.world.devnet.advance(2 * VALIDITY);
+    let members = env.world.members(1);
+    for wrong in [62_000, -62_000] {
+        env.world.dated.shift(wrong);
+        let cause = env.port.ahead(std::slice::from_ref(&env.mark)).await.unwrap_err();
+        assert!(cause.to_string().contains("clock"), "{cause}");
+        let next = env.port.next_lock(&env.mark.lane, Some(&env.mark.lock), &members).await;
+        assert_eq!(next.unwrap_err().class, "PROVIDERS_DISAGREE");
+        assert_eq!(env.world.not_yet(&env.port, &attempt).await, "PROVIDERS_DISAGREE");
+    }
+    env.world.dated.shift(50_000);
+    assert_eq!(env.ahead().await, Ok(vec![]));
+    let proof = env.port.prove(std::slice::from_ref(&attempt)).await.pop();
+    assert!(matches!(proof, Some(AttemptProof::Form(_))), "{proof:?}");
 }

@@ -5,6 +5,7 @@ mod bytes;
 mod foreign;
 mod identity;
 mod lanes;
+mod outvoted;
 mod pending;
 mod providers;
 mod receivers;

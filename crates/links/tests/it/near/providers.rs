@@ -149,11 +149,11 @@ async fn a_validity_that_no_provider_says_is_not_asked_for_each_time() {
     let shorter = VALIDITY - 10;
     let world = World::with_validity(2, shorter);
     let port = world.port();
-    let request = world.request(&port, world.members(1)).await;
     let error = json!({ "code": -32_601, "message": "Method not found", "data": METHOD });
     let body = json!({ "jsonrpc": "2.0", "id": "1", "error": error });
     let none = Rule::always(Fault::Answer { code: 200, body }).on(&[METHOD]);
     world.everywhere(&none);
+    let request = world.request(&port, world.members(1)).await;
     let valid_for = async || {
         let form = port.sign(&request).await.unwrap().form;
         form.expires.unwrap() - form.anchor.unwrap()
@@ -174,5 +174,19 @@ async fn a_validity_that_no_provider_says_is_not_asked_for_each_time() {
         assert_eq!(valid_for().await, shorter);
         world.clock.forward(60_000);
     }
-    assert_eq!(asked(), 3, "one that says it is asked once an hour");
+    assert_eq!(asked(), 4, "those that say it are asked once an hour");
+}
+
+/// Turns red where one provider says for how long a transaction is valid: with a block, each look past it signs one more
+/// form.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_provider_alone_shortens_no_validity() {
+    let world = World::new(2);
+    let port = world.port();
+    let body =
+        json!({ "jsonrpc": "2.0", "id": "1", "result": { "transaction_validity_period": 1 } });
+    let lie = Rule::always(Fault::Answer { code: 200, body });
+    world.devnet.endpoint(0).unwrap().add(lie.on(&["EXPERIMENTAL_protocol_config"]));
+    let form = world.pay(&port, world.members(1)).await.forms.remove(0);
+    assert_eq!(form.expires.unwrap() - form.anchor.unwrap(), VALIDITY);
 }

@@ -137,7 +137,7 @@ async fn transfers_to_one_new_receiver_ask_after_it_once() {
     let before = asked();
     let may = source.facts("may register", &records).await;
     assert!(may.iter().all(|one| facts(one)[RECEIVER_EXISTS] == Fact::Flag(true)), "{may:?}");
-    assert_eq!(asked() - before, 1, "one provider says that it exists, once");
+    assert_eq!(asked() - before, 2, "each provider says that it exists, once");
     // another one registers it
     world.devnet.register(&world.token, &[carol.account]).unwrap();
     world.clock.forward(1_000);

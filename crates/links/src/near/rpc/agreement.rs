@@ -1,0 +1,230 @@
+//! Decides what several providers show together: as many as are needed have to show the same, and to
+//! outnumber those that show otherwise, who are named. Pure.
+
+use super::reply::{RpcFailure, shortened};
+use super::{BEHIND, PROVIDERS_DISAGREE};
+use kernel::answer::Cause;
+use std::cmp::Reverse;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The reply of one provider, which alone proves nothing.
+#[derive(Debug, Clone)]
+pub(in crate::near) struct ProviderReply<T> {
+    /// The host and port of its address.
+    pub(in crate::near) by: Arc<str>,
+    /// Its reply.
+    pub(in crate::near) reply: Result<T, RpcFailure>,
+}
+
+/// A fact that one provider shows.
+#[derive(Debug, Clone)]
+pub(in crate::near) struct Shown<T> {
+    /// The host and port of its address.
+    pub(in crate::near) by: Arc<str>,
+    /// What it shows.
+    pub(in crate::near) fact: T,
+}
+
+/// A fact that as many providers as are needed show, and what others show instead.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::near) struct Agreement<T> {
+    pub(in crate::near) fact: T,
+    pub(in crate::near) dissent: Option<String>,
+}
+
+/// The providers' division on a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::near) enum Division {
+    /// Yes, and no provider contradicts.
+    Yes,
+    /// Yes, against these, in words.
+    YesAgainst(String),
+    /// No, and no provider contradicts.
+    No,
+    /// No, against these, in words.
+    NoAgainst(String),
+    /// Neither has as many as are needed, or they are as many as the others: who shows what.
+    Split(String),
+}
+
+/// Whether those that show a fact are enough, and more than those that show otherwise.
+pub(in crate::near) fn outvotes(needed: usize, with: usize, against: usize) -> bool {
+    with >= needed && with > against
+}
+
+/// The facts that providers show, where as many as are needed do.
+///
+/// # Errors
+/// Too few did: why the last one did not.
+pub(in crate::near) fn shown<T>(
+    needed: usize,
+    replies: Vec<ProviderReply<T>>,
+) -> Result<Vec<Shown<T>>, Cause> {
+    let (mut facts, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
+    for ProviderReply { by, reply } in replies {
+        match reply {
+            Ok(fact) => facts.push(Shown { by, fact }),
+            Err(failure) => last = failure.into(),
+        }
+    }
+    if facts.len() >= needed { Ok(facts) } else { Err(last) }
+}
+
+/// The same, without the names of the providers.
+///
+/// # Errors
+/// As [`shown`].
+pub(in crate::near) fn answered<T>(
+    needed: usize,
+    replies: Vec<ProviderReply<T>>,
+) -> Result<Vec<T>, Cause> {
+    Ok(shown(needed, replies)?.into_iter().map(|one| one.fact).collect())
+}
+
+/// Those that show a fact of that height or a later one, where as many as are needed do.
+///
+/// # Errors
+/// [`BEHIND`], with those that are.
+pub(in crate::near) fn not_behind<T: Clone>(
+    needed: usize,
+    facts: &[Shown<T>],
+    least: u64,
+    height: impl Fn(&T) -> u64,
+) -> Result<Vec<Shown<T>>, Cause> {
+    let (newer, older): (Vec<_>, Vec<_>) =
+        facts.iter().cloned().partition(|one| height(&one.fact) >= least);
+    if newer.len() >= needed {
+        return Ok(newer);
+    }
+    let behind = older.iter().map(|one| format!("{} is at block {}", one.by, height(&one.fact)));
+    let behind = behind.collect::<Vec<String>>().join(", ");
+    Err(Cause::because(BEHIND, format!("{behind}, and block {least} is final")))
+}
+
+/// How the providers are divided on a question.
+pub(in crate::near) fn division<T>(
+    needed: usize,
+    facts: &[Shown<T>],
+    is: impl Fn(&T) -> bool,
+    words: impl Fn(&T) -> String,
+) -> Division {
+    let (with, against): (Vec<_>, Vec<_>) = facts.iter().partition(|one| is(&one.fact));
+    let name = |side: &[&Shown<T>]| {
+        let each = side.iter().map(|one| format!("{} shows {}", one.by, words(&one.fact)));
+        each.collect::<Vec<String>>().join(", ")
+    };
+    match (outvotes(needed, with.len(), against.len()), outvotes(needed, against.len(), with.len()))
+    {
+        (true, _) if against.is_empty() => Division::Yes,
+        (true, _) => Division::YesAgainst(name(&against)),
+        (false, true) if with.is_empty() => Division::No,
+        (false, true) => Division::NoAgainst(name(&with)),
+        (false, false) => Division::Split(format!("{}, {}", name(&with), name(&against))),
+    }
+}
+
+/// The fact that as many providers as are needed show alike, more than show otherwise.
+///
+/// # Errors
+/// [`PROVIDERS_DISAGREE`], with what each shows, or why too few answer.
+pub(in crate::near) fn agreement<T: PartialEq + Debug>(
+    needed: usize,
+    replies: Vec<ProviderReply<T>>,
+) -> Result<Agreement<T>, Cause> {
+    let mut groups: Vec<(T, Vec<Arc<str>>)> = Vec::new();
+    let (mut total, mut silent) = (0_usize, None);
+    for ProviderReply { by, reply } in replies {
+        match reply {
+            Ok(fact) => {
+                total = total.saturating_add(1);
+                match groups.iter_mut().find(|(known, _)| *known == fact) {
+                    Some((_, voices)) => voices.push(by),
+                    None => groups.push((fact, vec![by])),
+                }
+            }
+            Err(failure) => silent = Some(Cause::from(failure)),
+        }
+    }
+    groups.sort_by_key(|(_, voices)| Reverse(voices.len()));
+    let each = groups.iter().map(|(fact, by)| format!("{} shows {fact:?}", by.join(" and ")));
+    let each: Vec<String> = each.collect();
+    let mut groups = groups.into_iter();
+    let Some((fact, voices)) = groups.next() else {
+        return Err(silent.unwrap_or(Cause::of(PROVIDERS_DISAGREE)));
+    };
+    let others = each.get(1..).unwrap_or_default();
+    let against = total.saturating_sub(voices.len());
+    match (outvotes(needed, voices.len(), against), others.is_empty()) {
+        (true, true) => Ok(Agreement { fact, dissent: None }),
+        (true, false) => {
+            let agreed = each.first().map(String::as_str).unwrap_or_default();
+            let facts = format!("{}, and {agreed}", others.join(", "));
+            Ok(Agreement { fact, dissent: Some(shortened(&facts)) })
+        }
+        (false, true) => Err(silent.unwrap_or(Cause::of(PROVIDERS_DISAGREE))),
+        (false, false) => Err(Cause::because(PROVIDERS_DISAGREE, shortened(&each.join(", ")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replies(facts: &[Option<u8>]) -> Vec<ProviderReply<u8>> {
+        let reply = |fact: Option<u8>| fact.ok_or(RpcFailure::Silent(Cause::of("TIMEOUT")));
+        let each = facts.iter().zip(["a:1", "b:1", "c:1", "d:1"]);
+        each.map(|(fact, by)| ProviderReply { by: by.into(), reply: reply(*fact) }).collect()
+    }
+
+    /// Turns red where one provider is believed, where one of three keeps open what two show, where it is not named, and
+    /// where as many show one thing as another.
+    #[test]
+    fn as_many_as_are_needed_outvote_the_others_who_are_named() {
+        let of = |facts: &[Option<u8>]| agreement(2, replies(facts));
+        let fact = |facts: &[Option<u8>]| of(facts).map(|agreed| (agreed.fact, agreed.dissent));
+        assert_eq!(fact(&[Some(1), Some(1)]), Ok((1, None)));
+        assert_eq!(fact(&[Some(1), None, Some(1)]), Ok((1, None)));
+        for facts in [[Some(1), Some(1), Some(2)], [Some(2), Some(1), Some(1)]] {
+            let agreed = of(&facts).unwrap();
+            let dissent = agreed.dissent.unwrap_or_default();
+            assert_eq!(agreed.fact, 1);
+            let liar = if facts[0] == Some(2) { "a:1 shows 2" } else { "c:1 shows 2" };
+            assert!(dissent.starts_with(liar), "{dissent}");
+        }
+        let class = |facts: &[Option<u8>]| of(facts).unwrap_err().class;
+        assert_eq!(class(&[Some(1), None]), "TIMEOUT");
+        for facts in [
+            &[Some(1), Some(2)][..],
+            &[Some(1), Some(2), None],
+            &[Some(1), Some(2), Some(3)],
+            &[Some(1), Some(1), Some(2), Some(2)],
+            &[Some(1), Some(1), Some(2), Some(3)],
+        ] {
+            assert_eq!(class(facts), PROVIDERS_DISAGREE, "{facts:?}");
+        }
+        let cause = of(&[Some(1), Some(2)]).unwrap_err().to_string();
+        assert!(cause.contains("a:1 shows 1, b:1 shows 2"), "{cause}");
+    }
+
+    /// Turns red where one that is behind counts, and where one against two decides a question.
+    #[test]
+    fn a_question_is_decided_by_those_that_are_not_behind() {
+        let facts = |all: &[u64]| {
+            let each = all.iter().zip(["a:1", "b:1", "c:1"]);
+            each.map(|(&fact, by)| Shown { by: by.into(), fact }).collect::<Vec<_>>()
+        };
+        let newer = |all: &[u64]| not_behind(2, &facts(all), 100, |at| *at);
+        assert_eq!(newer(&[100, 99, 101]).map(|kept| kept.len()), Ok(2));
+        let cause = newer(&[100, 99]).unwrap_err();
+        assert_eq!(cause.class, BEHIND);
+        assert!(cause.to_string().contains("b:1 is at block 99"), "{cause}");
+        let of = |all: &[u64]| division(2, &facts(all), |fact| *fact > 5, u64::to_string);
+        assert_eq!(of(&[6, 7]), Division::Yes);
+        assert_eq!(of(&[1, 2, 3]), Division::No);
+        assert_eq!(of(&[6, 7, 1]), Division::YesAgainst("c:1 shows 1".to_owned()));
+        assert_eq!(of(&[1, 9, 1]), Division::NoAgainst("b:1 shows 9".to_owned()));
+        assert!(matches!(of(&[6, 1]), Division::Split(_)));
+        assert!(matches!(of(&[6]), Division::Split(_)));
+    }
+}
