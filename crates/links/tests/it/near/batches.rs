@@ -132,3 +132,20 @@ async fn a_failure_without_an_index_halves_the_next_batches() {
         assert_eq!(port.cap("ft_transfer"), twice);
     }
 }
+
+/// Turns red where a batch whose payments took place stays open since what the token calls behind them failed, and where
+/// that is not told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_behind_the_payments_takes_none_back() {
+    let world = World::new(2);
+    let port = world.port();
+    world.devnet.fail_behind_transfers();
+    let members = world.members(30);
+    let mut attempt = world.pay(&port, members.clone()).await;
+    let verdicts = world.see_through(&port, &mut attempt).await;
+    assert_eq!(words(&verdicts), [("done", false); 30]);
+    assert_eq!(world.paid(&members), [1; 30]);
+    let told = port.concerns();
+    let [one] = &told[..] else { panic!("{told:?}") };
+    assert!(one.kind == "EVENTS_SURPLUS" && one.facts.contains("hook.of.nowhere"), "{one:?}");
+}

@@ -175,6 +175,12 @@ impl Devnet {
         self.run(&self.root, token, vec![action]).map(drop)
     }
 
+    /// From now on each `ft_transfer` calls an account behind it that is not there: what it paid stays paid, and the whole
+    /// transaction's status is a failure.
+    pub fn fail_behind_transfers(&self) {
+        self.node.chain().executor.fails_behind.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+
     /// From now on every token refuses an account as one with a blocklist does: each transfer to it fails, and each
     /// registration of it.
     pub fn block_account(&self, account: &AccountId) {
