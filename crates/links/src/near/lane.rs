@@ -2,7 +2,7 @@
 //! key. Pure.
 
 use super::rpc::{
-    Division, KeyView, PROVIDERS_DISAGREE, ProviderReply, Shown, agreement, division,
+    Division, KeyView, PROVIDERS_DISAGREE, ProviderFact, ProviderReply, agreement, division,
 };
 use kernel::answer::Cause;
 use kernel::ports::chain::{KEY_ABSENT, LANE_AHEAD};
@@ -26,7 +26,7 @@ pub(super) struct NextNonce {
 pub(super) fn next(
     needed: usize,
     stored: Option<u64>,
-    views: &[Shown<KeyView>],
+    views: &[ProviderFact<KeyView>],
 ) -> Result<NextNonce, Cause> {
     let mut dissent = Vec::new();
     let mut is = |question: &dyn Fn(&KeyView) -> bool| {
@@ -59,7 +59,7 @@ pub(super) fn next(
             Division::Split(facts) => return Err(Cause::because(PROVIDERS_DISAGREE, facts)),
         },
         None => {
-            let nonce = |view: &Shown<KeyView>| ProviderReply {
+            let nonce = |view: &ProviderFact<KeyView>| ProviderReply {
                 by: view.by.clone(),
                 reply: Ok(view.fact.nonce),
             };
@@ -70,7 +70,8 @@ pub(super) fn next(
         }
     };
     let next = last.checked_add(1).ok_or(Cause::of("NONCE_RANGE"))?;
-    let in_range = |view: &Shown<KeyView>| next < view.fact.height.saturating_mul(NONCE_RANGE);
+    let in_range =
+        |view: &ProviderFact<KeyView>| next < view.fact.height.saturating_mul(NONCE_RANGE);
     if !views.iter().any(in_range) {
         return Err(Cause::of("NONCE_RANGE"));
     }
@@ -87,7 +88,7 @@ mod tests {
 
     fn of(needed: usize, stored: Option<u64>, views: &[KeyView]) -> Result<NextNonce, Cause> {
         let each = views.iter().zip(["a:1", "b:1", "c:1"]);
-        let views: Vec<_> = each.map(|(&fact, by)| Shown { by: by.into(), fact }).collect();
+        let views: Vec<_> = each.map(|(&fact, by)| ProviderFact { by: by.into(), fact }).collect();
         next(needed, stored, &views)
     }
 

@@ -53,8 +53,8 @@ use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
 use rpc::{
-    BlockAt, KeyList, RpcPool, SharedAnswer, Shown, access_key, access_keys, not_behind, send,
-    shown,
+    BlockAt, KeyList, ProviderFact, RpcPool, SharedAnswer, access_key, access_keys, collect_facts,
+    not_behind, send,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ struct NearLink {
     /// Receivers that a provider did not find registered.
     unregistered: ReceiverCache,
     /// The account's keys as the providers showed them last.
-    keys: SharedAnswer<Arc<Vec<Shown<KeyList>>>>,
+    keys: SharedAnswer<Arc<Vec<ProviderFact<KeyList>>>>,
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
@@ -238,13 +238,15 @@ impl NearLink {
             // lanes that are claimed at once are asked after together
             Some(_) => {
                 let lists = self.key_lists().await?;
-                let view =
-                    |one: &Shown<KeyList>| Shown { by: one.by.clone(), fact: one.fact.view(lane) };
+                let view = |one: &ProviderFact<KeyList>| ProviderFact {
+                    by: one.by.clone(),
+                    fact: one.fact.view(lane),
+                };
                 lists.iter().map(view).collect()
             }
             None => {
                 let call = access_key(&self.settings.account, &key, BlockAt::Final);
-                shown(needed, self.rpc.each(&call).await)?
+                collect_facts(needed, self.rpc.each(&call).await)?
             }
         };
         let views = not_behind(needed, &views, head.height, |view| view.height)?;
@@ -259,10 +261,10 @@ impl NearLink {
     ///
     /// # Errors
     /// Too few answer: why the last one does not.
-    async fn key_lists(&self) -> Result<Arc<Vec<Shown<KeyList>>>, Cause> {
+    async fn key_lists(&self) -> Result<Arc<Vec<ProviderFact<KeyList>>>, Cause> {
         let ask = async {
             let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-            shown(self.rpc.needed(), replies).map(Arc::new)
+            collect_facts(self.rpc.needed(), replies).map(Arc::new)
         };
         // never an older one: a nonce that another program took meanwhile would be signed once more
         self.keys.get(&*self.clock, 0, ask).await

@@ -7,7 +7,9 @@
 
 use super::NearLink;
 use super::key_history::{NonceChange, is_not_kept};
-use super::rpc::{KeyList, PROVIDERS_DISAGREE, Shown, access_keys, not_behind, shown};
+use super::rpc::{
+    KeyList, PROVIDERS_DISAGREE, ProviderFact, access_keys, collect_facts, not_behind,
+};
 use super::tx::key_of;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
@@ -22,7 +24,8 @@ impl NearLink {
         let needed = self.rpc.needed();
         // asked first: lists from below it do not say that a key is still gone
         let head = self.rpc.recent_block().await;
-        let lists = shown(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+        let lists =
+            collect_facts(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
         let mut returned = Vec::new();
         for one in gone {
             let Some(height) = shown_again(needed, one, &lists)? else { continue };
@@ -63,7 +66,7 @@ impl NearLink {
 fn shown_again(
     needed: usize,
     gone: &GoneLane,
-    lists: &[Shown<KeyList>],
+    lists: &[ProviderFact<KeyList>],
 ) -> Result<Option<u64>, Cause> {
     let later = lists.iter().map(|one| &one.fact).filter(|list| list.height > gone.height);
     let shows = later.filter(|list| list.view(&gone.lane).nonce.is_some());
@@ -88,14 +91,14 @@ mod tests {
     #[test]
     fn a_key_is_back_where_two_show_it_behind_the_proof() {
         let gone = GoneLane { lane: KEY.into(), height: 100 };
-        let of = |needed, lists: &[Shown<KeyList>]| shown_again(needed, &gone, lists);
-        let list = |at, key| Shown { by: "a:1".into(), fact: KeyList::of(at, &[key]) };
+        let of = |needed, lists: &[ProviderFact<KeyList>]| shown_again(needed, &gone, lists);
+        let list = |at, key| ProviderFact { by: "a:1".into(), fact: KeyList::of(at, &[key]) };
         let (with, without) = (|at| list(at, KEY), |at| list(at, "other"));
         assert_eq!(of(2, &[with(120), with(121)]), Ok(Some(120)));
         assert_eq!(of(2, &[with(121), without(120), with(122)]), Ok(Some(121)));
         assert_eq!(of(2, &[without(120), without(121)]), Ok(None));
         assert_eq!(of(2, &[with(99), with(100)]), Ok(None), "they lag behind the proof");
-        let class = |lists: &[Shown<KeyList>]| of(2, lists).map_err(|cause| cause.class);
+        let class = |lists: &[ProviderFact<KeyList>]| of(2, lists).map_err(|cause| cause.class);
         assert_eq!(class(&[with(121), without(121)]), Err(PROVIDERS_DISAGREE));
         assert_eq!(class(&[with(121), with(99)]), Err(PROVIDERS_DISAGREE));
     }

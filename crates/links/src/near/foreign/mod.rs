@@ -16,8 +16,8 @@ use super::lane::NONCE_RANGE;
 use super::prove::{Landing, landing};
 use super::rpc::{
     BlockAt, ChunkTransaction, Division, ExecutionResult, KeyList, KeyView, PROVIDERS_DISAGREE,
-    Shown, access_key, access_keys, answered, chunk, chunks, division, not_behind, shown,
-    transaction,
+    ProviderFact, access_key, access_keys, answered, chunk, chunks, collect_facts, division,
+    not_behind, transaction,
 };
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;
@@ -42,7 +42,8 @@ impl NearLink {
         let needed = self.rpc.needed();
         // asked first: a list from below it is not of now, and says of no lane that it is level
         let head = self.rpc.recent_block().await;
-        let lists = shown(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+        let lists =
+            collect_facts(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
         let mut ahead = Vec::new();
         for LaneMark { lane, lock, seen, .. } in marks {
             let stored = nonce_of(lock)?;
@@ -135,7 +136,7 @@ impl NearLink {
     async fn spent(&self, key: &[u8; 32], from: u64) -> Result<NonceAt, Cause> {
         let call = access_key(&self.settings.account, key, BlockAt::Final);
         let needed = self.rpc.needed();
-        let views = shown(needed, self.rpc.each(&call).await)?;
+        let views = collect_facts(needed, self.rpc.each(&call).await)?;
         let is_beyond = |view: &KeyView| view.nonce.is_some_and(|nonce| nonce > from);
         match division(needed, &views, is_beyond, KeyView::in_words) {
             Division::Yes => {}
@@ -228,7 +229,11 @@ impl NearLink {
 }
 
 /// The least that those providers show which show that a lane has spent more than is stored.
-fn least_beyond(lane: &Arc<str>, stored: u64, lists: &[Shown<KeyList>]) -> Option<LaneSpent> {
+fn least_beyond(
+    lane: &Arc<str>,
+    stored: u64,
+    lists: &[ProviderFact<KeyList>],
+) -> Option<LaneSpent> {
     let spent = lists.iter().filter_map(|list| {
         Some(NonceAt { nonce: list.fact.view(lane).nonce?, height: list.fact.height })
     });

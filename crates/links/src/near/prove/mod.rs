@@ -19,7 +19,7 @@ use super::NearLink;
 use super::concerns::EVENTS_SURPLUS;
 use super::rpc::{
     BlockAt, Division, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key,
-    division, objection, shown, transaction,
+    collect_facts, division, objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use blame::is_paused;
@@ -101,7 +101,7 @@ impl NearLink {
         let lock = super::forms::nonce_of(&attempt.lock)?;
         let call = access_key(&self.settings.account, &key, BlockAt::Final);
         let needed = self.rpc.needed();
-        let replies = shown(needed, self.rpc.each(&call).await)?;
+        let replies = collect_facts(needed, self.rpc.each(&call).await)?;
         let is_spent = |view: &KeyView| view.nonce.is_none_or(|nonce| nonce >= lock);
         let spent = match division(needed, &replies, is_spent, KeyView::in_words) {
             Division::No => false,

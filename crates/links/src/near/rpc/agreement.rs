@@ -13,16 +13,16 @@ use std::sync::Arc;
 pub(in crate::near) struct ProviderReply<T> {
     /// The host and port of its address.
     pub(in crate::near) by: Arc<str>,
-    /// Its reply.
+    /// Its reply, or why there is none.
     pub(in crate::near) reply: Result<T, RpcFailure>,
 }
 
 /// A fact that one provider shows.
 #[derive(Debug, Clone)]
-pub(in crate::near) struct Shown<T> {
+pub(in crate::near) struct ProviderFact<T> {
     /// The host and port of its address.
     pub(in crate::near) by: Arc<str>,
-    /// What it shows.
+    /// The fact, as it was read from its reply.
     pub(in crate::near) fact: T,
 }
 
@@ -57,14 +57,14 @@ pub(in crate::near) fn outvotes(needed: usize, with: usize, against: usize) -> b
 ///
 /// # Errors
 /// Too few did: why the last one did not.
-pub(in crate::near) fn shown<T>(
+pub(in crate::near) fn collect_facts<T>(
     needed: usize,
     replies: Vec<ProviderReply<T>>,
-) -> Result<Vec<Shown<T>>, Cause> {
+) -> Result<Vec<ProviderFact<T>>, Cause> {
     let (mut facts, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
     for ProviderReply { by, reply } in replies {
         match reply {
-            Ok(fact) => facts.push(Shown { by, fact }),
+            Ok(fact) => facts.push(ProviderFact { by, fact }),
             Err(failure) => last = failure.into(),
         }
     }
@@ -74,12 +74,12 @@ pub(in crate::near) fn shown<T>(
 /// The same, without the names of the providers.
 ///
 /// # Errors
-/// As [`shown`].
+/// As [`collect_facts`].
 pub(in crate::near) fn answered<T>(
     needed: usize,
     replies: Vec<ProviderReply<T>>,
 ) -> Result<Vec<T>, Cause> {
-    Ok(shown(needed, replies)?.into_iter().map(|one| one.fact).collect())
+    Ok(collect_facts(needed, replies)?.into_iter().map(|one| one.fact).collect())
 }
 
 /// Those that show a fact of that height or a later one, where as many as are needed do.
@@ -88,10 +88,10 @@ pub(in crate::near) fn answered<T>(
 /// [`BEHIND`], with those that are.
 pub(in crate::near) fn not_behind<T: Clone>(
     needed: usize,
-    facts: &[Shown<T>],
+    facts: &[ProviderFact<T>],
     least: u64,
     height: impl Fn(&T) -> u64,
-) -> Result<Vec<Shown<T>>, Cause> {
+) -> Result<Vec<ProviderFact<T>>, Cause> {
     let (newer, older): (Vec<_>, Vec<_>) =
         facts.iter().cloned().partition(|one| height(&one.fact) >= least);
     if newer.len() >= needed {
@@ -105,12 +105,12 @@ pub(in crate::near) fn not_behind<T: Clone>(
 /// How the providers are divided on a question.
 pub(in crate::near) fn division<T>(
     needed: usize,
-    facts: &[Shown<T>],
+    facts: &[ProviderFact<T>],
     is: impl Fn(&T) -> bool,
     words: impl Fn(&T) -> String,
 ) -> Division {
     let (with, against): (Vec<_>, Vec<_>) = facts.iter().partition(|one| is(&one.fact));
-    let name = |side: &[&Shown<T>]| {
+    let name = |side: &[&ProviderFact<T>]| {
         let each = side.iter().map(|one| format!("{} shows {}", one.by, words(&one.fact)));
         each.collect::<Vec<String>>().join(", ")
     };
@@ -212,7 +212,7 @@ mod tests {
     fn a_question_is_decided_by_those_that_are_not_behind() {
         let facts = |all: &[u64]| {
             let each = all.iter().zip(["a:1", "b:1", "c:1"]);
-            each.map(|(&fact, by)| Shown { by: by.into(), fact }).collect::<Vec<_>>()
+            each.map(|(&fact, by)| ProviderFact { by: by.into(), fact }).collect::<Vec<_>>()
         };
         let newer = |all: &[u64]| not_behind(2, &facts(all), 100, |at| *at);
         assert_eq!(newer(&[100, 99, 101]).map(|kept| kept.len()), Ok(2));

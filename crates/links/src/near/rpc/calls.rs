@@ -95,7 +95,7 @@ pub(in crate::near) struct KeyView {
 }
 
 impl KeyView {
-    /// For operators.
+    /// The key's nonce and its block, for operators.
     pub(in crate::near) fn in_words(&self) -> String {
         let Self { height, nonce, full_access } = self;
         match nonce {

@@ -2,7 +2,7 @@
 //! provider that shows a block of its own, or one far away, is passed over and named.
 
 use super::PROVIDERS_DISAGREE;
-use super::agreement::{ProviderReply, Shown, shown};
+use super::agreement::{ProviderFact, ProviderReply, collect_facts};
 use super::calls::{BlockAt, BlockHead, block};
 use super::pool::RpcPool;
 use super::reply::{NODE_REFUSED, shortened};
@@ -72,7 +72,7 @@ impl RpcPool {
 
     async fn lowest_final(&self) -> Result<BlockHead, Cause> {
         let replies = Box::pin(self.final_blocks()).await;
-        let mut heads = shown(1, replies)?;
+        let mut heads = collect_facts(1, replies)?;
         heads.sort_by_key(|head| head.fact.height);
         let span = self.validity().await / 2;
         let mut unknown = None;
@@ -102,10 +102,16 @@ impl RpcPool {
     }
 
     /// Notes the providers whose block was passed over: those below the base, and those far above it.
-    fn note_passed_over(&self, heads: &[Shown<BlockHead>], base: &BlockHead, at: usize, span: u64) {
+    fn note_passed_over(
+        &self,
+        heads: &[ProviderFact<BlockHead>],
+        base: &BlockHead,
+        at: usize,
+        span: u64,
+    ) {
         let below = heads.iter().take(at);
         let above = heads.iter().filter(|one| one.fact.height.saturating_sub(base.height) > span);
-        let passed: Vec<Shown<BlockHead>> = below.chain(above).cloned().collect();
+        let passed: Vec<ProviderFact<BlockHead>> = below.chain(above).cloned().collect();
         if !passed.is_empty() {
             let facts = format!("{}, and others show {base:?}", in_words(&passed));
             self.note_outvoted(&shortened(&facts));
@@ -113,7 +119,7 @@ impl RpcPool {
     }
 }
 
-fn in_words(heads: &[Shown<BlockHead>]) -> String {
+fn in_words(heads: &[ProviderFact<BlockHead>]) -> String {
     let each = heads.iter().map(|head| {
         format!("{} shows final block {} ({})", head.by, head.fact.height, base58(&head.fact.hash))
     });

@@ -16,7 +16,8 @@ mod status;
 mod tls;
 
 pub(in crate::near) use agreement::{
-    Division, ProviderReply, Shown, agreement, answered, division, not_behind, outvotes, shown,
+    Division, ProviderFact, ProviderReply, agreement, answered, collect_facts, division,
+    not_behind, outvotes,
 };
 pub(in crate::near) use calls::{
     BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, RpcCall, access_key, access_keys,
