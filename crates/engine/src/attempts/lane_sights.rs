@@ -219,7 +219,7 @@ impl Chains {
         for (name, _) in stored.iter().filter(|(_, state)| state.lock.is_some()) {
             let last = journal.attempts_of_lane(chain, name.clone(), 1).await?;
             let forms = last.iter().flat_map(|attempt| &attempt.forms);
-            height = height.max(forms.filter_map(|form| form.anchor).max());
+            height = forms.filter_map(|form| form.anchor).chain(height).max();
         }
         // a journal that was set back to before its first look may have paid with any key since
         let height = height.or_else(|| (restored > 0).then_some(0));

@@ -189,7 +189,8 @@ impl LaneState {
 
     /// The highest height of the chain that the row has.
     pub(crate) fn height(&self) -> Option<u64> {
-        self.known_height().max(self.ahead.as_ref().map(|ahead| ahead.height))
+        let ahead = self.ahead.as_ref().map(|ahead| ahead.height);
+        ahead.into_iter().chain(self.known_height()).max()
     }
 
     fn written(&self) -> Self {
@@ -267,7 +268,8 @@ impl LaneTable {
         let free = |lane: &&Arc<str>| {
             let rests = self.rests.get(*lane).is_some_and(|until| *until > now);
             let known = self.known.get(*lane);
-            let taken = known.map_or(self.needs_row == Some(true), |state| !state.is_free());
+            let taken =
+                known.map_or_else(|| self.needs_row == Some(true), |state| !state.is_free());
             !rests && !taken && !self.reserved.contains(*lane) && !self.foreign.contains(*lane)
         };
         let from = self.turn.checked_rem(lanes.len()).unwrap_or_default();

@@ -74,15 +74,16 @@ impl NearLink {
         Ok(behind)
     }
 
-    /// The block that added a key, which shows at the range's end and not at its start. It is searched for from the end,
-    /// in steps that double: the older blocks of a long range are kept by few providers.
+    /// As [`Self::first_block`], searched for from the end, in steps that double: the older blocks of a long
+    /// range are kept by few providers.
     ///
     /// # Errors
     /// As [`Self::first_block`].
-    pub(super) async fn added_in(
+    pub(super) async fn last_change(
         &self,
         key: &[u8; 32],
         Range { start, mut end }: Range<u64>,
+        shows: impl Fn(Option<u64>) -> bool,
     ) -> Result<u64, Cause> {
         let (mut before, mut step) = (start, 1_u64);
         for _ in 0..STEPS {
@@ -91,8 +92,8 @@ impl NearLink {
                 break;
             }
             match self.nonce_below(key, start..at).await? {
-                Some((height, Some(_))) => end = height,
-                Some((height, None)) => {
+                Some((height, nonce)) if shows(nonce) => end = height,
+                Some((height, _)) => {
                     before = height;
                     break;
                 }
@@ -100,7 +101,7 @@ impl NearLink {
             }
             step = step.saturating_mul(2);
         }
-        self.first_block(key, before..end, |nonce| nonce.is_some()).await
+        self.first_block(key, before..end, shows).await
     }
 
     /// The highest block up to the range's end, and the key's nonce there; `None`: there is no block above its

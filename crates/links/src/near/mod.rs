@@ -6,11 +6,12 @@
 //!
 //! `rpc` calls providers, `tx` writes and reads transactions, `keystore` has the keys, `lane` chooses
 //! the next nonce, `sign` makes forms, `prove` finds out how they ended, `foreign` reads what other
-//! programs did with the relay's keys, `presence` which keys the account has, `returned` which of them
-//! it has again; `facts` answers the flow's questions about receivers.
+//! programs did with the relay's keys, `first_sight` the keys that the journal has no row of, `presence` which
+//! keys the account has, `returned` which of them it has again; `facts` answers the flow's questions about receivers.
 
 mod concerns;
 mod facts;
+mod first_sight;
 mod foreign;
 mod forms;
 mod key_history;
@@ -51,7 +52,6 @@ use kernel::ports::chain::{
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
-use prove::Explanations;
 use rpc::{
     BlockAt, KeyList, ProviderFact, RpcPool, SharedAnswer, access_key, access_keys, collect_facts,
     not_behind, send,
@@ -93,8 +93,6 @@ struct NearLink {
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
-    /// Explanations of spent nonces of attempts whose forms are not found.
-    explained: Explanations,
     /// The account's keys, as operators saw them lately.
     shown: SharedAnswer<LanesOnChain>,
     /// The concerns about the chain as a whole, for operators.
@@ -157,7 +155,6 @@ impl NearChain {
             signer,
             clock,
             meter,
-            explained: Explanations::default(),
             shown: SharedAnswer::default(),
             concerns: Concerns::default(),
             token_check: LastTokenCheck::default(),

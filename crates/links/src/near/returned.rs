@@ -43,12 +43,16 @@ impl NearLink {
     }
 
     /// The nonce that a key began with, as many providers as are needed show alike; `None`: one is no proof.
-    async fn start(&self, gone: &GoneLane, seen: u64) -> Result<Option<LaneStart>, Cause> {
+    pub(super) async fn start(
+        &self,
+        gone: &GoneLane,
+        seen: u64,
+    ) -> Result<Option<LaneStart>, Cause> {
         if self.rpc.needed() < LEAST {
             return Ok(None);
         }
         let key = key_of(&gone.lane).ok_or(Cause::of("BAD_LANE"))?;
-        let height = self.added_in(&key, gone.height..seen).await?;
+        let height = self.last_change(&key, gone.height..seen, |nonce| nonce.is_some()).await?;
         match self.nonce_change(&key, height).await? {
             NonceChange { from: None, to: Some(nonce) } => {
                 Ok(Some(LaneStart { lock: Lock(nonce.to_string().into()), height }))

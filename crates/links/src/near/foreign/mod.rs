@@ -12,17 +12,16 @@ pub(super) use transaction::stored_transaction;
 
 use super::NearLink;
 use super::forms::nonce_of;
-use super::lane::NONCE_RANGE;
 use super::prove::{Landing, landing};
 use super::rpc::{
     BlockAt, ChunkTransaction, Division, ExecutionResult, KeyList, KeyView, PROVIDERS_DISAGREE,
-    ProviderFact, access_key, access_keys, answered, chunk, chunks, collect_facts, division,
-    not_behind, transaction,
+    ProviderFact, access_key, access_keys, chunk, chunks, collect_facts, division, not_behind,
+    transaction,
 };
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
-use kernel::ports::chain::{FirstSight, ForeignUse, LaneMark, LaneSpent, LaneStart};
+use kernel::ports::chain::{ForeignUse, LaneMark, LaneSpent, LaneStart};
 use std::sync::Arc;
 
 /// The number of transactions that are read before they are stored.
@@ -33,6 +32,16 @@ const MOST: usize = 50;
 struct NonceAt {
     nonce: u64,
     height: u64,
+}
+
+/// What a key did in a block.
+pub(super) struct BlockUses {
+    /// Its transactions beyond a nonce, in their sequence.
+    pub(super) uses: Vec<ChunkTransaction>,
+    /// Its nonce at the end of the block before.
+    pub(super) earlier: u64,
+    /// The nonce that the block left.
+    pub(super) left: u64,
 }
 
 impl NearLink {
@@ -83,28 +92,6 @@ impl NearLink {
         Ok(ahead)
     }
 
-    /// The keys as the final blocks of as many providers as are needed show them now.
-    pub(super) async fn first_sights(
-        &self,
-        lanes: &[Arc<str>],
-        since: Option<u64>,
-    ) -> Result<Vec<FirstSight>, Cause> {
-        let needed = self.rpc.needed();
-        let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
-        let mut sights = Vec::new();
-        for lane in lanes {
-            let views = lists.iter().map(|list| list.view(lane));
-            let shown =
-                views.filter_map(|view| Some(NonceAt { nonce: view.nonce?, height: view.height }));
-            let Some(seen) = shown.min_by_key(|seen| seen.height) else { continue };
-            let now = LaneStart { lock: Lock(seen.nonce.to_string().into()), height: seen.height };
-            let unused = seen.nonce % NONCE_RANGE == 0;
-            let start = (unused || since.is_none()).then(|| now.clone());
-            sights.push(FirstSight { lane: lane.clone(), now, start });
-        }
-        Ok(sights)
-    }
-
     /// The transactions that spent a lane's nonces beyond its mark, in sequence, up to [`MOST`] or more of them.
     pub(super) async fn foreign(&self, mark: &LaneMark) -> Result<Vec<ForeignUse>, Cause> {
         let key = key_of(&mark.lane).ok_or(Cause::of("BAD_LANE"))?;
@@ -116,12 +103,12 @@ impl NearLink {
         while span.nonce < spent.nonce && uses.len() < MOST {
             // a key that was not there yet has spent nothing
             let beyond = |nonce: Option<u64>| nonce.is_some_and(|nonce| nonce > span.nonce);
-            let block = self.first_block(&key, span.height..spent.height, beyond).await?;
-            let (found, left) = self.block_uses(&key, span.nonce, block).await?;
-            for one in found {
+            let block = self.last_change(&key, span.height..spent.height, beyond).await?;
+            let found = self.block_uses(&key, span.nonce, block).await?;
+            for one in found.uses {
                 uses.push(self.foreign_use(&key, block, one).await?);
             }
-            span = NonceAt { nonce: left, height: block };
+            span = NonceAt { nonce: found.left, height: block };
         }
         if self.rpc.needed() < 2 {
             let each: Vec<&str> = uses.iter().take(10).map(|one| &*one.facts).collect();
@@ -154,14 +141,17 @@ impl NearLink {
         least.ok_or(Cause::of("NO_PROVIDER"))
     }
 
-    /// The transactions of a key in a block that spent more than a nonce, in their sequence, and the nonce
-    /// that the block left.
-    async fn block_uses(
+    /// The transactions of a key in the block in which it spent more than a nonce, as many providers as are
+    /// needed show them alike. None is missing: the highest has the nonce that the block left.
+    ///
+    /// # Errors
+    /// It is not that block, or the providers do not show it alike.
+    pub(super) async fn block_uses(
         &self,
         key: &[u8; 32],
         before: u64,
         height: u64,
-    ) -> Result<(Vec<ChunkTransaction>, u64), Cause> {
+    ) -> Result<BlockUses, Cause> {
         let account = &self.settings.account;
         let change = self.nonce_change(key, height).await?;
         let left = change.to.unwrap_or_default();
@@ -194,7 +184,7 @@ impl NearLink {
                 format!("block {height} spent nonce {left}, and shows no transaction for it");
             return Err(Cause::because("NOT_SHOWN", facts));
         }
-        Ok((own, left))
+        Ok(BlockUses { uses: own, earlier, left })
     }
 
     /// One transaction with its final outcome.

@@ -3,16 +3,15 @@
 //!
 //! Four ends are possible. A form landed: its outcome is every member's. Nothing landed, and every form
 //! is past its last block while the nonce is not spent: the same nonce is signed once more. The key was
-//! deleted before it spent the nonce: the attempt is dead. The nonce is spent and no form is found:
-//! nothing is proven, however it looks, and the lane keeps its attempt.
+//! deleted before it spent the nonce, or another transaction spent it: the attempt is dead. Where the nonce
+//! is spent and nothing shows by what, nothing is proven, however it looks, and the lane keeps its attempt.
 
 mod blame;
 mod deleted;
 mod events;
-mod explain;
 mod landing;
+mod spent_elsewhere;
 
-pub(super) use explain::Explanations;
 pub(super) use landing::{Landing, landing};
 
 use super::NearLink;
@@ -116,13 +115,17 @@ impl NearLink {
             let spender = if views.iter().all(|view| view.nonce.is_none()) {
                 match self.deleted_unspent(attempt, &key, &views, &head).await {
                     Ok(proof) => return Ok(proof),
-                    Err(cause) => format!("whether it spent it is not proven: {cause}").into(),
+                    Err(cause) => format!("whether it spent it is not proven: {cause}"),
                 }
             } else if cause.class == NOT_FINAL {
                 // its own transaction spent it, some blocks before all that it did is final
                 return Err(cause);
             } else {
-                self.spender(attempt, &key, lock, &views).await
+                match self.spent_elsewhere(attempt, &key, &views).await {
+                    Ok(proof) => return Ok(proof),
+                    Err(cause) if cause.class == NOT_FINAL => return Err(cause),
+                    Err(cause) => format!("what spent it is not proven: {cause}"),
+                }
             };
             let nonces = nonces(&views);
             let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");

@@ -1,4 +1,5 @@
-//! Keys that are used elsewhere: the pool stops, and what is not explained is not dead.
+//! Keys that are used elsewhere: the pool stops, an attempt that is overtaken is dead, and what is not shown proves
+//! nothing.
 //!
 //! Red with a wrong build that takes a spent nonce for the proof that nothing of ours landed
 //! (`a_spent_nonce_alone_is_no_proof`), or that goes on from the chain's nonce (`a_key_that_is_ahead_stops_the_pool`); and
@@ -15,6 +16,8 @@ use devnet::near::{Fault, Rule, Wallet};
 use kernel::answer::Answer;
 use kernel::attempt::Attempt;
 use kernel::ports::chain::{AttemptProof, Chain, LANE_AHEAD, LaneMark};
+use links::near::NearChain;
+use serde_json::json;
 
 /// The hash of the other program's transaction.
 fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) -> String {
@@ -27,22 +30,111 @@ fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) -> String {
     hash
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_spent_nonce_alone_is_no_proof() {
-    let world = World::new(2);
+/// An attempt that no block has, and the wallets' transactions that took its nonce or later ones.
+struct Overtaken {
+    world: World,
+    port: NearChain,
+    attempt: Attempt,
+    spent_by: Vec<String>,
+}
+
+/// The key spent a nonce of its own before; then wallets take the nonces that are so far beyond the attempt's.
+async fn overtaken(providers: usize, beyond: impl IntoIterator<Item = u64>) -> Overtaken {
+    let world = World::new(providers);
     let port = world.port();
+    let mut earlier = world.pay(&port, world.members(1)).await;
+    world.see_through(&port, &mut earlier).await;
     let attempt = world.pay(&port, world.members(2)).await;
     world.withhold();
     drop(world.look(&port, &attempt).await);
     world.devnet.advance(5);
-    let other = use_elsewhere(&world, &world.relay, attempt.lock.0.parse().unwrap());
-    for _ in 0..4 {
-        world.devnet.advance(VALIDITY);
+    let lock: u64 = attempt.lock.0.parse().unwrap();
+    let spend = |more| use_elsewhere(&world, &world.relay, lock + more);
+    let spent_by = beyond.into_iter().map(spend).collect();
+    world.devnet.advance(VALIDITY);
+    Overtaken { world, port, attempt, spent_by }
+}
+
+/// Turns red where an attempt whose nonce a wallet took waits for ever, where a nonce that was passed over does,
+/// and where what the wallet did cannot be read from the proof on (run: the adapter of before, LOCK_SPENT for ever).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_whose_nonce_another_transaction_spent_is_dead() {
+    for beyond in [vec![0], vec![1], vec![0, 1], vec![3, 4, 9]] {
+        let Overtaken { world, port, attempt, spent_by } = overtaken(2, beyond.clone()).await;
         let proof = world.look(&port, &attempt).await;
-        let AttemptProof::NotYet(cause) = &proof else { unreachable!("{proof:?}") };
-        assert_eq!(cause.class, "LOCK_SPENT");
-        assert!(cause.to_string().contains(&other), "what spent it is said: {cause}");
+        let AttemptProof::SpentElsewhere(spent) = proof else {
+            unreachable!("{beyond:?}: {proof:?}")
+        };
+        assert_eq!(&*spent.evidence.code, "SPENT_ELSEWHERE");
+        let doc = spent.evidence.doc.as_deref().unwrap_or_default();
+        assert!(doc.contains(&spent_by[0]), "{doc}");
+        let mark = LaneMark {
+            lane: attempt.lane.clone(),
+            lock: spent.before.lock,
+            anchor: Some(spent.before.height),
+            seen: None,
+        };
+        let ahead = port.ahead(std::slice::from_ref(&mark)).await.unwrap();
+        assert_eq!(ahead.len(), 1);
+        let found = port.foreign(&mark).await.unwrap();
+        assert_eq!(found.len(), spent_by.len(), "{beyond:?}");
+        for (one, hash) in found.iter().zip(&spent_by) {
+            assert!(one.facts.contains(hash) && one.pays.is_none(), "{}", one.facts);
+        }
+        // the bytes reach the chain, too late
+        world.clear();
+        world.devnet.release();
+        world.devnet.settle();
+        assert_eq!(world.paid(&attempt.members), [0, 0]);
     }
+}
+
+/// Turns red where one provider's word, a block that is not shown, or a transaction that one of two hides is a proof.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spent_nonce_alone_is_no_proof() {
+    let Overtaken { world, port, attempt, .. } = overtaken(1, [0]).await;
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+
+    let Overtaken { world, port, attempt, .. } = overtaken(2, [0]).await;
+    let error = json!({ "name": "HANDLER_ERROR", "cause": { "name": "UNKNOWN_CHUNK" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "error": error });
+    let pruned = Rule::always(Fault::Answer { code: 200, body }).on(&["chunk"]);
+    world.devnet.endpoint(1).unwrap().add(pruned);
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+
+    let Overtaken { world, port, attempt, .. } = overtaken(2, [0]).await;
+    let empty = json!({ "jsonrpc": "2.0", "id": 1, "result": { "transactions": [] } });
+    let hides = Rule::always(Fault::Answer { code: 200, body: empty }).on(&["chunk"]);
+    world.devnet.endpoint(0).unwrap().add(hides);
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+    world.clear();
+    let proof = world.look(&port, &attempt).await;
+    assert!(matches!(proof, AttemptProof::SpentElsewhere(_)), "{proof:?}");
+}
+
+/// Turns red where a key that was used is taken as it is now, and where one that the chain added later is looked
+/// for where it was not (run: the chain's nonce of now counts).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_counts_from_where_the_journal_was_complete() {
+    let world = World::new(2);
+    let port = world.port();
+    let lanes = port.lanes("ft_transfer");
+    let complete = world.devnet.height();
+    world.devnet.settle();
+    let unused = port.first_sights(&lanes, Some(complete)).await.unwrap().unwrap();
+    assert_eq!(unused.len(), 2);
+    assert!(unused.iter().all(|one| one.start.as_ref() == Some(&one.now)), "{unused:?}");
+    let began: u64 = unused[0].now.lock.0.parse().unwrap();
+    drop(use_elsewhere(&world, &world.relay, began + 3));
+    let new = port.first_sights(&lanes[..1], None).await.unwrap().unwrap();
+    assert_eq!(new[0].start.as_ref(), Some(&new[0].now), "the journal is new to the chain");
+    let sights = port.first_sights(&lanes[..1], Some(complete)).await.unwrap().unwrap();
+    let start = sights[0].start.clone().unwrap();
+    assert_eq!((&*start.lock.0, start.height), (&*began.to_string(), complete));
+    assert_eq!(*sights[0].now.lock.0, *(began + 3).to_string());
+    // no provider keeps the block
+    let lost = port.first_sights(&lanes[..1], Some(0)).await.unwrap().unwrap();
+    assert!(lost[0].start.is_none() || complete == 0, "{lost:?}");
 }
 
 /// The account's other key deletes the first one.
@@ -165,7 +257,8 @@ async fn a_key_that_is_ahead_stops_the_pool() {
     let beyond = open.lock.0.parse::<u64>().unwrap() + 1;
     drop(use_elsewhere(&world, &second, beyond));
     world.devnet.advance(VALIDITY);
-    assert_eq!(world.not_yet(&port, &open).await, "LOCK_SPENT");
+    let proof = world.look(&port, &open).await;
+    assert!(matches!(proof, AttemptProof::SpentElsewhere(_)), "{proof:?}");
     let mark = |attempt: &Attempt| LaneMark {
         lane: attempt.lane.clone(),
         lock: attempt.lock.clone(),

@@ -81,7 +81,7 @@ async fn what_is_unknown_for_long_and_lands_is_paid_once() {
     for _ in 0..5 {
         world.devnet.advance(8);
         let class = world.not_yet(&port, &attempt).await;
-        assert!(["NOT_FOUND", "LOCK_SPENT"].contains(&class), "{class}");
+        assert!(["NOT_FOUND", "NOT_FINAL"].contains(&class), "{class}");
     }
     world.clear();
     let verdicts = world.see_through(&port, &mut attempt).await;
