@@ -69,7 +69,8 @@ impl SimChain {
         let last = state.shown_height(floor)?;
         let spent = |mark: &LaneMark| {
             let seen = mark.seen.as_ref().map_or(0, |seen| number(&seen.lock));
-            let nonce = state.nonce(&mark.lane, last).max(seen);
+            let shown = state.nonce(&mark.lane, last);
+            let nonce = if shown > seen { shown } else { seen };
             let lock = || Lock::from(nonce.to_string().as_str());
             let ahead = || LaneSpent { lane: mark.lane.clone(), lock: lock(), height: last };
             (nonce > number(&mark.lock)).then(ahead)

@@ -26,13 +26,18 @@ fn with_key(cluster: &mut Cluster, number: u64, key: usize) -> ChainWorker {
 
 /// Another program pays these of the transfers under a key.
 fn pays_elsewhere(cluster: &Cluster, key: &str, ids: &[Id], which: Range<usize>) {
-    let paid = |(n, id): (u128, &Id)| Paid {
+    let paid = |(n, (id, receiver)): (u128, (&Id, &&str))| Paid {
         id: *id,
-        account: RECEIVERS[usize::try_from(n).unwrap()].into(),
+        account: (*receiver).into(),
         asset: AssetId(3),
         amount: Amount(100 + n),
     };
-    let actions = (0..).zip(ids).skip(which.start).take(which.len()).map(paid).collect();
+    let actions = (0..)
+        .zip(ids.iter().zip(&RECEIVERS))
+        .skip(which.start)
+        .take(which.len())
+        .map(paid)
+        .collect();
     cluster.ports.chain.spends_elsewhere(key, actions);
 }
 
@@ -66,8 +71,9 @@ fn waiting(cluster: &Cluster, worker: &ChainWorker) -> Vec<Id> {
 /// Lifts the pause of the person.
 fn lift(cluster: &Cluster, worker: &ChainWorker) {
     let paused = cluster.place.status().paused;
-    let own = paused.iter().find(|paused| &*paused.caller == "ops|1").unwrap();
-    let done = cluster.acts(worker, "ops|1", AdminAction::Unpause(own.number));
+    let own = paused.iter().find(|paused| &*paused.caller == "ops|1");
+    let number = own.map_or_else(|| panic!("{paused:?}"), |own| own.number);
+    let done = cluster.acts(worker, "ops|1", AdminAction::Unpause(number));
     assert_eq!(done, Ok(ActionResult::Unpaused));
 }
 

@@ -88,6 +88,7 @@ impl Cluster {
     }
 
     /// What an operator's action at a worker comes to.
+    #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]
     pub(super) fn acts(
         &self,
         worker: &ChainWorker,
