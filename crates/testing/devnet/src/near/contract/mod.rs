@@ -16,7 +16,7 @@ use near_primitives::{
     hash::CryptoHash,
     types::Balance,
 };
-use session::{Promise, Session};
+use session::{Promise, Returned, Session};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The token that this chain deploys, built from `contract/` as `contract/rebuild.sh` says.
@@ -29,7 +29,7 @@ pub(crate) struct Executor {
     interpreter: wasm::Interpreter,
     /// Stands before the contract, whichever of both executes it.
     pub(crate) blocklist: Blocklist,
-    /// Whether each `ft_transfer` calls an account behind it that is not there.
+    /// Whether each `ft_transfer` returns a call of an account that is not there.
     pub(crate) fails_behind: AtomicBool,
 }
 
@@ -65,6 +65,7 @@ impl Executor {
             session.gas = prepaid;
         }
         if done.is_ok() && method == "ft_transfer" && self.fails_behind.load(Ordering::SeqCst) {
+            session.returned = Returned::Promise(session.promises.len());
             session.promises.extend(behind());
         }
         (session, done)
