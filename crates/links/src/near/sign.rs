@@ -261,7 +261,8 @@ impl NearLink {
         }
         let contract = &token.token.contract;
         let call = view(contract, "storage_balance_bounds", &json!({}), BlockAt::Final);
-        let bounds = self.rpc.first(&call).await?;
+        // a failing registration is held against its receiver: two providers show the price alike
+        let bounds = self.rpc.agreed(&call).await?;
         let deposit = bounds.get("min").map(yocto).transpose()?.ok_or(Cause::of("BAD_REPLY"))?;
         if deposit > self.settings.most_storage_deposit {
             return Err(Cause::because(

@@ -2,18 +2,19 @@
 //! action isolates its member; it condemns the member only where the member failed alone, registered,
 //! and with money enough.
 
-use super::{Landed, act_of, all, dead};
+use super::{Landed, act_of, all, dead, receiver_of};
 use crate::near::NearLink;
 use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
 use crate::near::rest::{RestCause, TokenFailure};
 use crate::near::rpc::{BlockAt, view};
 use crate::near::sign::yocto;
 use crate::near::tokens::TokenState;
-use crate::near::tx::BatchAction;
+use crate::near::tx::{BatchAction, ReadTransaction};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, MemberVerdict};
 use kernel::ports::chain::{AttemptProof, FOREIGN_FORM};
 use serde_json::json;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The circumstances at a block: `None` where the providers do not say it alike.
@@ -33,20 +34,23 @@ struct FailureVerdict {
     condemned: bool,
 }
 
-/// The contract says that it is paused. Names of receivers are cut out of its text first: a receiver must not
-/// be able to stop the token by what it is called.
+/// The contract says that it is paused. A receiver must not be able to stop the token by what it is called.
 pub(super) fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
-    let mut text = error.to_lowercase();
-    for action in &landed.form.actions {
-        match action {
-            BatchAction::Pay { receiver: name, .. }
-            | BatchAction::Register { account: name, .. } => {
-                text = text.replace(&**name, "");
-            }
-            BatchAction::Nothing => {}
-        }
-    }
-    text.contains("paus")
+    without_names(landed.form, error).contains("paus")
+}
+
+/// The contract says that the account has too little of the token.
+fn is_short(landed: &Landed<'_>, error: &str) -> bool {
+    without_names(landed.form, error).contains("enough balance")
+}
+
+/// The text of an error without the names of receivers, the longest first. Each leaves a space: what stands on
+/// both sides of it must make no new word.
+fn without_names(form: &ReadTransaction, error: &str) -> String {
+    let mut names: Vec<&str> =
+        form.actions.iter().filter_map(receiver_of).map(|name| &**name).collect();
+    names.sort_by_key(|name| Reverse(name.len()));
+    names.into_iter().fold(error.to_lowercase(), |text, name| text.replace(name, " "))
 }
 
 /// The calls had too little gas.
@@ -107,6 +111,11 @@ impl NearLink {
                 return Ok(all(attempt, &dead(TOKEN_PAUSED, doc)));
             }
             (_, _, Some(false)) => {
+                self.is_short(token, landed);
+                return Ok(all(attempt, &dead(TREASURY_SHORT, doc)));
+            }
+            // others spent it, and more came in the same block: the balance before and after does not show it
+            (_, false, _) if is_short(landed, error) => {
                 self.is_short(token, landed);
                 return Ok(all(attempt, &dead(TREASURY_SHORT, doc)));
             }
@@ -213,4 +222,36 @@ fn judged(
         MemberVerdict { answer, alone: at == culprit }
     };
     AttemptProof::Closed((0..attempt.members.len()).map(verdict).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns red where two names, cut out one after the other, make a word of what stands beside them (run: each is
+    /// cut out without a space).
+    #[test]
+    fn names_of_receivers_make_no_word() {
+        let pay = |receiver: &str| BatchAction::Pay {
+            receiver: receiver.into(),
+            amount: 1,
+            memo: String::new(),
+        };
+        let form = ReadTransaction {
+            hash: [0; 32],
+            signer: "relay.near".to_owned(),
+            key: [0; 32],
+            nonce: 1,
+            receiver: "usdc.near".to_owned(),
+            base: [0; 32],
+            actions: vec![pay("evil.test"), pay("paevil.testus.test"), pay("paused.near")],
+        };
+        for error in [
+            "The account paevil.testus.test is not registered",
+            "The account paused.near is not registered",
+        ] {
+            assert!(!without_names(&form, error).contains("paus"), "{error}");
+        }
+        assert!(without_names(&form, "The contract is PAUSED").contains("paus"));
+    }
 }

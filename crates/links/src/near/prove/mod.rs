@@ -257,6 +257,16 @@ fn act_of(form: &ReadTransaction) -> Option<Act> {
     }
 }
 
+/// The account that an action pays or registers.
+fn receiver_of(action: &BatchAction) -> Option<&Arc<str>> {
+    match action {
+        BatchAction::Pay { receiver: account, .. } | BatchAction::Register { account, .. } => {
+            Some(account)
+        }
+        BatchAction::Nothing => None,
+    }
+}
+
 fn nonces(views: &[KeyView]) -> String {
     let each =
         views.iter().map(|view| view.nonce.map_or_else(|| "gone".to_owned(), |n| n.to_string()));
