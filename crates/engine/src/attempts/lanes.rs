@@ -8,7 +8,7 @@ use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::attempt::{AttemptId, Lock};
 use kernel::ids::{ChainId, Id, Millis};
-use kernel::ports::chain::{FirstSight, LaneSpent, LaneStart, SpentLock};
+use kernel::ports::chain::{LaneSpent, LaneStart, NewLane, SpentLock};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Resource;
 use kernel::ports::meter::Seen;
@@ -82,7 +82,7 @@ pub(crate) struct LaneState {
     /// The lock of its last attempt.
     pub lock: Option<Lock>,
     /// The lock from which on the journal has to know what the lane spent, where no attempt was stored since:
-    /// the chain had it at first sight or began it again with it, or two persons accepted what was spent.
+    /// the chain had it when it was first seen or began it again with it, or two persons accepted what was spent.
     pub start: Option<LaneStart>,
     /// What the chain was seen to have spent of it beyond every attempt, and at which height. It stopped the
     /// chain; the unit that lifts that stop takes it away.
@@ -154,8 +154,8 @@ impl LaneState {
     }
 
     /// The lane after one more write, which says where it begins.
-    pub(crate) fn sighted(&self, sight: &FirstSight) -> Self {
-        Self { start: sight.start.clone(), ..self.written() }
+    pub(crate) fn begun(&self, new: &NewLane) -> Self {
+        Self { start: new.start.clone(), ..self.written() }
     }
 
     /// The lane after one more write, which says that the chain is ahead of it.
@@ -326,13 +326,13 @@ impl ChainPool {
         self.lanes().foreign.contains(lane)
     }
 
-    /// True where the chain showed the lanes at first sight.
-    pub(crate) fn has_sighted(&self) -> bool {
+    /// True where the chain showed the lanes at first new.
+    pub(crate) fn has_asked_lanes(&self) -> bool {
         self.lanes().needs_row.is_some()
     }
 
-    /// Notes that the chain showed the lanes at first sight, and whether a lane without a row may be taken.
-    pub(crate) fn sighted(&self, needs_row: bool) {
+    /// Notes that the chain was asked for lanes without a row, and whether a lane without a row may be taken.
+    pub(crate) fn lanes_asked(&self, needs_row: bool) {
         self.lanes().needs_row = Some(needs_row);
     }
 

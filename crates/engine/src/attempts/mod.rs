@@ -3,7 +3,7 @@
 //!
 //! `claim` and `close` are pure plans. `gather` has a claim signed and stored for the pipeline's gatherers,
 //! `prove` looks after every attempt that this process carries, `recover` takes over the attempts of other
-//! workers. `lane_watch` finds keys that are used elsewhere by what `lane_sights` compares, `foreign` stores what they signed,
+//! workers. `lane_watch` finds keys that are used elsewhere by what `lane_watch::compare` compares, `foreign` stores what they signed,
 //! `missing_keys` reports keys that cannot sign, and `returned_keys` reports retired keys that can sign
 //! again. A lane is a key or an account whose locks are spent one after the other; the journal says whether
 //! it is free. `identity` binds the journal to one chain: nothing is claimed before that.
@@ -18,7 +18,6 @@ pub(crate) mod foreign;
 pub(crate) mod form;
 pub(crate) mod gather;
 pub(crate) mod identity;
-pub(crate) mod lane_sights;
 pub(crate) mod lane_watch;
 pub(crate) mod lanes;
 pub(crate) mod missing_keys;

@@ -198,7 +198,7 @@ pub struct LaneSpent {
 
 /// A lane that the journal has no row of, as the chain shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FirstSight {
+pub struct NewLane {
     /// The key or account that it is.
     pub lane: Arc<str>,
     /// The last lock that the chain has spent of it, and the lowest of the final blocks that show that.
@@ -367,11 +367,11 @@ pub trait Chain: Send + Sync {
     ///
     /// # Errors
     /// Why that is not known now: too few providers answer, or they do not agree.
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>>;
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>>;
     /// Raises the height below which no answer about the newest final block counts: the journal has stored
     /// something of that height, so a provider that shows an older one is behind.
     fn raise_floor(&self, height: u64);

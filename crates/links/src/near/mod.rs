@@ -6,17 +6,17 @@
 //!
 //! `rpc` calls providers, `tx` writes and reads transactions, `keystore` has the keys, `lane` chooses
 //! the next nonce, `sign` makes forms, `prove` finds out how they ended, `foreign` reads what other
-//! programs did with the relay's keys, `first_sight` the keys that the journal has no row of, `presence` which
+//! programs did with the relay's keys, `new_lane` the keys that the journal has no row of, `presence` which
 //! keys the account has, `returned` which of them it has again; `facts` answers the flow's questions about receivers.
 
 mod concerns;
 mod facts;
-mod first_sight;
 mod foreign;
 mod forms;
 mod key_history;
 mod keystore;
 mod lane;
+mod new_lane;
 mod presence;
 mod prove;
 mod rest;
@@ -45,8 +45,8 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, FirstSight, ForeignUse, GoneLane,
-    LaneMark, LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
     Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
@@ -334,14 +334,12 @@ impl Chain for NearChain {
         Box::pin(async move { self.link.noted(self.link.ahead(marks).await) })
     }
 
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
-        Box::pin(
-            async move { self.link.noted(self.link.first_sights(lanes, since).await).map(Some) },
-        )
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.new_lanes(lanes, since).await).map(Some) })
     }
 
     fn raise_floor(&self, height: u64) {

@@ -5,8 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, FeeBalance, FirstSight, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, NewLane, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
@@ -54,11 +54,11 @@ impl Chain for IntakeOnly {
         Box::pin(ready(Err(NO_KEYS)))
     }
 
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         _: &'a [Arc<str>],
         _: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))
     }
 

@@ -1,4 +1,4 @@
-//! Keys that are used elsewhere: the pool stops, an attempt that is overtaken is dead, and what is not shown proves
+//! Keys that are used elsewhere: the pool stops, an attempt whose nonce another program spent is dead, and what is not shown proves
 //! nothing.
 //!
 //! Red with a wrong build that takes a spent nonce for the proof that nothing of ours landed
@@ -31,7 +31,7 @@ fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) -> String {
 }
 
 /// An attempt that no block has, and the wallets' transactions that took its nonce or later ones.
-struct Overtaken {
+struct PassedAttempt {
     world: World,
     port: NearChain,
     attempt: Attempt,
@@ -39,7 +39,7 @@ struct Overtaken {
 }
 
 /// The key spent a nonce of its own before; then wallets take the nonces that are so far beyond the attempt's.
-async fn overtaken(providers: usize, beyond: impl IntoIterator<Item = u64>) -> Overtaken {
+async fn passed_attempt(providers: usize, beyond: impl IntoIterator<Item = u64>) -> PassedAttempt {
     let world = World::new(providers);
     let port = world.port();
     let mut earlier = world.pay(&port, world.members(1)).await;
@@ -52,7 +52,7 @@ async fn overtaken(providers: usize, beyond: impl IntoIterator<Item = u64>) -> O
     let spend = |more| use_elsewhere(&world, &world.relay, lock + more);
     let spent_by = beyond.into_iter().map(spend).collect();
     world.devnet.advance(VALIDITY);
-    Overtaken { world, port, attempt, spent_by }
+    PassedAttempt { world, port, attempt, spent_by }
 }
 
 /// Turns red where an attempt whose nonce a wallet took waits for ever, where a nonce that was passed over does,
@@ -60,7 +60,8 @@ async fn overtaken(providers: usize, beyond: impl IntoIterator<Item = u64>) -> O
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_whose_nonce_another_transaction_spent_is_dead() {
     for beyond in [vec![0], vec![1], vec![0, 1], vec![3, 4, 9]] {
-        let Overtaken { world, port, attempt, spent_by } = overtaken(2, beyond.clone()).await;
+        let PassedAttempt { world, port, attempt, spent_by } =
+            passed_attempt(2, beyond.clone()).await;
         let proof = world.look(&port, &attempt).await;
         let AttemptProof::SpentElsewhere(spent) = proof else {
             unreachable!("{beyond:?}: {proof:?}")
@@ -92,17 +93,17 @@ async fn an_attempt_whose_nonce_another_transaction_spent_is_dead() {
 /// Turns red where one provider's word, a block that is not shown, or a transaction that one of two hides is a proof.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_spent_nonce_alone_is_no_proof() {
-    let Overtaken { world, port, attempt, .. } = overtaken(1, [0]).await;
+    let PassedAttempt { world, port, attempt, .. } = passed_attempt(1, [0]).await;
     assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
 
-    let Overtaken { world, port, attempt, .. } = overtaken(2, [0]).await;
+    let PassedAttempt { world, port, attempt, .. } = passed_attempt(2, [0]).await;
     let error = json!({ "name": "HANDLER_ERROR", "cause": { "name": "UNKNOWN_CHUNK" } });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "error": error });
     let pruned = Rule::always(Fault::Answer { code: 200, body }).on(&["chunk"]);
     world.devnet.endpoint(1).unwrap().add(pruned);
     assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
 
-    let Overtaken { world, port, attempt, .. } = overtaken(2, [0]).await;
+    let PassedAttempt { world, port, attempt, .. } = passed_attempt(2, [0]).await;
     let empty = json!({ "jsonrpc": "2.0", "id": 1, "result": { "transactions": [] } });
     let hides = Rule::always(Fault::Answer { code: 200, body: empty }).on(&["chunk"]);
     world.devnet.endpoint(0).unwrap().add(hides);
@@ -121,19 +122,19 @@ async fn a_key_counts_from_where_the_journal_was_complete() {
     let lanes = port.lanes("ft_transfer");
     let complete = world.devnet.height();
     world.devnet.settle();
-    let unused = port.first_sights(&lanes, Some(complete)).await.unwrap().unwrap();
+    let unused = port.new_lanes(&lanes, Some(complete)).await.unwrap().unwrap();
     assert_eq!(unused.len(), 2);
     assert!(unused.iter().all(|one| one.start.as_ref() == Some(&one.now)), "{unused:?}");
     let began: u64 = unused[0].now.lock.0.parse().unwrap();
     drop(use_elsewhere(&world, &world.relay, began + 3));
-    let new = port.first_sights(&lanes[..1], None).await.unwrap().unwrap();
+    let new = port.new_lanes(&lanes[..1], None).await.unwrap().unwrap();
     assert_eq!(new[0].start.as_ref(), Some(&new[0].now), "the journal is new to the chain");
-    let sights = port.first_sights(&lanes[..1], Some(complete)).await.unwrap().unwrap();
-    let start = sights[0].start.clone().unwrap();
+    let found = port.new_lanes(&lanes[..1], Some(complete)).await.unwrap().unwrap();
+    let start = found[0].start.clone().unwrap();
     assert_eq!((&*start.lock.0, start.height), (&*began.to_string(), complete));
-    assert_eq!(*sights[0].now.lock.0, *(began + 3).to_string());
+    assert_eq!(*found[0].now.lock.0, *(began + 3).to_string());
     // no provider keeps the block
-    let lost = port.first_sights(&lanes[..1], Some(0)).await.unwrap().unwrap();
+    let lost = port.new_lanes(&lanes[..1], Some(0)).await.unwrap().unwrap();
     assert!(lost[0].start.is_none() || complete == 0, "{lost:?}");
 }
 

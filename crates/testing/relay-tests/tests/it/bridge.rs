@@ -7,8 +7,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, FirstSight, ForeignUse, GoneLane,
-    LaneMark, LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
     Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
@@ -73,12 +73,12 @@ impl Chain for BridgedPort {
         Box::pin(self.call(self.near.ahead(marks)))
     }
 
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
-        Box::pin(self.call(self.near.first_sights(lanes, since)))
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
+        Box::pin(self.call(self.near.new_lanes(lanes, since)))
     }
 
     fn raise_floor(&self, height: u64) {

@@ -7,8 +7,8 @@ use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, FeeBalance, FirstSight, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
+    LaneSpent, LanesOnChain, NewLane, ReturnedLane, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -240,12 +240,12 @@ impl Chain for FaultyChain {
         Box::pin(async move { self.inner().ahead(marks).await })
     }
 
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
-        Box::pin(async move { self.inner().first_sights(lanes, since).await })
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
+        Box::pin(async move { self.inner().new_lanes(lanes, since).await })
     }
 
     fn raise_floor(&self, height: u64) {

@@ -7,7 +7,7 @@ use kernel::answer::{Cause, Evidence};
 use kernel::attempt::{Form, Lock, Purpose};
 use kernel::ids::Id;
 use kernel::ports::chain::{
-    FirstSight, ForeignPayment, ForeignUse, LaneMark, LaneSpent, LaneStart, Payment, SpentLock,
+    ForeignPayment, ForeignUse, LaneMark, LaneSpent, LaneStart, NewLane, Payment, SpentLock,
 };
 use kernel::record::Account;
 use std::sync::Arc;
@@ -79,12 +79,12 @@ impl SimChain {
     }
 
     /// The lanes as final blocks show them, and the lock that each had at a height.
-    pub(super) fn first_sights(
+    pub(super) fn new_lanes(
         &self,
         lanes: &[Arc<str>],
         since: Option<u64>,
         floor: u64,
-    ) -> Result<Option<Vec<FirstSight>>, Cause> {
+    ) -> Result<Option<Vec<NewLane>>, Cause> {
         let mut state = self.now();
         if state.rules.locking != Locking::Nonce {
             return Ok(None);
@@ -94,7 +94,7 @@ impl SimChain {
             lock: Lock::from(state.nonce(lane, height).to_string().as_str()),
             height,
         };
-        let sight = |lane: &Arc<str>| FirstSight {
+        let new = |lane: &Arc<str>| NewLane {
             lane: lane.clone(),
             now: at(lane, last),
             start: match since {
@@ -102,7 +102,7 @@ impl SimChain {
                 since => Some(at(lane, since.unwrap_or(last))),
             },
         };
-        Ok(Some(lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(sight).collect()))
+        Ok(Some(lanes.iter().filter(|lane| !state.is_deleted(lane, last)).map(new).collect()))
     }
 
     /// The block up to a height in which a lane's numbers went past a lock, and what was spent before it.

@@ -12,8 +12,8 @@ use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, FirstSight, ForeignUse,
-    GoneLane, KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent, LanesOnChain, Payment,
+    AttemptProof, CHAIN_UNBOUND, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane,
+    KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent, LanesOnChain, NewLane, Payment,
     ReturnedLane, SignRequest, Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::record::{Account, Record};
@@ -259,14 +259,14 @@ impl Chain for SimPort {
         })
     }
 
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
         Box::pin(async move {
             self.reached().await?;
-            self.chain.first_sights(lanes, since, self.floor.load(Ordering::SeqCst))
+            self.chain.new_lanes(lanes, since, self.floor.load(Ordering::SeqCst))
         })
     }
 

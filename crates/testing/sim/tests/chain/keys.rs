@@ -167,7 +167,7 @@ fn a_worker_claims_nothing_after_a_stop_that_it_does_not_know_of() {
 }
 
 /// Turns red where a key without a row signs before it is compared with the chain: it is new to a journal that was
-/// set back, and paid everything that waits (run: the chain's number counts at first sight).
+/// set back, and paid everything that waits (run: the chain's number counts when it is first seen).
 #[test]
 fn a_key_that_a_journal_which_was_set_back_never_saw_is_compared_first() {
     for hidden in [false, true] {

@@ -6,8 +6,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, FirstSight, ForeignUse, GoneLane,
-    LaneMark, LanePresence, LaneSpent, LanesOnChain, ProviderReport, ReturnedLane, SignRequest,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
     Signed, Unsigned,
 };
 use kernel::record::Record;
@@ -50,13 +50,13 @@ pub trait ChainWrapper: Send + Sync {
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         self.inner().ahead(marks)
     }
-    /// In the place of [`Chain::first_sights`].
-    fn first_sights<'a>(
+    /// In the place of [`Chain::new_lanes`].
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
-        self.inner().first_sights(lanes, since)
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
+        self.inner().new_lanes(lanes, since)
     }
     /// In the place of [`Chain::raise_floor`].
     fn raise_floor(&self, height: u64) {
@@ -136,12 +136,12 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
         self.0.ahead(marks)
     }
-    fn first_sights<'a>(
+    fn new_lanes<'a>(
         &'a self,
         lanes: &'a [Arc<str>],
         since: Option<u64>,
-    ) -> Fut<'a, Result<Option<Vec<FirstSight>>, Cause>> {
-        self.0.first_sights(lanes, since)
+    ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
+        self.0.new_lanes(lanes, since)
     }
     fn raise_floor(&self, height: u64) {
         self.0.raise_floor(height);

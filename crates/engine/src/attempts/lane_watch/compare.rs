@@ -9,7 +9,7 @@ use crate::attempts::stops::stops_name;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
 use kernel::ids::ChainId;
-use kernel::ports::chain::{FirstSight, LaneMark, LaneSpent, LaneStart};
+use kernel::ports::chain::{LaneMark, LaneSpent, LaneStart, NewLane};
 use kernel::ports::journal::{RESTORED_ROW, Resource};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl Chains {
         if self.take_back_gone(pool).await? {
             self.read_lanes(pool).await?;
         }
-        let mut ahead = self.sight_new_lanes(pool).await?;
+        let mut ahead = self.begin_new_lanes(pool).await?;
         let mut lanes = BTreeMap::new();
         for (name, state) in pool.stored_lanes() {
             // one that is proven gone spends nothing more; what it was seen to have spent is still to be read
@@ -101,10 +101,10 @@ impl Chains {
         Ok(ahead)
     }
 
-    /// Gives each key of this process its row at first sight, and raises the floor of the port to what the
+    /// Gives each key of this process its row when it is first seen, and raises the floor of the port to what the
     /// journal has stored of the chain. Returns the lanes of which it cannot be known any more what they
     /// spent since.
-    async fn sight_new_lanes(&self, pool: &ChainPool) -> Result<Vec<AheadLane>, Cause> {
+    async fn begin_new_lanes(&self, pool: &ChainPool) -> Result<Vec<AheadLane>, Cause> {
         let stored = pool.stored_lanes();
         let unseen = |name: &Arc<str>| match stored.get(name) {
             Some(state) => state.last().is_none(),
@@ -115,43 +115,43 @@ impl Chains {
         let names: Vec<Arc<str>> = names.into_iter().filter(unseen).collect();
         let highest = stored.values().filter_map(LaneState::height).max();
         highest.into_iter().for_each(|height| pool.port.raise_floor(height));
-        if names.is_empty() && pool.has_sighted() {
+        if names.is_empty() && pool.has_asked_lanes() {
             return Ok(Vec::new());
         }
         let complete = self.complete_until(pool.id(), &stored).await?;
         complete.height.into_iter().for_each(|height| pool.port.raise_floor(height));
-        let shown = caught(async { pool.port.first_sights(&names, complete.height).await }).await;
+        let shown = caught(async { pool.port.new_lanes(&names, complete.height).await }).await;
         let Some(shown) = shown.unwrap_or_else(|| Err(Cause::of("PANIC")))? else {
-            pool.sighted(false);
+            pool.lanes_asked(false);
             return Ok(Vec::new());
         };
-        let first = shown.iter().map(|sight| sight.now.height).min();
+        let first = shown.iter().map(|new| new.now.height).min();
         if let Some(height) = complete.height.or(first) {
             self.store_complete(pool.id(), &complete, height).await?;
         }
         let mut lost = Vec::new();
-        for sight in shown {
-            let state = stored.get(&sight.lane).cloned().unwrap_or_default();
-            if sight.start.is_some() {
-                self.store_sight(pool, &state, &sight).await?;
+        for new in shown {
+            let state = stored.get(&new.lane).cloned().unwrap_or_default();
+            if new.start.is_some() {
+                self.store_new_lane(pool, &state, &new).await?;
             } else {
-                let FirstSight { lane: name, now: spent, .. } = sight;
+                let NewLane { lane: name, now: spent, .. } = new;
                 lost.push(AheadLane { name, state, mark: None, spent });
             }
         }
-        pool.sighted(true);
+        pool.lanes_asked(true);
         Ok(lost)
     }
 
-    /// Stores the row of a lane at first sight.
-    async fn store_sight(
+    /// Stores the row of a lane at first new.
+    async fn store_new_lane(
         &self,
         pool: &ChainPool,
         before: &LaneState,
-        sight: &FirstSight,
+        new: &NewLane,
     ) -> Result<(), Cause> {
-        let after = before.sighted(sight);
-        let (guard, put) = before.becomes(pool.id(), &sight.lane, &after);
+        let after = before.begun(new);
+        let (guard, put) = before.becomes(pool.id(), &new.lane, &after);
         match self
             .shared
             .parts
@@ -161,12 +161,12 @@ impl Chains {
             .pop()
         {
             Some(Wrote::Written(_)) => {
-                pool.lane_is(&sight.lane, after);
+                pool.lane_is(&new.lane, after);
                 Ok(())
             }
             // another worker saw it first
             Some(Wrote::Lost(_)) => {
-                pool.lane_is(&sight.lane, self.lane_state(pool.id(), &sight.lane).await?);
+                pool.lane_is(&new.lane, self.lane_state(pool.id(), &new.lane).await?);
                 Ok(())
             }
             Some(Wrote::Unknown(cause)) => Err(cause),

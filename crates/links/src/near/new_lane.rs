@@ -1,6 +1,6 @@
 //! Shows the engine keys that its journal has no row of: the nonce of now, and the nonce from which on the
-//! journal has to know what the key did. A key that no transaction ever used has the nonce with which its block
-//! added it, a multiple of a million; of any other one the blocks since a height are asked.
+//! journal has to know what the key did: the one that it had at a height. Where no provider keeps that block, a key
+//! that has the nonce with which its block added it, a multiple of a million, was never used.
 
 use super::NearLink;
 use super::key_history::is_not_kept;
@@ -9,29 +9,32 @@ use super::rpc::{BlockAt, KeyList, PROVIDERS_DISAGREE, access_key, access_keys, 
 use super::tx::key_of;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
-use kernel::ports::chain::{FirstSight, GoneLane, LaneStart};
+use kernel::ports::chain::{GoneLane, LaneStart, NewLane};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl NearLink {
     /// Those of the keys that the account has, as the final blocks of as many providers as are needed show them.
-    pub(super) async fn first_sights(
+    pub(super) async fn new_lanes(
         &self,
         lanes: &[Arc<str>],
         since: Option<u64>,
-    ) -> Result<Vec<FirstSight>, Cause> {
+    ) -> Result<Vec<NewLane>, Cause> {
         let needed = self.rpc.needed();
         let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
-        let mut sights = Vec::new();
+        let mut found = Vec::new();
         for lane in lanes {
             let Some(now) = shown_alike(needed, lane, &lists)? else { continue };
             let start = match since {
-                Some(height) if !is_unused(&now) => self.stood_at(lane, height, &now).await?,
-                Some(_) | None => Some(now.clone()),
+                Some(height) => match self.stood_at(lane, height, &now).await? {
+                    None if is_unused(&now) => Some(now.clone()),
+                    start => start,
+                },
+                None => Some(now.clone()),
             };
-            sights.push(FirstSight { lane: lane.clone(), now, start });
+            found.push(NewLane { lane: lane.clone(), now, start });
         }
-        Ok(sights)
+        Ok(found)
     }
 
     /// The nonce of a key at a height, or the one with which a later block added it. `None`: no provider keeps the

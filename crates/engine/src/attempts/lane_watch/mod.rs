@@ -8,11 +8,13 @@
 //! attempts (`foreign`). The stop ends by itself once every spent lock of *those* lanes has an attempt: any
 //! worker lifts it, whatever keys it has, and one that has none of them lifts nothing that it cannot explain.
 
+pub(crate) mod compare;
+
 use crate::alerts::cases::{Cases, LANES};
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
 use crate::attempts::foreign::LaneProgress;
-use crate::attempts::lane_sights::AheadLane;
+use crate::attempts::lane_watch::compare::AheadLane;
 use crate::attempts::stops::{LANE_AHEAD, lane_stop, stops_name};
 use crate::controls::status_sync::StatusSync;
 use crate::pipeline::select::race;
