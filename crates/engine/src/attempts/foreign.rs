@@ -2,11 +2,11 @@
 //! reads the transaction in blocks that several providers show alike; this module decides against the
 //! journal what it means.
 //!
-//! A memo proves nothing. Where the memo names a transfer that waits for exactly this payment, the
-//! transaction becomes an open attempt with that transfer as its member: the prover proves it like any
-//! other, and no other attempt pays the transfer meanwhile. A transaction that names no transfer becomes an
-//! attempt that is already closed. One that names a transfer in any other way is stored as evidence, and
-//! the chain stops until two persons resume it.
+//! A memo proves nothing, and each payment is judged by itself. Where the memo names a transfer that waits
+//! for exactly this payment, the transaction becomes an open attempt with that transfer as a member: the
+//! prover proves it like any other, and no other attempt pays the transfer meanwhile. A transaction that
+//! names no transfer becomes an attempt that is already closed. Where it names a transfer in any other way,
+//! the unit that stores it stops the chain until two persons resume it.
 
 use crate::alerts::cases::ENGINE;
 use crate::attempts::ChainPool;
@@ -26,7 +26,7 @@ use kernel::flow::table::S;
 use kernel::ids::{ChainId, FlowId, Id};
 use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::ports::chain::{ForeignPayment, ForeignUse};
-use kernel::record::{Record, System};
+use kernel::record::{Account, Record, System};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,24 +46,31 @@ pub(crate) enum LaneProgress {
     Nothing(String),
 }
 
-/// What a foreign transaction means for our transfers.
+/// The most transfers of one transaction that a case describes; the others are counted.
+const LISTED: usize = 100;
+
+/// What one payment, or one name, of a foreign transaction means for the transfer that it names.
 #[derive(Debug)]
-enum Meaning {
-    /// It names none of them, or had no effect.
-    Nothing,
-    /// It pays these transfers, each exactly what the transfer waits for.
-    Pays(WaitingTransfers),
-    /// It names some of them, and does not pay what they wait for.
-    Untrusted(String),
-    /// It names a transfer that has not yet come to the state in which it waits.
+enum Judgement {
+    /// The transfer waits for exactly this payment, and goes to this sending state.
+    Member(Box<Record>, S),
+    /// It does not; why.
+    Objection(String),
+    /// The transfer has not yet come to the state in which it waits.
     Later(String),
 }
 
-/// Transfers that one transaction pays, and the sending state that they go to.
-#[derive(Debug)]
-struct WaitingTransfers {
+/// What a foreign transaction means for our transfers. Empty: it names none of them, or had no effect.
+#[derive(Debug, Default)]
+struct Meaning {
+    /// The transfers that it pays, each exactly what the transfer waits for, in the sequence of the payments.
     members: Vec<Record>,
-    to: S,
+    /// The sending state that they go to.
+    to: Option<S>,
+    /// What is not trusted of it.
+    objections: Vec<String>,
+    /// A transfer that has not yet come to the state in which it waits.
+    later: Option<String>,
 }
 
 /// A transaction that pays nothing for which a transfer waits.
@@ -108,14 +115,15 @@ impl LaneWatch {
         self.name_beside(pool.id(), &lane.name, &mut uses).await?;
         let mut over = Vec::new();
         for one in uses {
-            match self.meaning(pool.id(), &one).await {
-                Meaning::Nothing => over.push(OverUse { one, objection: None }),
-                Meaning::Untrusted(why) => over.push(OverUse { one, objection: Some(why) }),
-                Meaning::Later(_) | Meaning::Pays(..) if !over.is_empty() => break,
-                Meaning::Later(why) => return Ok(LaneProgress::Nothing(why)),
-                Meaning::Pays(waiting) => {
-                    return Ok(self.store_payment(pool, lane, &one, waiting).await);
-                }
+            let meaning = self.meaning(pool.id(), &one).await;
+            if meaning.members.is_empty() && meaning.later.is_none() {
+                over.push(OverUse { objection: meaning.objection(&one), one });
+            } else if !over.is_empty() {
+                break;
+            } else if let Some(why) = meaning.later {
+                return Ok(LaneProgress::Nothing(why));
+            } else {
+                return self.store_payment(pool, lane, &one, meaning).await;
             }
         }
         if over.is_empty() {
@@ -143,29 +151,29 @@ impl LaneWatch {
     /// What a foreign transaction is to our transfers, as they stand now.
     async fn meaning(&self, chain: ChainId, one: &ForeignUse) -> Meaning {
         if one.names.is_empty() {
-            return Meaning::Nothing;
+            return Meaning::default();
         }
-        let Some(pays) = &one.pays else {
-            return Meaning::Untrusted("it names transfers, and is no payment of them".to_owned());
-        };
-        let ids: BTreeSet<Id> = pays.iter().map(|pay| pay.id).collect();
-        if ids.len() != pays.len() || one.names.iter().any(|id| !ids.contains(id)) {
-            return Meaning::Untrusted("it names a transfer twice, or beside a payment".to_owned());
-        }
+        let pays = one.pays.as_deref().unwrap_or_default();
+        let ids: BTreeSet<Id> = pays.iter().map(|pay| pay.id).chain(one.names.clone()).collect();
         let found = self.shared.read(ids.into_iter().collect()).await;
         self.shared.plan.meaning(chain, one, NamedTransfers { pays, found })
     }
 
     /// Stores a transaction that pays what transfers wait for, as an open attempt, which the prover closes.
+    /// Where a part of it is not trusted, the same unit stops the chain until a person resumes it.
     async fn store_payment(
         &self,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         one: &ForeignUse,
-        WaitingTransfers { members, to }: WaitingTransfers,
-    ) -> LaneProgress {
+        meaning: Meaning,
+    ) -> Result<LaneProgress, Cause> {
+        let objections: Vec<String> = meaning.objection(one).into_iter().collect();
+        let Meaning { members, to: Some(to), .. } = meaning else {
+            return Ok(LaneProgress::Nothing("it has no members".to_owned()));
+        };
         let Some(flow) = members.first().map(|member| member.flow) else {
-            return LaneProgress::Nothing("it has no members".to_owned());
+            return Ok(LaneProgress::Nothing("it has no members".to_owned()));
         };
         let claim = Claim {
             id: AttemptId(self.shared.mint().0),
@@ -178,19 +186,55 @@ impl LaneWatch {
             to,
             level: None,
         };
-        let (attempt, unit) = self.shared.plan.claimed(&members, claim);
+        let (attempt, mut unit) = self.shared.plan.claimed(&members, claim);
         let (id, facts) = (Id(attempt.id.0), &one.facts);
         tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
+        let case = self.stop_in(pool.id(), &mut unit, &objections);
         let attempt = match self.chains.write_claim(&attempt, unit).await {
             ClaimOutcome::Stored(_) => attempt,
             ClaimOutcome::Found(attempt) => attempt,
             ClaimOutcome::Lost(guard) => {
-                return LaneProgress::Nothing(format!("it is not stored: {guard:?}"));
+                self.stop_ends(case, false).await?;
+                return Ok(LaneProgress::Nothing(format!("it is not stored: {guard:?}")));
             }
         };
         pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
         pool.carried.begin(Carried::found(attempt), 0);
-        LaneProgress::Some
+        self.stop_ends(case, true).await?;
+        Ok(LaneProgress::Some)
+    }
+
+    /// Has a unit stop the chain for what is not trusted; in RAM the chain stands at once. The case is `None`
+    /// where nothing is objected to.
+    fn stop_in(&self, chain: ChainId, unit: &mut Unit, objections: &[String]) -> Option<Case> {
+        if objections.is_empty() {
+            return None;
+        }
+        let scope = Scope::Chain(chain);
+        let facts: Arc<str> = objections.join("; ").into();
+        let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
+        self.shared.controls.pause(scope);
+        let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
+        let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
+        unit.then.puts.push(stop(chain, reason.clone()));
+        unit.then.puts.push(Put::Pause { scope, reason, caller: ENGINE.into() });
+        unit.then.puts.push(Put::Case(case.clone()));
+        Some(case)
+    }
+
+    /// After the write of a unit that stops the chain.
+    async fn stop_ends(&self, case: Option<Case>, written: bool) -> Result<(), Cause> {
+        let Some(case) = case else { return Ok(()) };
+        if let Subject::Chain(chain) = case.subject {
+            self.shared.controls.stored(Scope::Chain(chain));
+        }
+        if written {
+            self.cases.noted(&case);
+        } else {
+            // the pause that stands meanwhile is of this process alone
+            self.status.refresh().await?;
+        }
+        Ok(())
     }
 
     /// Stores transactions that pay nothing for which a transfer waits, as closed attempts. Where one of
@@ -202,8 +246,9 @@ impl LaneWatch {
         over: Vec<OverUse>,
     ) -> Result<LaneProgress, Cause> {
         let Some(filed) = self.any_sending() else { return Err(Cause::of("NO_FLOW")) };
-        let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
-        let objections: Vec<String> = over.iter().filter_map(OverUse::objection).collect();
+        let chain = pool.id();
+        let objections: Vec<String> =
+            over.iter().filter_map(|over| over.objection.clone()).collect();
         let new = |over: &OverUse| self.attempt_over(chain, lane, &over.one, filed);
         let attempts: Vec<Attempt> = over.iter().map(new).collect();
         let unit = over_unit(chain, lane, attempts);
@@ -211,28 +256,9 @@ impl LaneWatch {
         for OverUse { one, .. } in &over {
             tracing::warn!(lane = %lane.name, lock = %one.lock, facts = %one.facts, "a foreign transaction");
         }
-        let mut fresh = None;
-        if !objections.is_empty() {
-            let facts: Arc<str> = objections.join("; ").into();
-            let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
-            self.shared.controls.pause(scope);
-            let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
-            let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
-            unit.then.puts.push(stop(chain, reason.clone()));
-            unit.then.puts.push(Put::Pause { scope, reason, caller: ENGINE.into() });
-            unit.then.puts.push(Put::Case(case.clone()));
-            fresh = Some(case);
-        }
+        let case = self.stop_in(chain, &mut unit, &objections);
         let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
-        if let Some(case) = fresh {
-            self.shared.controls.stored(scope);
-            if matches!(wrote, Some(Wrote::Written(_))) {
-                self.cases.noted(&case);
-            } else {
-                // the pause that stands meanwhile is of this process alone
-                self.status.refresh().await?;
-            }
-        }
+        self.stop_ends(case, matches!(wrote, Some(Wrote::Written(_)))).await?;
         match wrote {
             Some(Wrote::Written(_)) => {
                 pool.lane_is(&lane.name, after);
@@ -280,10 +306,38 @@ impl LaneWatch {
     }
 }
 
-impl OverUse {
-    /// What the transaction is and why it is not trusted, as text.
-    fn objection(&self) -> Option<String> {
-        self.objection.as_ref().map(|why| format!("{}: {why}", self.one.facts))
+impl Meaning {
+    fn take(&mut self, flow_of: &mut Option<FlowId>, judgement: Judgement) {
+        match judgement {
+            Judgement::Objection(why) => self.objections.push(why),
+            Judgement::Later(why) => self.later = Some(why),
+            Judgement::Member(record, to) => {
+                let one_way = (*flow_of.get_or_insert(record.flow), *self.to.get_or_insert(to));
+                if one_way == (record.flow, to) {
+                    self.members.push(*record);
+                } else {
+                    let id = record.id;
+                    self.objections
+                        .push(format!("{id} is of another flow than the first that is paid"));
+                }
+            }
+        }
+    }
+
+    /// What the transaction is, why it is not trusted, and which transfers it closes all the same, as text.
+    fn objection(&self, one: &ForeignUse) -> Option<String> {
+        if self.objections.is_empty() {
+            return None;
+        }
+        let closes = |member: &Record| format!("{} waits for this, and is closed by it", member.id);
+        let all = self.objections.iter().cloned().chain(self.members.iter().map(closes));
+        let mut lines: Vec<String> = all.take(LISTED).collect();
+        let count = self.objections.len().saturating_add(self.members.len());
+        let more = count.saturating_sub(lines.len());
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        Some(format!("{}: {}", one.facts, lines.join(", ")))
     }
 }
 
@@ -302,49 +356,70 @@ fn over_unit(
 }
 
 impl Plan {
-    /// What a foreign transaction that names exactly these transfers means for them. Pure.
+    /// What a foreign transaction means for the transfers that it names, payment by payment. Pure.
     fn meaning(
         &self,
         chain: ChainId,
         one: &ForeignUse,
         NamedTransfers { pays, found }: NamedTransfers<'_>,
     ) -> Meaning {
-        let mut found: BTreeMap<Id, Record> =
+        let found: BTreeMap<Id, Record> =
             found.into_iter().map(|record| (record.id, record)).collect();
-        let (mut members, mut to, mut later) = (Vec::with_capacity(pays.len()), None, None);
-        for ForeignPayment { id, payment } in pays {
-            let Some(record) = found.remove(id) else {
-                return Meaning::Untrusted(format!("no transfer {id} is known"));
+        let (mut meaning, mut flow, mut paid) = (Meaning::default(), None, BTreeSet::new());
+        for pay in pays {
+            let judgement = if paid.contains(&pay.id) {
+                Judgement::Objection(format!("{} is paid once more by it", pay.id))
+            } else {
+                self.judgement(chain, &one.payer, pay, found.get(&pay.id))
             };
-            let table = self.table(record.flow);
-            let stands = table.state(record.head.state).name;
-            if table.ends(record.head.state) || self.in_attempt(&record) {
-                return Meaning::Untrusted(format!("{id} is {stands}, and does not wait"));
-            }
-            if record.source().account != one.payer {
-                return Meaning::Untrusted(format!("{id} is paid from another account"));
-            }
-            let claim =
-                self.claims_send(&record).filter(|(act, _)| table.act(*act).leg == Some(Leg::Move));
-            let Some((act, sending)) = claim else {
-                later = Some(format!("{id} is {stands}, and not yet where it is paid"));
-                continue;
+            match &judgement {
+                Judgement::Member(..) | Judgement::Later(_) => paid.insert(pay.id),
+                Judgement::Objection(_) => false,
             };
-            if self.station_system(&record) != Some(System::Chain(chain)) {
-                return Meaning::Untrusted(format!("{id} is paid on another chain"));
-            }
-            if let Some(why) = self.underpaid(act, &record, payment) {
-                return Meaning::Untrusted(why);
-            }
-            if *to.get_or_insert((record.flow, sending)) != (record.flow, sending) {
-                return Meaning::Untrusted("it pays transfers of several flows".to_owned());
-            }
-            members.push(record);
+            meaning.take(&mut flow, judgement);
         }
-        match (later, to) {
-            (Some(why), _) => Meaning::Later(why),
-            (None, Some((_, to))) => Meaning::Pays(WaitingTransfers { members, to }),
-            (None, None) => Meaning::Untrusted("it pays nothing".to_owned()),
+        let paid: BTreeSet<Id> = pays.iter().map(|pay| pay.id).collect();
+        for id in one.names.iter().filter(|id| !paid.contains(id)) {
+            let known =
+                found.get(id).map(|record| self.table(record.flow).state(record.head.state).name);
+            let known = known.unwrap_or("not known");
+            meaning
+                .objections
+                .push(format!("{id} is {known}, and is named without a payment to it"));
+        }
+        meaning
+    }
+
+    /// What one payment means for the transfer that its memo names.
+    fn judgement(
+        &self,
+        chain: ChainId,
+        payer: &Account,
+        ForeignPayment { id, payment }: &ForeignPayment,
+        found: Option<&Record>,
+    ) -> Judgement {
+        let Some(record) = found else {
+            return Judgement::Objection(format!("no transfer {id} is known"));
+        };
+        let table = self.table(record.flow);
+        let stands = table.state(record.head.state).name;
+        if table.ends(record.head.state) || self.in_attempt(record) {
+            return Judgement::Objection(format!("{id} is {stands}, and does not wait"));
+        }
+        if record.source().account != *payer {
+            return Judgement::Objection(format!("{id} is paid from another account"));
+        }
+        let claim =
+            self.claims_send(record).filter(|(act, _)| table.act(*act).leg == Some(Leg::Move));
+        let Some((act, sending)) = claim else {
+            return Judgement::Later(format!("{id} is {stands}, and not yet where it is paid"));
+        };
+        if self.station_system(record) != Some(System::Chain(chain)) {
+            return Judgement::Objection(format!("{id} is paid on another chain"));
+        }
+        match self.underpaid(act, record, payment) {
+            Some(why) => Judgement::Objection(why),
+            None => Judgement::Member(Box::new(record.clone()), sending),
         }
     }
 }

@@ -303,7 +303,8 @@ pub struct ForeignUse {
     pub form: Form,
     /// The account that it paid from.
     pub payer: Account,
-    /// What it pays, action by action, where each of its actions is a payment to a transfer; else `None`.
+    /// What it pays to transfers, in the sequence of its actions, where each of its actions is a payment; else
+    /// `None`.
     pub pays: Option<Vec<ForeignPayment>>,
     /// Every text in it that could be a transfer's id; empty where it had no effect.
     pub names: Vec<Id>,

@@ -79,14 +79,17 @@ impl NearLink {
     }
 }
 
-/// Whether a transaction is for these members, all of them in their sequence, or makes no payment at all.
+/// Whether a transaction is for these members, all of them in their sequence, or makes no payment at all. One
+/// that another program signed may pay others between them.
 fn serves(form: &Form, found: &ReadTransaction, members: &[Record]) -> bool {
     match form.purpose {
         Purpose::Void => found.actions == [BatchAction::Nothing],
         Purpose::Pay => {
-            let mut pairs = found.actions.iter().zip(members);
-            found.actions.len() == members.len()
-                && pairs.all(|(action, member)| is_of(action, member))
+            let mut actions = found.actions.iter();
+            let all = members.iter().all(|member| actions.any(|action| is_of(action, member)));
+            let signed_here = !form.bytes.is_empty();
+            let right = found.actions.len() == members.len() || !signed_here && !members.is_empty();
+            all && right
         }
     }
 }

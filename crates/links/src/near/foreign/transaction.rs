@@ -101,18 +101,20 @@ fn action(shown: &Value) -> Option<BatchAction> {
     read_call(text("method_name")?, &args, text("deposit")?.parse().ok()?)
 }
 
-/// The payment of each action to a transfer; `None`: one of them is no payment to a transfer.
+/// The payments to transfers; `None`: an action is no payment, or none pays a transfer.
 fn payments(shown: &Value, asset: AssetId) -> Option<Vec<ForeignPayment>> {
-    let payment = |action: BatchAction| match action {
-        BatchAction::Pay { receiver, amount, memo } => {
-            let id: Id = memo.parse().ok().filter(|id: &Id| id.to_string() == memo)?;
-            let (account, amount) = (Account::Named(receiver), Amount(amount));
-            Some(ForeignPayment { id, payment: Payment { account, asset, amount } })
+    let mut pays = Vec::new();
+    for action in actions(shown)? {
+        match action {
+            BatchAction::Pay { receiver, amount, memo } => {
+                let id = memo.parse().ok().filter(|id: &Id| id.to_string() == memo);
+                let (account, amount) = (Account::Named(receiver), Amount(amount));
+                let payment = Payment { account, asset, amount };
+                pays.extend(id.map(|id| ForeignPayment { id, payment }));
+            }
+            BatchAction::Register { .. } | BatchAction::Nothing => return None,
         }
-        BatchAction::Register { .. } | BatchAction::Nothing => None,
-    };
-    let pays: Vec<ForeignPayment> =
-        actions(shown)?.into_iter().map(payment).collect::<Option<_>>()?;
+    }
     (!pays.is_empty()).then_some(pays)
 }
 
@@ -183,8 +185,10 @@ mod tests {
             let one = used(json!([action]), true);
             assert_eq!((one.pays, one.names), (None, vec![id]));
         }
-        let mixed = used(json!([pay(MEMO), pay("rent")]), true);
-        assert_eq!((mixed.pays, mixed.names), (None, vec![id]));
+        let mixed = used(json!([pay("rent"), pay(MEMO)]), true);
+        assert_eq!((mixed.pays.map(|pays| pays.len()), mixed.names), (Some(1), vec![id]));
+        let beside = used(json!([pay(MEMO), "CreateAccount"]), true);
+        assert_eq!((beside.pays, beside.names), (None, vec![id]));
         assert_eq!(used(json!([pay(MEMO)]), false).names, [], "it failed, and had no effect");
         assert_eq!(used(json!([pay("rent"), "CreateAccount"]), true).names, []);
     }

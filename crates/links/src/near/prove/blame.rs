@@ -70,6 +70,10 @@ impl NearLink {
     ) -> Result<AttemptProof, Cause> {
         let token = self.tokens.of_contract(&landed.form.receiver);
         let token = token.ok_or(Cause::of(FOREIGN_FORM))?;
+        // another program's, of which some payments are members': it was stored since it had been shown as done
+        if landed.form.actions.len() != attempt.members.len() {
+            return Err(Cause::because(FOREIGN_FORM, "what was shown as paid is shown as failed"));
+        }
         self.token_recheck.note(error);
         let doc = self.document(landed);
         if is_out_of_gas(error) && token.more_gas() {

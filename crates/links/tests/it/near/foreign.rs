@@ -117,6 +117,46 @@ async fn what_another_program_paid_is_found_and_proven() {
     );
 }
 
+/// Turns red where a transaction that pays more than its members proves nothing of them, where a member that it does
+/// not pay is proven by it, and where a payment that names no transfer hides the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_proves_those_of_its_payments_that_are_members() {
+    let env = Env::new(2).await;
+    let records: Vec<Record> =
+        ["r1.devnet", "r2.devnet"].iter().map(|to| env.world.record(to, 10)).collect();
+    let memo = |at: usize| records[at].id.to_string();
+    let rent = pay("r1.devnet", "3", "rent");
+    let actions = vec![rent, pay("r1.devnet", "10", &memo(0)), pay("r2.devnet", "10", &memo(1))];
+    env.sends(env.next(), env.world.token.as_str(), actions);
+    env.world.devnet.settle();
+    let found = env.foreign().await.unwrap();
+    let [one] = &found[..] else { panic!("{found:?}") };
+    let ids: Vec<_> = one.pays.iter().flatten().map(|pay| pay.id).collect();
+    assert_eq!(ids, [records[0].id, records[1].id]);
+    let prove = async |members: Vec<Record>| {
+        let attempt = env.attempt(one, members);
+        env.port.prove(std::slice::from_ref(&attempt)).await.pop()
+    };
+    for members in [vec![records[0].clone()], vec![records[1].clone()], records.clone()] {
+        let count = members.len();
+        let proof = prove(members).await;
+        let Some(AttemptProof::Closed(verdicts)) = proof else { panic!("{proof:?}") };
+        assert_eq!(words(&verdicts), vec![("done", false); count]);
+    }
+    let (first, second) = (records[0].clone(), records[1].clone());
+    let more = Record { id: env.world.record("r1.devnet", 10).id, ..first.clone() };
+    for members in
+        [vec![second, first.clone()], vec![first.clone(), first.clone()], vec![first, more], vec![]]
+    {
+        let proof = prove(members).await;
+        let cause = match &proof {
+            Some(AttemptProof::NotYet(cause)) => cause.class,
+            _ => panic!("{proof:?}"),
+        };
+        assert_eq!(cause, "FOREIGN_FORM");
+    }
+}
+
 /// Turns red where one of several is passed over: in another block, in the same block, one that failed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_them_is_found_in_its_sequence() {

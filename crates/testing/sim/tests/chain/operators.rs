@@ -215,6 +215,15 @@ impl ChainEnv {
         cases.into_iter().map(|case| (case.kind.to_string(), case.subject)).collect()
     }
 
+    /// What the open case of a kind says.
+    pub(crate) fn facts(&self, kind: &str) -> String {
+        let journal = self.process.opened.journal.clone();
+        let read = self.service.sim.block_on(async move { journal.open_cases().await });
+        let Ok(Ok(cases)) = read else { panic!("{read:?}") };
+        let case = cases.into_iter().find(|case| &*case.kind == kind);
+        case.map_or_else(String::new, |case| case.facts.to_string())
+    }
+
     pub(crate) fn pause(&self) -> u64 {
         let scope = Scope::Chain(self.ports.chain_id());
         match self.executes("pause", AdminAction::Pause(scope)).map(|done| done.outcome) {
