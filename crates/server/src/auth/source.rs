@@ -1,6 +1,7 @@
 //! Reads a key set for the verifier from its source: a file or a URL.
 
 use super::jwks::MOST;
+use crate::config::address::masked;
 use crate::outbound_http;
 use client::whole;
 use reqwest::header::ACCEPT;
@@ -52,7 +53,7 @@ impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => write!(f, "auth.jwks_file: {}", path.display()),
-            Self::Url(url, _) => write!(f, "auth.jwks_url: {url}"),
+            Self::Url(url, _) => write!(f, "auth.jwks_url: {}", masked(url.as_str())),
         }
     }
 }
@@ -67,12 +68,12 @@ fn file(path: &Path) -> std::io::Result<Vec<u8>> {
 
 async fn fetched(url: &Url, http: &reqwest::Client) -> Result<Vec<u8>, String> {
     let asked = http.get(url.clone()).header(ACCEPT, "application/json").send().await;
-    let mut response = asked.map_err(|fault| whole(&fault))?;
+    let mut response = asked.map_err(|fault| whole(&fault.without_url()))?;
     if response.status() != StatusCode::OK {
         return Err(format!("status {}", response.status().as_u16()));
     }
     let mut text = Vec::new();
-    while let Some(part) = response.chunk().await.map_err(|fault| whole(&fault))? {
+    while let Some(part) = response.chunk().await.map_err(|fault| whole(&fault.without_url()))? {
         text.extend_from_slice(&part);
         if text.len() > MOST {
             return Err("the answer is above 64 KiB".to_owned());

@@ -1,5 +1,6 @@
 //! `[auth]`: the issuer, audience and keys of the tokens that the server accepts.
 
+use super::address::Address;
 use super::secret::Secret;
 use super::section::{SettingRules, section};
 use crate::outbound_http;
@@ -20,7 +21,7 @@ section! {
         /// The public keys that check tokens (a JWK set), in a file; read again when it changes.
         jwks_file: PathBuf = PathBuf::new(),
         /// The same at an address: `https://`, or `http://` on loopback.
-        jwks_url: String = String::new(),
+        jwks_url: Address = Address::default(),
         /// How often the address is asked.
         jwks_refresh_seconds: u64 = 300,
         /// A set that could not be read again for so long checks no token any more (503); a case
@@ -59,7 +60,7 @@ impl Auth {
             secret == 0 || secret >= 32,
             "at least 32 bytes, or empty for the generated key",
         );
-        let (file, url) = (!self.jwks_file.as_os_str().is_empty(), self.jwks_url.as_str());
+        let (file, url) = (!self.jwks_file.as_os_str().is_empty(), &*self.jwks_url);
         rules.need(
             "auth.hs256_secret",
             secret == 0 || !self.has_jwks(),

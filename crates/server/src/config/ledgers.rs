@@ -1,5 +1,6 @@
 //! `[ledgers.<name>]`: the place of each ledger, and for a remote one its address, contract and timeouts.
 
+use super::address::Address;
 use super::secret::Secret;
 use super::section::{Setting, SettingKey, SettingRules, Shape, section};
 use kernel::ids::LedgerId;
@@ -45,7 +46,7 @@ section! {
         /// Where it is. Not set: funding is `embedded`, spot `in_process`, the others are no account types.
         kind: Option<LedgerKind> = None,
         /// Where the routes of a remote ledger begin.
-        url: String = String::new(),
+        url: Address = Address::default(),
         /// The bearer token for it.
         token: Secret = Secret::default(),
         /// `full`, or `simple` for a service that proves nothing: a standing case says so.
@@ -89,7 +90,7 @@ impl Ledger {
     /// How it is reached, where it is remote.
     pub fn reached(&self) -> remote::Settings {
         remote::Settings {
-            url: self.url.clone(),
+            url: self.url.to_string(),
             token: remote::Token(self.token.reveal().to_owned()),
             timeout_ms: self.timeout_ms,
             connect_timeout_ms: self.connect_timeout_ms,
@@ -205,7 +206,7 @@ mod tests {
     }
 
     fn remote(url: &str) -> Ledger {
-        Ledger { kind: Some(LedgerKind::Remote), url: url.to_owned(), ..Ledger::default() }
+        Ledger { kind: Some(LedgerKind::Remote), url: url.into(), ..Ledger::default() }
     }
 
     #[test]

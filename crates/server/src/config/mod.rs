@@ -1,6 +1,7 @@
 //! The settings of the server. The layers, from the lowest: defaults, `portage.toml` (or `--config`),
 //! `PORTAGE_<SECTION>__<KEY>`.
 
+pub(crate) mod address;
 mod alerts;
 mod audit;
 mod auth;
@@ -23,6 +24,7 @@ pub mod sources;
 mod spot;
 mod transfer;
 
+pub use self::address::Address;
 pub use self::alerts::Alerts;
 pub use self::alerts::mail::Mail;
 pub use self::alerts::webhooks::Webhooks;

@@ -3,6 +3,7 @@
 pub(super) mod mail;
 pub(super) mod webhooks;
 
+use super::address::Address;
 use super::secret::Secret;
 use super::section::{SettingRules, section};
 use crate::outbound_http;
@@ -20,7 +21,7 @@ section! {
         /// Refunds without a clear answer before a CRITICAL case opens.
         compensation_failures: u32 = 3,
         /// Where the beginning and the end of each case are posted, signed: `https://`, or `http://` on loopback; empty posts none.
-        webhook_url: String = String::new(),
+        webhook_url: Address = Address::default(),
         /// The key that signs them: at least 32 bytes, as they are or as `whsec_` and their base64.
         webhook_secret: Secret = Secret::default(),
     }
@@ -32,7 +33,7 @@ impl Alerts {
         rules.need("alerts.after_seconds", self.after_seconds > 0, "above 0");
         rules.need("alerts.target_pending_seconds", self.target_pending_seconds > 0, "above 0");
         rules.need("alerts.compensation_failures", self.compensation_failures > 0, "above 0");
-        let (url, key) = (self.webhook_url.as_str(), self.webhook_secret.reveal());
+        let (url, key) = (&*self.webhook_url, self.webhook_secret.reveal());
         if url.is_empty() {
             // a setting that is ignored would seem to send alerts
             let rule = "empty where alerts.webhook_url is: nothing is posted";

@@ -21,7 +21,7 @@ const WATCHER: (&str, &str) = ("ops", "ops:read");
 fn remote(at: SocketAddr, timeout_ms: u64) -> Ledger {
     Ledger {
         kind: Some(LedgerKind::Remote),
-        url: format!("http://{at}"),
+        url: format!("http://{at}").as_str().into(),
         timeout_ms,
         connect_timeout_ms: 500,
         ..Ledger::default()

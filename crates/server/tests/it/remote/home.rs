@@ -31,7 +31,7 @@ const LOOKS: u64 = 4_000;
 pub(crate) fn elsewhere(at: SocketAddr, form: LedgerForm) -> Ledger {
     Ledger {
         kind: Some(LedgerKind::Remote),
-        url: format!("http://{at}"),
+        url: format!("http://{at}").as_str().into(),
         token: Secret::new(TOKEN.to_owned()),
         form,
         timeout_ms: 300,
