@@ -34,6 +34,12 @@ pub struct OpenedRelayTransfer {
     pub amount: String,
     /// When it was opened, RFC 3339 in UTC.
     pub created_at: String,
+    /// The transaction that carries it, or carried it last, in base58; it may be one that never landed.
+    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
+    pub tx_hash: Option<String>,
+    /// When its transaction was proven final, RFC 3339 in UTC.
+    #[schema(example = "2026-11-21T09:23:20.311Z")]
+    pub completed_at: Option<String>,
 }
 
 /// A transfer of the relay with everything that happened to it.
@@ -42,17 +48,11 @@ pub struct RelayTransfer {
     /// As the answer to the create has it.
     #[serde(flatten)]
     pub opened: OpenedRelayTransfer,
-    /// The transaction that carries it, or carried it last, in base58; it may be one that never landed.
-    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
-    pub tx_hash: Option<String>,
-    /// Unclear answers so far.
+    /// Attempts made for it so far, registrations included.
     #[schema(example = 0)]
     pub retry_count: u32,
     /// When it last moved on, RFC 3339 in UTC.
     pub updated_at: String,
-    /// When its transaction was proven final, RFC 3339 in UTC.
-    #[schema(example = "2026-11-21T09:23:20.311Z")]
-    pub completed_at: Option<String>,
     /// Of a transfer that FAILED why; before an end the last error, where there was one.
     #[schema(example = json!(null))]
     pub error_message: Option<String>,
@@ -73,7 +73,7 @@ pub struct RelayEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
     pub tx_hash: Option<String>,
-    /// With `ERROR`: its kind.
+    /// With `ERROR`: its code, such as `SPOILED` or `TREASURY_SHORT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "ATTEMPT_DEAD")]
     pub error_type: Option<String>,

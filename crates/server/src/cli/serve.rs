@@ -72,8 +72,8 @@ pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Conf
     let flags = CliFlags { config, data_dir, listen };
     let sources::LoadedConfig { config, idle, .. } = sources::load(&flags, std::env::vars())?;
     telemetry::start(&config.log);
-    for name in idle {
-        tracing::warn!("{name} is set, for a flow that this release does not have");
+    for sentence in idle {
+        tracing::warn!("{sentence}");
     }
     Ok(config)
 }

@@ -1,5 +1,6 @@
 //! `[relay]`: the relay's account and token on NEAR, its keys, providers and limits.
 
+use super::address::Address;
 use super::secret::Secret;
 use super::section::{Setting, SettingRules, Shape, section};
 use crate::outbound_http;
@@ -40,8 +41,8 @@ section! {
         network: NearNetwork = NearNetwork::Testnet,
         /// The token's contract writes NEP-297 events: those of a final transaction are compared with its payments, and a difference stops the chain. Off only for a contract that writes none.
         token_events: bool = true,
-        /// Providers of the chain's JSON-RPC, with commas between; of two that disagree neither is taken at its word. Also `NEAR_RPC_URL`.
-        rpc_urls: Vec<String> = Vec::new(),
+        /// Providers of the chain's JSON-RPC, with commas between, shown up to the port; of two that disagree neither is taken at its word. Also `NEAR_RPC_URL`.
+        rpc_urls: Vec<Address> = Vec::new(),
         /// The most requests a second at one provider, as its plan allows; twice as many may come at once.
         rpc_per_second: u32 = 50,
         /// The encrypted file of the account's keys. Without keys this process takes transfers in and sends none.
@@ -50,8 +51,10 @@ section! {
         keystore_passphrase: Secret = Secret::default(),
         /// The file whose first line opens the keystore; `/dev/fd/3` takes it from a file descriptor. With neither this nor `keystore_passphrase` it is asked for at the terminal.
         keystore_passphrase_file: PathBuf = PathBuf::new(),
-        /// Keys in the clear, with commas between, instead of a keystore: for a chain on this machine. Also `RELAY_ACCESS_KEYS`.
+        /// Keys in the clear, a JSON array or with commas between, instead of a keystore: for a chain on this machine. Also `RELAY_ACCESS_KEYS`.
         access_keys: Secret = Secret::default(),
+        /// Clients' keys are one name space of all callers, for a deployment of one caller under several names. Off: each caller has its own.
+        shared_keys: bool = false,
         /// The only accounts that may be paid; empty: every account.
         receivers: Vec<String> = Vec::new(),
         /// The most base units of one transfer; empty: the asset's own most.
@@ -156,6 +159,7 @@ impl Relay {
         ] {
             rules.need(key, empty, rule);
         }
+        rules.need("relay.shared_keys", !self.shared_keys, rule);
         rules.need("relay.transfers_per_day", self.transfers_per_day == 0, rule);
     }
 
@@ -166,7 +170,7 @@ impl Relay {
             fit,
             "addresses that begin with https:// (http:// for a loopback address)",
         );
-        let distinct: BTreeSet<&String> = self.rpc_urls.iter().collect();
+        let distinct: BTreeSet<&Address> = self.rpc_urls.iter().collect();
         rules.need(
             "relay.rpc_urls",
             distinct.len() == self.rpc_urls.len(),
@@ -206,8 +210,8 @@ fn units(text: &str) -> Option<Amount> {
 #[cfg(test)]
 mod tests {
     use super::{Relay, RelaySurroundings};
-    use crate::config::Secret;
     use crate::config::section::SettingRules;
+    use crate::config::{Address, Secret};
 
     /// The keys of a relay that break a rule.
     fn broken(change: impl FnOnce(&mut Relay)) -> Vec<String> {
@@ -253,14 +257,14 @@ mod tests {
         let keys = || Secret::new("ed25519:x".to_owned());
         assert_eq!(broken(|r| r.access_keys = keys()), ["relay.rpc_urls"]);
         let with = |urls: &[&str]| {
-            let urls = urls.iter().map(|url| (*url).to_owned()).collect();
+            let urls = urls.iter().map(|url| Address::from(*url)).collect();
             broken(move |r| (r.access_keys, r.rpc_urls) = (keys(), urls))
         };
         assert_eq!(with(&["https://a.example", "http://127.0.0.1:3030"]), [""; 0]);
         assert_eq!(with(&["http://a.example"]), ["relay.rpc_urls"]);
         assert_eq!(with(&["https://a.example", "https://a.example"]), ["relay.rpc_urls"]);
         let both = broken(|r| {
-            r.rpc_urls = vec!["https://a.example".to_owned()];
+            r.rpc_urls = vec!["https://a.example".into()];
             (r.access_keys, r.keystore) = (keys(), "keys".into());
         });
         assert_eq!(both, ["relay.access_keys"]);

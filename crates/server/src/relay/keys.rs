@@ -14,7 +14,8 @@ use zeroize::Zeroizing;
 pub(super) fn ring(settings: &Relay) -> Result<KeyRing, Fault> {
     core_dumps::forbid();
     if settings.keystore.as_os_str().is_empty() {
-        let texts = settings.access_keys.reveal().split(',').map(str::trim);
+        let texts = in_the_clear(settings.access_keys.reveal())?;
+        let texts = texts.iter().map(|text| text.trim());
         return KeyRing::plain(texts).map_err(|why| unfit("relay.access_keys", &why));
     }
     let path = settings.keystore.display();
@@ -24,6 +25,21 @@ pub(super) fn ring(settings: &Relay) -> Result<KeyRing, Fault> {
     KeyFile::parse(&text)
         .and_then(|file| file.decrypt(&settings.account_id, &passphrase))
         .map_err(|why| unfit(&format!("relay.keystore: {path}"), &why))
+}
+
+/// The keys of a text: a JSON array of them, or with commas between.
+///
+/// # Errors
+/// 78: it begins as an array and is none. The fault repeats nothing of the text.
+fn in_the_clear(text: &str) -> Result<Vec<Zeroizing<String>>, Fault> {
+    if !text.trim_start().starts_with('[') {
+        return Ok(text.split(',').map(|key| Zeroizing::new(key.to_owned())).collect());
+    }
+    let keys: Vec<String> = serde_json::from_str(text).map_err(|_| {
+        let what = r#"relay.access_keys: must be keys with commas between, or ["ed25519:…", …]"#;
+        Fault::new(Exit::Config, what)
+    })?;
+    Ok(keys.into_iter().map(Zeroizing::new).collect())
 }
 
 /// Encrypts keys, one in each line of a text, for an account.
@@ -44,4 +60,25 @@ pub(crate) fn encrypted(
 
 fn unfit(what: &str, why: &BadKeys) -> Fault {
     Fault::new(Exit::Config, format!("{what}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_the_clear;
+
+    /// Turns red where an array is split at its commas, and where a fault shows a part of a key (run: the text
+    /// split at commas alone).
+    #[test]
+    fn keys_are_an_array_or_have_commas_between() {
+        let read = |text: &str| {
+            let keys = in_the_clear(text).expect("keys");
+            keys.iter().map(|key| key.trim().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(read("ed25519:a, ed25519:b"), ["ed25519:a", "ed25519:b"]);
+        assert_eq!(read(r#" ["ed25519:a","ed25519:b"] "#), ["ed25519:a", "ed25519:b"]);
+        for unfit in [r#"["canary""#, r#"["a", 7]"#, r#"[canary]"#] {
+            let fault = in_the_clear(unfit).expect_err(unfit);
+            assert!(!format!("{fault:?}").contains("canary"), "{fault:?}");
+        }
+    }
 }

@@ -101,7 +101,7 @@ fn near_settings(settings: &Relay, asset: &Asset) -> NearSettings {
         least_tgas: NearToken::LEAST_TGAS,
         events: settings.token_events,
     };
-    let urls = settings.rpc_urls.clone();
+    let urls: Vec<String> = settings.rpc_urls.iter().map(|url| url.to_string()).collect();
     let agree = if urls.len() < AGREE { urls.len() } else { AGREE };
     let defaults = NearSettings::new(ChainId::NEAR, &settings.account_id, vec![token], urls);
     let localnet = settings.network == NearNetwork::Localnet;

@@ -2,7 +2,7 @@
 //! action isolates its member; it condemns the member only where the member failed alone, registered,
 //! and with money enough.
 
-use super::{Landed, act_of, all, dead, receiver_of};
+use super::{Landed, act_of, all, coded, dead, receiver_of};
 use crate::near::NearLink;
 use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
 use crate::near::rest::{RestCause, TokenFailure};
@@ -217,8 +217,12 @@ fn judged(
     landed: Receipt,
 ) -> AttemptProof {
     let alone = attempt.members.len() == 1;
+    let evidence = match &landed.doc {
+        Some(doc) => coded(failure.code, doc),
+        None => Evidence::code(failure.code),
+    };
     let verdict = |at: usize| {
-        let evidence = Evidence { code: failure.code.into(), doc: landed.doc.clone() };
+        let evidence = evidence.clone();
         let answer = match alone && failure.condemned {
             true => Answer::Rejected(evidence, landed.clone()),
             false => Answer::Dead(evidence),

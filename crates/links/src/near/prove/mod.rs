@@ -28,7 +28,7 @@ use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, MemberVerdict, Purpose};
 use kernel::ports::chain::{AttemptProof, EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT};
 use landing::NOT_FINAL;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The number of blocks after the signing at which the attempt's key is read, whether a form is found or not.
@@ -274,7 +274,19 @@ fn nonces(views: &[KeyView]) -> String {
 }
 
 fn dead(code: &'static str, doc: Arc<str>) -> Answer {
-    Answer::Dead(Evidence { code: code.into(), doc: Some(doc) })
+    Answer::Dead(coded(code, &doc))
+}
+
+/// The evidence of a code, whose document says the code too: a transfer's history keeps the document alone.
+fn coded(code: &'static str, doc: &Arc<str>) -> Evidence {
+    let named = match serde_json::from_str(doc) {
+        Ok(Value::Object(mut fields)) => {
+            fields.insert("code".to_owned(), code.into());
+            Value::Object(fields).to_string().into()
+        }
+        Ok(_) | Err(_) => Arc::clone(doc),
+    };
+    Evidence { code: code.into(), doc: Some(named) }
 }
 
 /// One answer for every member.

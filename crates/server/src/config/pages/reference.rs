@@ -22,7 +22,8 @@ Variables with a name of their own: `SERVER_PORT` is the port of `server.listen`
 `NEAR_NETWORK` and `NEAR_RPC_URL` are `relay.account_id`, `relay.access_keys`, `relay.token_contract`,
 `relay.network` and `relay.rpc_urls`; `PORTAGE_LOG` is `log.level` and `PORTAGE_LOG_FORMAT` is `log.format`. Any other name
 that begins with `PORTAGE_` and is no setting is refused, but for those that Kubernetes makes for
-services. With `REDIS_URL` set, this release refuses to start: it does not use Redis.
+services. With `REDIS_URL` set, this release refuses to start: it does not use Redis. `MAX_RETRIES` and
+`MAX_VERIFICATION_RETRIES` are taken and decide nothing, as the log says at start: no count of tries ever fails a payment.
 
 A file to begin a production with, every line explained: [portage.toml](portage.toml).
 ";

@@ -32,8 +32,20 @@ const PORT: &str = "SERVER_PORT";
 /// would quietly open another, empty store.
 const REFUSED: [(&str, &str); 1] = [("REDIS_URL", "Redis")];
 
-/// Names of flows that this release does not have.
-const IDLE: [&str; 2] = ["SOLANA_RPC_URL", "NEXUS_API_URL"];
+/// Names that the sources of the flows have and that decide nothing here, each with what is said of it.
+const IDLE: [(&str, &str); 4] = [
+    ("SOLANA_RPC_URL", "SOLANA_RPC_URL is set, for a flow that this release does not have"),
+    ("NEXUS_API_URL", "NEXUS_API_URL is set, for a flow that this release does not have"),
+    (
+        "MAX_RETRIES",
+        "MAX_RETRIES is set and decides nothing: no count of tries fails a payment, it is tried until it is proven",
+    ),
+    (
+        "MAX_VERIFICATION_RETRIES",
+        "MAX_VERIFICATION_RETRIES is set and decides nothing: no count of looks fails a payment, a transaction is \
+         looked for until it is proven",
+    ),
+];
 
 type Env = [(String, String)];
 
@@ -142,9 +154,10 @@ pub fn ours(name: &str) -> bool {
     name.starts_with(PREFIX) || name == PORT || alias || refused
 }
 
-/// Variables that are set and that this release does not look at.
+/// What is said at start of each variable that is set and decides nothing.
 pub(super) fn idle(env: &Env) -> Vec<&'static str> {
-    IDLE.into_iter().filter(|name| find(env, name).is_some()).collect()
+    let set = IDLE.into_iter().filter(|(name, _)| find(env, name).is_some());
+    set.map(|(_, sentence)| sentence).collect()
 }
 
 /// The variable of a path.

@@ -91,7 +91,8 @@ fn read(tree: &Tree) -> Result<Config, ConfigError> {
             || fault.inner().to_string(),
             |known| {
                 let value = tree.value(named).map(Value::to_string).unwrap_or_default();
-                let shown = known.shape != Shape::Secret;
+                // an address may have a key in its path
+                let shown = known.shape != Shape::Secret && !value.contains("://");
                 let not = if shown { format!(", not {}", cut(&value)) } else { String::new() };
                 format!("must be {}{not}", known.kind)
             },
@@ -298,7 +299,14 @@ mod tests {
         for name in ["REDIS_URL", "KAFKA_BROKERS"] {
             assert!(with("", &[(name, "")]).is_ok(), "set to nothing is not set");
         }
-        assert_eq!(with("", &[("SOLANA_RPC_URL", "x")]).unwrap().idle, ["SOLANA_RPC_URL"]);
+        for name in ["SOLANA_RPC_URL", "MAX_RETRIES", "MAX_VERIFICATION_RETRIES"] {
+            let idle = with("", &[(name, "10")]).unwrap().idle;
+            assert_eq!(idle.len(), 1, "{name}");
+            assert!(
+                idle.iter().all(|said| said.starts_with(&format!("{name} is set"))),
+                "{idle:?}"
+            );
+        }
     }
 
     #[test]

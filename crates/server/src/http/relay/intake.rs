@@ -21,6 +21,8 @@ pub struct RelayIntake {
     pub asset: String,
     /// The only accounts that may be paid; empty: every account.
     pub receivers: BTreeSet<String>,
+    /// Keys are one name space of all callers.
+    pub shared_keys: bool,
 }
 
 impl RelayIntake {
@@ -31,6 +33,7 @@ impl RelayIntake {
             contract: settings.token_contract.as_str().into(),
             asset: settings.asset.clone(),
             receivers: settings.receivers.iter().cloned().collect(),
+            shared_keys: settings.shared_keys,
         })
     }
 

@@ -18,8 +18,9 @@ use kernel::owner::TransferOwner;
 use kernel::record::{Account, Binding, Party, Record, System, Terms};
 use std::sync::Arc;
 
-/// The scope of every key: keys are one name space of the deployment. No principal is called so.
-const SCOPE: &str = "deployment";
+/// The scope of every key where `relay.shared_keys` is on, and of each one that an older release bound. No
+/// principal is called so.
+const SHARED: &str = "deployment";
 /// The most characters of a key.
 pub(super) const KEY: usize = 128;
 /// The headers of a key, two spellings of one.
@@ -59,21 +60,36 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Arc<str>, Refusal> {
 }
 
 /// The owner of what a caller makes, the same under every issuer that its subject had.
-pub(super) fn owner(app: &App, caller: &Caller) -> TransferOwner {
+fn owner(app: &App, caller: &Caller) -> TransferOwner {
     let first = app.engine.intake.key_scopes(&caller.principal).into_iter().next();
     TransferOwner::Principal(first.unwrap_or_else(|| Arc::clone(&caller.principal)))
 }
 
-/// The transfer that a key is bound to, whosever it is.
+/// The scopes of a caller's keys: that of new ones, and the one in which the other setting of
+/// `relay.shared_keys`, or an older release, bound what the caller made.
+fn scopes(relay: OfferedRelay<'_>, caller: &Caller) -> [Arc<str>; 2] {
+    let (own, shared) = (Arc::clone(&caller.principal), Arc::from(SHARED));
+    if relay.intake.shared_keys { [shared, own] } else { [own, shared] }
+}
+
+/// The caller's transfer of a key.
 ///
 /// # Errors
 /// The cause for which the journal does not answer.
 pub(super) async fn bound(
     app: &App,
     relay: OfferedRelay<'_>,
+    caller: &Caller,
     key: &str,
 ) -> Result<Option<Record>, Cause> {
-    app.engine.intake.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
+    let owner = owner(app, caller);
+    for scope in scopes(relay, caller) {
+        let found = app.engine.intake.find_bound(relay.flow, &scope, &key.into()).await?;
+        if let Some(record) = found.filter(|record| record.terms.owner == owner) {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
 }
 
 /// A well-formed create of a relay transfer.
@@ -87,6 +103,8 @@ pub(super) struct RelayTransferRequest<'a> {
     pub owner: TransferOwner,
     /// The scope of its key.
     scope: Arc<str>,
+    /// The other scope in which the caller may have bound the key before.
+    former_scope: Arc<str>,
     /// The client's key of the transfer.
     key: Arc<str>,
     /// The request's body, in its form.
@@ -103,7 +121,8 @@ impl<'a> RelayTransferRequest<'a> {
         body: CreateRelayTransfer,
     ) -> Self {
         let (principal, owner) = (Arc::clone(&caller.principal), owner(app, caller));
-        Self { relay, principal, owner, scope: SCOPE.into(), key, body }
+        let [scope, former_scope] = scopes(relay, caller);
+        Self { relay, principal, owner, scope, former_scope, key, body }
     }
 
     /// Whom it pays: a name that the chain could have, and not one whose tokens would be lost.
@@ -152,6 +171,10 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
 
     fn scope(&self) -> &Arc<str> {
         &self.scope
+    }
+
+    fn former_scope(&self) -> Option<&Arc<str>> {
+        Some(&self.former_scope)
     }
 
     fn key(&self) -> Option<&Arc<str>> {

@@ -14,23 +14,31 @@ use kernel::flow::life::{Outcome, Word as _};
 use kernel::flow::table::{S, Table};
 use kernel::ports::journal::Linked;
 use kernel::record::{Account, Record};
+use serde_json::Value;
 
 /// A transfer as a create answers it; of a replay, as it stands now.
 ///
 /// # Errors
-/// 500: the journal does not say whether a replay's transaction was sent.
+/// 500: the journal does not say what a replay's transactions are.
 pub(super) async fn create_response(
     app: &App,
     accepted: &Accepted,
 ) -> Result<OpenedRelayTransfer, Refusal> {
     let record = &accepted.record;
-    let table = app.engine.flows().table(record.flow);
-    if !pays(table, record.head.state) {
-        return Ok(opened(app, record, StatusBasis::State));
+    if !accepted.replayed {
+        return Ok(opened(app, record, &[], None));
     }
+    let table = app.engine.flows().table(record.flow);
     let attempts = app.engine.journal().attempts_of(vec![record.id]).await;
     let attempts = attempts.map_err(silent("attempts"))?;
-    Ok(opened(app, record, shown(&payments(table, &attempts))))
+    let mut history = Vec::new();
+    if table.state(record.head.state).outcome == Some(Outcome::Paid) {
+        // of several forms the proof says which one paid
+        let found = app.engine.transfer(record.id).await.map_err(silent("replay"))?;
+        history = found.map(|(_, history)| history).unwrap_or_default();
+    }
+    let proof = history.last().and_then(|linked| linked.entry.detail.as_deref());
+    Ok(opened(app, record, &payments(table, &attempts), proof))
 }
 
 /// The attempts that pay, and do not register.
@@ -44,9 +52,15 @@ fn shown(payments: &[&Attempt]) -> StatusBasis {
     if sent { StatusBasis::Sent } else { StatusBasis::State }
 }
 
-/// A transfer in the few fields of a create.
-fn opened(app: &App, record: &Record, shown: StatusBasis) -> OpenedRelayTransfer {
+/// A transfer in the few fields of a create. `proof`: the document that shows that it was paid.
+fn opened(
+    app: &App,
+    record: &Record,
+    payments: &[&Attempt],
+    proof: Option<&str>,
+) -> OpenedRelayTransfer {
     let table = app.engine.flows().table(record.flow);
+    let paid = table.state(record.head.state).outcome == Some(Outcome::Paid);
     let key = record.terms.binding.as_ref().map(|binding| binding.key.to_string());
     let receiver_id = match &record.terms.target.account {
         Account::Named(name) => name.to_string(),
@@ -54,10 +68,12 @@ fn opened(app: &App, record: &Record, shown: StatusBasis) -> OpenedRelayTransfer
     };
     OpenedRelayTransfer {
         transfer_id: key.unwrap_or_default(),
-        status: status_of(table, record.head.state, shown).unwrap_or_default().to_owned(),
+        status: status_of(table, record.head.state, shown(payments)).unwrap_or_default().to_owned(),
         receiver_id,
         amount: record.terms.target.amount.to_string(),
         created_at: format::time(record.created_at),
+        tx_hash: payments.last().and_then(|attempt| hash(attempt, proof)),
+        completed_at: paid.then(|| format::time(record.updated_at)),
     }
 }
 
@@ -72,19 +88,17 @@ pub(super) fn story(
     let payments = payments(table, attempts);
     let ended = table.state(record.head.state).outcome;
     let paid = ended == Some(Outcome::Paid);
-    let last = history.last().and_then(|linked| linked.entry.detail.clone()).filter(|_| paid);
-    let tx_hash = payments.last().and_then(|attempt| hash(attempt, last.as_deref()));
+    let last = history.last().and_then(|linked| linked.entry.detail.clone());
+    let proof = last.as_deref().filter(|_| paid);
     let error = record.error.as_ref().filter(|_| !paid);
     let error_message = error.map(|error| match ended {
         Some(_) => message(app, record),
         None => error.code.to_string(),
     });
     RelayTransfer {
-        opened: opened(app, record, shown(&payments)),
-        tx_hash,
-        retry_count: record.head.retries,
+        opened: opened(app, record, &payments, proof),
+        retry_count: attempts.len().try_into().unwrap_or(u32::MAX),
         updated_at: format::time(record.updated_at),
-        completed_at: paid.then(|| format::time(record.updated_at)),
         error_message,
         events: events(table, &payments, history),
     }
@@ -154,17 +168,34 @@ fn plain(event: &str) -> RelayEvent {
     }
 }
 
-/// An attempt that can never land, whose members are claimed anew. Its proof is for operators.
+/// An attempt that failed, whose members are claimed anew. Its proof is for operators.
 fn error(entry: &Entry, failed: u32) -> RelayEvent {
-    let code = |text: &&str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-    let kind = entry.detail.as_deref().filter(code).unwrap_or("ATTEMPT_DEAD");
+    let (kind, landed) = failure(entry.detail.as_deref().unwrap_or_default());
+    let message = match landed {
+        true => "The transaction is in a block and failed as a whole; the transfer is sent again",
+        false => "The transaction can never land; the transfer is sent again",
+    };
     RelayEvent {
-        error_type: Some(kind.to_owned()),
-        message: Some("The transaction can never land; the transfer is sent again".to_owned()),
+        error_type: Some(kind),
+        message: Some(message.to_owned()),
         retry_count: Some(failed),
         will_retry: Some(true),
         ..plain("ERROR")
     }
+}
+
+/// The code of a failed attempt by what its event keeps, a code or a proof, and whether its transaction is in a
+/// block. A proof of an older release has no code.
+fn failure(detail: &str) -> (String, bool) {
+    let code = |text: &str| {
+        let fit = text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+        (fit && !text.is_empty()).then(|| text.to_owned())
+    };
+    let proof: Value = serde_json::from_str(detail).unwrap_or_default();
+    let landed = proof.pointer("/result/error").is_some();
+    let stored = proof.get("code").and_then(Value::as_str).and_then(code);
+    let unnamed = if landed { "BATCH_FAILED" } else { "ATTEMPT_DEAD" };
+    (stored.or_else(|| code(detail)).unwrap_or_else(|| unnamed.to_owned()), landed)
 }
 
 /// Bytes in base58, in Bitcoin's alphabet, as NEAR writes hashes.
@@ -174,7 +205,27 @@ fn base58(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::base58;
+    use super::{base58, failure};
+
+    /// Turns red where a batch that is in a block is called one that can never land (run: the code read from a
+    /// detail that is no proof alone).
+    #[test]
+    fn a_failed_attempt_has_the_code_of_its_proof() {
+        let landed = |code: &str| {
+            format!(r#"{{{code}"height":7,"result":{{"index":0,"error":"short","paused":false}}}}"#)
+        };
+        for (detail, code, is_landed) in [
+            (landed(r#""code":"SPOILED","#), "SPOILED", true),
+            (landed(r#""code":"TREASURY_SHORT","#), "TREASURY_SHORT", true),
+            (landed(""), "BATCH_FAILED", true),
+            (r#"{"code":"LOCK_PASSED"}"#.to_owned(), "LOCK_PASSED", false),
+            (r#"{"nonce":7}"#.to_owned(), "ATTEMPT_DEAD", false),
+            ("VOIDED".to_owned(), "VOIDED", false),
+            (String::new(), "ATTEMPT_DEAD", false),
+        ] {
+            assert_eq!(failure(&detail), (code.to_owned(), is_landed), "{detail}");
+        }
+    }
 
     /// Vectors of the encoding's draft, and 32 bytes.
     #[test]

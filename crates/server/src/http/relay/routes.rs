@@ -32,8 +32,8 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
 
 /// Pays an account on NEAR from the relay's own.
 ///
-/// It is answered as soon as the transfer is durable. The key is the transfer's name, in one name space for
-/// all callers.
+/// It is answered as soon as the transfer is durable. The key is the transfer's name among those of its
+/// caller; with `relay.shared_keys` among those of all callers.
 #[utoipa::path(
     post, path = "/transfer", tag = "relay",
     operation_id = "create_relay_transfer", security(("token" = ["relay:create"])),
@@ -43,11 +43,11 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
         ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of it"),
     ),
     responses(
-        (status = 200, body = OpenedRelayTransfer, description = "The key was bound before: the transfer as it is now"),
+        (status = 200, body = OpenedRelayTransfer, description = "The key was bound before: the transfer as it is now, with its transaction and its end"),
         (status = 201, body = OpenedRelayTransfer, description = "It is durable and goes on; ask for it by its key"),
         (status = 400, body = Problem, description = descriptions::RELAY_400),
         (status = 404, body = Problem, description = "The flow is not offered here: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "The key is bound to another body, or to another caller's transfer: `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "The key is bound to another body; with `relay.shared_keys` also: to another caller's transfer: `DUPLICATE_REQUEST`"),
         (status = 422, body = Problem, description = "Nothing was opened: `ASSET_SUSPENDED`, `TRANSFER_NOT_ALLOWED`"),
         (status = 429, body = Problem, description = descriptions::CREATE_429),
         (status = 500, body = Problem, description = descriptions::CREATE_500),
@@ -91,9 +91,8 @@ pub(crate) async fn get(
     let relay = offered(&app)?;
     let nothing = || Refusal::of(Code::NotFound);
     body::visible("key", &key, request::KEY).map_err(|_| nothing())?;
-    let bound = request::bound(&app, relay, &key).await.map_err(silent("get"))?;
-    let owner = request::owner(&app, &caller);
-    let id = bound.filter(|record| record.terms.owner == owner).ok_or_else(nothing)?.id;
+    let bound = request::bound(&app, relay, &caller, &key).await.map_err(silent("get"))?;
+    let id = bound.ok_or_else(nothing)?.id;
     telemetry::subject(id);
     let found = app.engine.transfer(id).await.map_err(silent("get"))?;
     let (record, history) = found.ok_or_else(nothing)?;

@@ -27,6 +27,10 @@ pub(crate) trait RequestedTransfer: Sync {
     fn scope(&self) -> &Arc<str> {
         self.principal()
     }
+    /// Another scope in which the caller may have bound the key: what others bound there does not count.
+    fn former_scope(&self) -> Option<&Arc<str>> {
+        None
+    }
     /// False where the key is bound to a transfer of which the caller may learn nothing.
     fn may_see(&self, _: &Record) -> bool {
         true
@@ -54,6 +58,9 @@ pub(crate) trait RequestedTransfer: Sync {
 /// # Errors
 /// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
 pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Accepted, Refusal> {
+    if let Some(bound) = formerly_bound(app, ask).await? {
+        return replayed(app, ask, bound).await;
+    }
     let found = match ask.terms(app) {
         Ok(terms) => create_within_limit(app, ask, terms).await,
         Err(code) => Err(Refused::Code(code)),
@@ -123,6 +130,18 @@ async fn replayed(
         unknown("replay", &cause);
         outcome_unknown()
     })
+}
+
+/// The caller's own transfer that the key is bound to in its former scope. It is read before anything is opened:
+/// the journal keeps a key unique in one scope alone.
+async fn formerly_bound(app: &App, ask: &dyn RequestedTransfer) -> Result<Option<Record>, Refusal> {
+    let (Some(key), Some(scope)) = (ask.key(), ask.former_scope()) else { return Ok(None) };
+    let bound = app.engine.intake.find_bound(ask.flow(app), scope, key).await;
+    let bound = bound.map_err(|cause| {
+        unknown("replay", &cause);
+        outcome_unknown()
+    })?;
+    Ok(bound.filter(|bound| ask.may_see(bound)))
 }
 
 /// The transfer that the request's key is bound to.

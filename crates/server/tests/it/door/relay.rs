@@ -32,7 +32,8 @@ async fn a_key_is_one_transfer() {
     let first = door.pay(SENDER, "k-1", payment("alice.near", "1000000")).await;
     assert_eq!(first.status, 201, "{first:?}");
     let body = json!({"transfer_id": "k-1", "status": "RECEIVED", "receiver_id": "alice.near",
-        "amount": "1000000", "created_at": first.body["created_at"]});
+        "amount": "1000000", "created_at": first.body["created_at"], "tx_hash": null,
+        "completed_at": null});
     assert_eq!(first.body, body);
     let again = door.pay(SENDER, "k-1", payment("alice.near", "01000000")).await;
     assert_eq!((again.status, &again.body), (200, &body), "{again:?}");
@@ -51,11 +52,37 @@ async fn a_key_is_one_transfer() {
     assert_eq!(door.rows().await, 1);
 }
 
-/// Turns red where the key's scope is the caller: both would be paid; and where a stranger is told what the
-/// key is bound to.
+/// Turns red where one caller's keys block another's, or tell of them (run: one scope for all callers).
 #[tokio::test]
-async fn keys_are_one_name_space_and_show_nothing_to_others() {
+async fn keys_belong_to_their_caller() {
     let door = Door::set(relay).await;
+    let item =
+        |n: u32| json!({"key": format!("payout-{n}"), "receiver_id": "nobody.near", "amount": "1"});
+    let squat = json!({"transfers": (0..1_000).map(item).collect::<Vec<_>>()});
+    let made = door.post(OTHER, "/transfers", squat).await;
+    assert_eq!(made.status, 200, "{made:?}");
+    let body = payment("alice.near", "5");
+    for key in ["payout-0", "payout-999", "free"] {
+        let read = door.get(SENDER, &format!("/transfer/{key}")).await;
+        assert_eq!((read.status, read.code()), (404, "NOT_FOUND"), "{key}");
+        assert_eq!(door.pay(SENDER, key, body.clone()).await.status, 201, "{key}");
+        let again = door.pay(SENDER, key, body.clone()).await;
+        assert_eq!((again.status, &again.body["receiver_id"]), (200, &json!("alice.near")));
+    }
+    let read = door.get(OTHER, "/transfer/payout-0").await;
+    assert_eq!((read.status, &read.body["receiver_id"]), (200, &json!("nobody.near")));
+    assert_eq!(door.rows().await, 1_003);
+}
+
+/// Turns red where `relay.shared_keys` is ignored: two names of one caller would both pay; and where a stranger is
+/// told what the key is bound to.
+#[tokio::test]
+async fn shared_keys_are_one_name_space_and_show_nothing_to_others() {
+    let door = Door::set(|config| {
+        relay(config);
+        config.relay.shared_keys = true;
+    })
+    .await;
     let body = payment("alice.near", "5");
     assert_eq!(door.pay(SENDER, "k", body.clone()).await.status, 201);
     for differs in [body, payment("bob.near", "6")] {

@@ -72,7 +72,6 @@ fn what_was_answered_outlives_a_kill(settings: &[(&str, &str)]) {
     assert_eq!(story(&served, "payouts", "k-1"), before);
     assert_eq!(pays(&served, "payouts", "k-1", "60").0, 200);
     assert_eq!(pays(&served, "payouts", "k-1", "61").0, 409);
-    assert_eq!(pays(&served, "refunds", "k-1", "60").0, 409);
     assert_eq!(reads(&served, "refunds", "k-1").0, 404);
     let (status, day) = pays(&served, "payouts", "k-2", "41");
     assert_eq!((status, &day["code"]), (429, &json!("DAILY_AMOUNT_EXCEEDED")), "{day}");
@@ -95,6 +94,39 @@ fn what_was_answered_outlives_a_kill(settings: &[(&str, &str)]) {
 #[test]
 fn what_was_answered_outlives_a_kill_in_a_folder() {
     what_was_answered_outlives_a_kill(&[]);
+}
+
+/// With `relay.shared_keys` a key has the scope that a release before had for every key. Turns red where such a
+/// key's maker pays twice by repeating it, where it blocks another caller (run: the former scope not read, and read
+/// for every owner), and where the way back from one setting to the other pays twice.
+#[test]
+fn keys_of_the_shared_scope_stay_found_by_their_makers() {
+    const SHARED: &str = "PORTAGE_RELAY__SHARED_KEYS";
+    let mut served = Served::start(&[&RELAY[..], &[(SHARED, "true")]].concat());
+    let switch = |served: &mut Served, on: &str| {
+        for setting in served.settings.iter_mut().filter(|setting| setting.0 == SHARED) {
+            on.clone_into(&mut setting.1);
+        }
+        served.again(|_| ());
+    };
+    assert_eq!(pays(&served, "payouts", "old", "60").0, 201);
+    let old = story(&served, "payouts", "old");
+    assert_eq!(pays(&served, "refunds", "old", "60").0, 409);
+    switch(&mut served, "false");
+    for _ in 0..2 {
+        assert_eq!(story(&served, "payouts", "old"), old);
+        assert_eq!(pays(&served, "payouts", "old", "60").0, 200);
+        assert_eq!(pays(&served, "payouts", "old", "61").0, 409);
+        served.again(|_| ());
+    }
+    assert_eq!(reads(&served, "refunds", "old").0, 404);
+    assert_eq!(pays(&served, "refunds", "old", "9").0, 201, "its own");
+    assert_eq!(pays(&served, "refunds", "old", "9").0, 200);
+    assert_eq!(pays(&served, "payouts", "new", "7").0, 201);
+    switch(&mut served, "true");
+    assert_eq!(pays(&served, "payouts", "new", "7").0, 200);
+    assert_eq!(pays(&served, "refunds", "old", "9").0, 200);
+    assert_eq!(story(&served, "payouts", "old"), old);
 }
 
 /// Without keys a worker would hold transfers back from the processes that have some, so that here it has
