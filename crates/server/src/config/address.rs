@@ -68,7 +68,7 @@ impl Setting for Vec<Address> {
 mod tests {
     use super::{Address, masked};
 
-    /// Turns red where a key in the path, the query or before the host is printed (run: the text itself).
+    /// Turns red where a key in the path, the query or before the host is printed.
     #[test]
     fn an_address_is_shown_to_its_port() {
         for (text, shown) in [

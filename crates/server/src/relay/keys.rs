@@ -66,8 +66,7 @@ fn unfit(what: &str, why: &BadKeys) -> Fault {
 mod tests {
     use super::in_the_clear;
 
-    /// Turns red where an array is split at its commas, and where a fault shows a part of a key (run: the text
-    /// split at commas alone).
+    /// Turns red where an array is split at its commas, and where a fault shows a part of a key.
     #[test]
     fn keys_are_an_array_or_have_commas_between() {
         let read = |text: &str| {

@@ -143,7 +143,7 @@ impl Chains {
         Ok(lost)
     }
 
-    /// Stores the row of a lane at first new.
+    /// Stores the row of a lane when it is first seen.
     async fn store_new_lane(
         &self,
         pool: &ChainPool,

@@ -207,8 +207,7 @@ fn base58(bytes: &[u8]) -> String {
 mod tests {
     use super::{base58, failure};
 
-    /// Turns red where a batch that is in a block is called one that can never land (run: the code read from a
-    /// detail that is no proof alone).
+    /// Turns red where a batch that is in a block is called one that can never land.
     #[test]
     fn a_failed_attempt_has_the_code_of_its_proof() {
         let landed = |code: &str| {

@@ -52,12 +52,12 @@ async fn a_key_is_one_transfer() {
     assert_eq!(door.rows().await, 1);
 }
 
-/// Turns red where one caller's keys block another's, or tell of them (run: one scope for all callers).
+/// Turns red where one caller's keys block another's, or tell of them.
 #[tokio::test]
 async fn keys_belong_to_their_caller() {
     let door = Door::set(relay).await;
     let item =
-        |n: u32| json!({"key": format!("payout-{n}"), "receiver_id": "nobody.near", "amount": "1"});
+        |n: u32| json!({"key": format!("payout-{n}"), "receiver_id": "absent.near", "amount": "1"});
     let squat = json!({"transfers": (0..1_000).map(item).collect::<Vec<_>>()});
     let made = door.post(OTHER, "/transfers", squat).await;
     assert_eq!(made.status, 200, "{made:?}");
@@ -70,7 +70,7 @@ async fn keys_belong_to_their_caller() {
         assert_eq!((again.status, &again.body["receiver_id"]), (200, &json!("alice.near")));
     }
     let read = door.get(OTHER, "/transfer/payout-0").await;
-    assert_eq!((read.status, &read.body["receiver_id"]), (200, &json!("nobody.near")));
+    assert_eq!((read.status, &read.body["receiver_id"]), (200, &json!("absent.near")));
     assert_eq!(door.rows().await, 1_003);
 }
 

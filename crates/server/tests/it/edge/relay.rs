@@ -97,8 +97,8 @@ fn what_was_answered_outlives_a_kill_in_a_folder() {
 }
 
 /// With `relay.shared_keys` a key has the scope that a release before had for every key. Turns red where such a
-/// key's maker pays twice by repeating it, where it blocks another caller (run: the former scope not read, and read
-/// for every owner), and where the way back from one setting to the other pays twice.
+/// key's maker pays twice by repeating it, where it blocks another caller, and where the way back from one
+/// setting to the other pays twice.
 #[test]
 fn keys_of_the_shared_scope_stay_found_by_their_makers() {
     const SHARED: &str = "PORTAGE_RELAY__SHARED_KEYS";

@@ -275,6 +275,6 @@ fn what_a_deleted_key_did_not_pay_another_key_pays() {
     withholds(&chain, false);
     completed(&served, &["k-2"]);
     let row = reads(&served, "payouts", "k-2").1;
-    assert!(row["events"].to_string().contains("ATTEMPT_DEAD"), "{row}");
+    assert!(row["events"].to_string().contains("KEY_DELETED"), "{row}");
     assert_eq!(chain.payments().len(), 2);
 }
