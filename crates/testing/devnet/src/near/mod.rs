@@ -21,7 +21,7 @@ pub use chain::events::{EventKind, TokenEvent};
 pub use chain::status::{Observed, SpentNonce};
 pub use contract::TOKEN_WASM;
 pub use devnet::{Devnet, Endpoint};
-pub use faults::{Fault, Rule};
+pub use faults::{Change, Edit, Fault, Rule};
 pub use options::{Blocks, Execution, Options};
 pub use setup::TokenOptions;
 pub use wallet::Wallet;

@@ -2,6 +2,10 @@
 //!
 //! The chain itself stays right: `events` and balances of the handle say what really happened.
 
+mod edit;
+
+pub use edit::{Change, Edit};
+
 use near_crypto::PublicKey;
 use near_primitives::{
     errors::InvalidTxError,
@@ -48,6 +52,12 @@ pub enum Fault {
     OtherChain { chain_id: String, genesis_hash: CryptoHash },
     /// The answer is this body under this HTTP status; the request is not carried out.
     Answer { code: u16, body: Value },
+    /// The answer is an error of the node of this name, of the last final block.
+    Refused { name: String },
+    /// The answer is that of a node which is so many blocks behind this one.
+    Stale { blocks: u64 },
+    /// The answer is the node's own but for these places of it.
+    Edited { edits: Vec<Edit> },
 }
 
 const SENDS: [&str; 3] = ["send_tx", "broadcast_tx_async", "broadcast_tx_commit"];
@@ -70,7 +80,10 @@ impl Fault {
             | Self::Delay { .. }
             | Self::Hang
             | Self::Timeout
-            | Self::Answer { .. } => true,
+            | Self::Answer { .. }
+            | Self::Refused { .. }
+            | Self::Stale { .. }
+            | Self::Edited { .. } => true,
         }
     }
 }
@@ -80,6 +93,7 @@ impl Fault {
 pub struct Rule {
     #[serde(flatten)]
     pub fault: Fault,
+    /// Methods, or what they ask, as `query view_account`, `query call_function ft_balance_of` and `block height`.
     #[serde(default)]
     pub methods: Vec<String>,
     #[serde(default)]
@@ -110,8 +124,8 @@ impl Rule {
         self
     }
 
-    fn matches(&self, method: &str, hash: Option<CryptoHash>) -> bool {
-        let named = self.methods.iter().any(|named| named == method);
+    fn matches(&self, method: &str, asked: &str, hash: Option<CryptoHash>) -> bool {
+        let named = self.methods.iter().any(|named| named == method || named == asked);
         let applies = if self.methods.is_empty() { self.fault.concerns(method) } else { named };
         applies && (self.hash.is_none() || self.hash == hash)
     }
@@ -136,10 +150,15 @@ impl Script {
         self.rules().clone()
     }
 
-    /// The fault of this request, which counts against its rule.
-    pub(crate) fn next(&self, method: &str, hash: Option<CryptoHash>) -> Option<Fault> {
+    /// The fault of this request, which counts against its rule. `asked`: the method with what it asks.
+    pub(crate) fn next(
+        &self,
+        method: &str,
+        asked: &str,
+        hash: Option<CryptoHash>,
+    ) -> Option<Fault> {
         let mut rules = self.rules();
-        let rule = rules.iter_mut().find(|rule| rule.matches(method, hash))?;
+        let rule = rules.iter_mut().find(|rule| rule.matches(method, asked, hash))?;
         let fault = rule.fault.clone();
         if let Some(left) = &mut rule.times {
             *left = left.saturating_sub(1);

@@ -10,6 +10,7 @@ mod request;
 mod transactions;
 
 use super::{
+    chain::Chain,
     faults::{Fault, Script},
     node::Node,
 };
@@ -66,7 +67,10 @@ type Reply = Result<Response<Body>, Closed>;
 impl EndpointState {
     /// The head that this endpoint has.
     pub(crate) fn seen(&self) -> u64 {
-        let chain = self.node.chain();
+        self.seen_of(&self.node.chain())
+    }
+
+    fn seen_of(&self, chain: &Chain) -> u64 {
         let height = chain.height().saturating_sub(self.lag.load(Ordering::SeqCst));
         let first = chain.options.genesis_height;
         if height < first { first } else { height }
@@ -98,11 +102,12 @@ impl EndpointState {
         let method = call.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
         let params = call.get("params").cloned().unwrap_or_default();
         self.count(&method, &params);
+        let asked = asked(&method, &params);
         let request = match request::parse(&method, params) {
             Ok(request) => request,
             Err(error) => return Ok(envelope(&id, Err(error))),
         };
-        let fault = self.script.next(&method, request.transaction());
+        let fault = self.script.next(&method, &asked, request.transaction());
         match fault {
             Some(Fault::Refuse) => Err(Closed),
             Some(Fault::Status { code }) => {
@@ -123,6 +128,17 @@ impl EndpointState {
                 let error =
                     near_jsonrpc_primitives::types::transactions::RpcTransactionError::TimeoutError;
                 Ok(envelope(&id, Err(error.into())))
+            }
+            Some(Fault::Refused { name }) => Ok(envelope(&id, Err(self.refusal(&name)))),
+            Some(Fault::Stale { blocks }) => {
+                Ok(envelope(&id, self.behind(blocks).answer(request, None).await))
+            }
+            Some(Fault::Edited { edits }) => {
+                let answer = self.answer(request, None).await.map(|mut answer| {
+                    edits.iter().for_each(|edit| edit.apply(&mut answer));
+                    answer
+                });
+                Ok(envelope(&id, answer))
             }
             Some(Fault::Delay { millis }) => {
                 tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -149,14 +165,50 @@ impl EndpointState {
         }
     }
 
+    /// The same endpoint with a head that is so many blocks older.
+    fn behind(&self, blocks: u64) -> Self {
+        Self {
+            node: Arc::clone(&self.node),
+            script: Script::default(),
+            lag: AtomicU64::new(self.lag.load(Ordering::SeqCst).saturating_add(blocks)),
+            address: self.address.clone(),
+            poll_limit: self.poll_limit,
+            requests: Mutex::default(),
+        }
+    }
+
+    fn refusal(&self, name: &str) -> RpcError {
+        let chain = self.node.chain();
+        let block = chain.block(chain.final_height(self.seen_of(&chain)));
+        let info =
+            block.map(|block| json!({"block_height": block.height, "block_hash": block.hash}));
+        let cause = json!({"name": name, "info": info});
+        RpcError::new_internal_or_handler_error(Some(json!(name)), cause)
+    }
+
     fn count(&self, method: &str, params: &Value) {
-        let asked = ["request_type", "method_name"];
-        let asked = asked.into_iter().filter_map(|field| params.get(field)?.as_str());
-        let kind: Vec<&str> = std::iter::once(method).chain(asked).collect();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = requests.entry(kind.join(" ")).or_default();
+        let count = requests.entry(kind(method, params)).or_default();
         *count = count.saturating_add(1);
     }
+}
+
+/// A method with what a query asks.
+fn kind(method: &str, params: &Value) -> String {
+    let asked = ["request_type", "method_name"];
+    let asked = asked.into_iter().filter_map(|field| params.get(field)?.as_str());
+    let kind: Vec<&str> = std::iter::once(method).chain(asked).collect();
+    kind.join(" ")
+}
+
+/// As [`kind`], and how a block is named: `block final`, `block hash`, `block height`.
+fn asked(method: &str, params: &Value) -> String {
+    let by = match params.get("block_id") {
+        Some(Value::Number(_)) => "height",
+        Some(_) => "hash",
+        None => "final",
+    };
+    if method == "block" { format!("{method} {by}") } else { kind(method, params) }
 }
 
 /// Serves one connection after the other until the runtime ends.
