@@ -4,11 +4,12 @@ use crate::world::{Crash, breath, die};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
 use kernel::flow::table::S;
-use kernel::ids::ChainId;
+use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, FeeBalance, ForeignUse, GoneLane, LaneMark, LanePresence,
-    LaneSpent, LanesOnChain, NewLane, ReturnedLane, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
+    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
+    Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -214,6 +215,18 @@ impl Chain for FaultyChain {
 
     fn cap(&self, act: &str) -> usize {
         self.inner().cap(act)
+    }
+
+    fn providers(&self) -> Vec<ProviderReport> {
+        self.inner().providers()
+    }
+
+    fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
+        self.inner().rests_for(act, record)
+    }
+
+    fn concerns(&self) -> Vec<Concern> {
+        self.inner().concerns()
     }
 
     fn lanes(&self, act: &str) -> Vec<Arc<str>> {

@@ -1,6 +1,6 @@
 //! The state of the simulated chain: signed transactions, waiting ones, and blocks.
 
-use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
+use super::transaction::{Effect, Inclusion, Outcome, Paid, QUARANTINE, Transaction};
 use crate::world::SplitMix;
 use kernel::attempt::{Lock, Purpose};
 use kernel::ids::{ChainId, Id};
@@ -508,11 +508,24 @@ impl SimChain {
         state.included(state.final_height()).count()
     }
 
-    /// What is wrong with the chain's own history: a lock of which two forms are final, and whatever was
-    /// noticed on the way.
+    /// Transfers that final blocks paid more than once, whatever signed it: what was called back counts not, nor what
+    /// was set aside.
+    fn paid_twice(&self) -> Vec<String> {
+        let voided = self.voided();
+        let twice = self.paid().into_iter().filter_map(|(id, paid)| {
+            let times = paid.iter().filter(|paid| &*paid.account != QUARANTINE).count();
+            let most = voided.get(&id).map_or(1, |voided| voided + 1);
+            (times > most).then(|| format!("{id} was paid {times} times by the chain's blocks"))
+        });
+        twice.collect()
+    }
+
+    /// What is wrong with the chain's own history: a transfer that was paid twice, a lock of which two forms are final,
+    /// and whatever was noticed on the way.
     pub fn faults(&self) -> Vec<String> {
+        let mut faults = self.paid_twice();
         let state = self.now();
-        let mut faults = state.faults.clone();
+        faults.extend(state.faults.iter().cloned());
         let mut forms: BTreeMap<(Arc<str>, Lock), usize> = BTreeMap::new();
         for (tx, ..) in state.included(state.final_height()) {
             *forms.entry((tx.lane.clone(), tx.lock.clone())).or_default() += 1;

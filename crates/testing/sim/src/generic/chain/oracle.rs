@@ -1,5 +1,5 @@
-//! The oracle of flows that send: once all transfers ended, nothing is open, nothing is paused, and each decision
-//! keeps the facts behind it.
+//! The oracle of flows that send: once all transfers ended, none was paid twice by the chain's own blocks, none waits
+//! without a case, nothing is open, nothing is paused, and each decision keeps the facts behind it.
 
 use crate::chain::{FactLog, PlayedChain};
 use kernel::answer::Cause;
@@ -22,8 +22,23 @@ pub async fn chain_faults(
         faults.extend(left_open(journal, chain.rules().id).await);
     }
     faults.extend(paused(journal).await);
+    faults.extend(waiting(journal).await);
     faults.extend(asked(journal).await);
     faults
+}
+
+/// Transfers that still wait though all ended that clients ask after, and that no case is about: of those with a case
+/// [`asked`] says it.
+async fn waiting(journal: &dyn Journal) -> Vec<String> {
+    let cases = journal.open_cases().await.unwrap_or_default();
+    let is_asked = |id| cases.iter().any(|case| case.subject.transfer() == Some(id));
+    match journal.open_older_than(journal.now(), usize::MAX).await {
+        Ok(open) => {
+            let silent = open.iter().filter(|record| !is_asked(record.id));
+            silent.map(|record| format!("{} waits without a case", record.id)).collect()
+        }
+        Err(cause) => silent(&cause),
+    }
 }
 
 /// Cases that nothing closed, though all that they ask about is over.
