@@ -1,8 +1,9 @@
-//! Finds the block that changed a key, by halving a range of blocks. One provider leads the search; a
-//! conclusion from the block that is found needs as many providers as are needed to show it alike.
+//! Finds the block that changed a key, by halving a range of blocks. What most providers show leads the search, so
+//! that one that lies does not mislead it for as long as it lies; a conclusion from the block that is found needs as
+//! many providers as are needed to show it alike.
 
 use super::NearLink;
-use super::rpc::{BlockAt, access_key};
+use super::rpc::{BlockAt, KeyView, access_key, agreement};
 use kernel::answer::Cause;
 use std::ops::Range;
 
@@ -116,14 +117,52 @@ impl NearLink {
             if at <= start {
                 return Ok(None);
             }
-            let call = access_key(&self.settings.account, key, BlockAt::Height(at));
-            // one that lies leads to a block that the others do not show so
-            match self.rpc.first(&call).await {
+            match self.likely_view(key, at).await {
                 Ok(view) => return Ok(Some((at, view.nonce))),
                 Err(cause) if is_unknown_block(&cause) => {}
                 Err(cause) => return Err(cause),
             }
         }
         Err(Cause::because(BLOCKS_NOT_KEPT, format!("no provider has block {end}")))
+    }
+
+    /// What as many providers as are needed show of a key at a height; where too few have its block, or show it alike,
+    /// what any of them shows.
+    async fn likely_view(&self, key: &[u8; 32], height: u64) -> Result<KeyView, Cause> {
+        let call = access_key(&self.settings.account, key, BlockAt::Height(height));
+        let replies = self.rpc.each(&call).await;
+        let any = replies.iter().find_map(|one| one.reply.as_ref().ok().copied());
+        let failures = replies.iter().filter_map(|one| one.reply.as_ref().err().cloned());
+        // one that is silent says nothing of whether there is such a block
+        let unknown = failures.map(Cause::from).find(is_unknown_block);
+        match (agreement(self.rpc.needed(), replies), any) {
+            (Ok(agreed), _) => {
+                agreed.dissent.inspect(|facts| self.rpc.note_outvoted(facts));
+                Ok(agreed.fact)
+            }
+            (Err(_), Some(view)) => Ok(view),
+            (Err(cause), None) => Err(unknown.unwrap_or(cause)),
+        }
+    }
+}
+
+/// The height up to which as many providers as are needed show a fact, of the heights at which each shows it: one that
+/// names a height of its own makes it neither too low nor one that no block has. `None`: too few show it.
+pub(super) fn shown_height(needed: usize, mut heights: Vec<u64>) -> Option<u64> {
+    heights.sort_unstable();
+    heights.get(needed.saturating_sub(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown_height;
+
+    /// Turns red where one of three sets the height.
+    #[test]
+    fn one_provider_alone_sets_no_height() {
+        assert_eq!(shown_height(2, vec![100, 101, 1]), Some(100));
+        assert_eq!(shown_height(2, vec![9_000, 100, 101]), Some(101));
+        assert_eq!(shown_height(1, vec![7]), Some(7));
+        assert_eq!(shown_height(2, vec![7]), None);
     }
 }

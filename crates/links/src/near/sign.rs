@@ -6,7 +6,7 @@ use super::NearLink;
 use super::concerns::{NEAR_LOW, TREASURY_SHORT};
 use super::forms::nonce_of;
 use super::rest::{SignTurn, TokenRest};
-use super::rpc::{BlockAt, account, view};
+use super::rpc::{BlockAt, account, token_balance, view};
 use super::tokens::TokenState;
 use super::tx::{self, BatchAction, Unwritten};
 use flows::relay::{Act, is_account_id};
@@ -138,8 +138,7 @@ impl NearLink {
             BatchAction::Register { deposit, .. } => sum.saturating_add(*deposit),
             BatchAction::Pay { .. } | BatchAction::Nothing => sum,
         });
-        // a hint: a wrong one has the transaction refused, or has it wait for the next look
-        let own = self.rpc.first(&account(&self.settings.account)).await?;
+        let own = self.rpc.balance(&account(&self.settings.account), floor).await?;
         let own = own.ok_or(Cause::of("NO_ACCOUNT"))?;
         let (chain, precision) = (self.settings.chain.name(), DECIMALS);
         self.meter.see(Seen::FeeBalance { chain, units: own, precision });
@@ -223,9 +222,12 @@ impl NearLink {
             return Ok(actions.len());
         }
         let contract = &token.token.contract;
-        let args = json!({ "account_id": &*self.settings.account });
-        let call = view(contract, "ft_balance_of", &args, BlockAt::Final);
-        let balance = yocto(&self.rpc.first(&call).await?)?;
+        let all = actions.iter().fold(0_u128, |sum, action| match action {
+            BatchAction::Pay { amount, .. } => sum.saturating_add(*amount),
+            BatchAction::Register { .. } | BatchAction::Nothing => sum,
+        });
+        let call = token_balance(contract, &self.settings.account);
+        let balance = self.rpc.balance(&call, all).await?.ok_or(Cause::of("NO_ACCOUNT"))?;
         let (chain, asset) = (self.settings.chain.name(), token.token.asset);
         self.meter.see(Seen::ChainBalance { chain, asset, units: balance });
         let mut left = balance;

@@ -12,6 +12,7 @@ pub(super) use transaction::stored_transaction;
 
 use super::NearLink;
 use super::forms::nonce_of;
+use super::key_history::shown_height;
 use super::prove::{Landing, landing};
 use super::rpc::{
     BlockAt, ChunkTransaction, Division, ExecutionResult, KeyList, KeyView, PROVIDERS_DISAGREE,
@@ -132,13 +133,14 @@ impl NearLink {
                 return Err(Cause::because(PROVIDERS_DISAGREE, "whether the key is ahead"));
             }
         }
-        let beyond = views
-            .iter()
-            .map(|one| one.fact)
-            .filter(is_beyond)
-            .filter_map(|view| Some(NonceAt { nonce: view.nonce?, height: view.height }));
-        let least = beyond.min_by_key(|spent| spent.height);
-        least.ok_or(Cause::of("NO_PROVIDER"))
+        // by one provider alone the search would go on for a nonce or in a block that there is not
+        let mut nonces: Vec<u64> = views.iter().filter_map(|one| one.fact.nonce).collect();
+        nonces.sort_unstable_by(|one, other| other.cmp(one));
+        let nonce = nonces.get(needed.saturating_sub(1)).copied();
+        let nonce = nonce.ok_or(Cause::of("NO_PROVIDER"))?;
+        let shows = views.iter().filter(|one| one.fact.nonce.is_some_and(|shown| shown >= nonce));
+        let height = shown_height(needed, shows.map(|one| one.fact.height).collect());
+        Ok(NonceAt { nonce, height: height.ok_or(Cause::of("NO_PROVIDER"))? })
     }
 
     /// The transactions of a key in the block in which it spent more than a nonce, as many providers as are

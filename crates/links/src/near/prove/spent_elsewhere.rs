@@ -8,6 +8,7 @@
 use super::super::NearLink;
 use super::super::foreign::BlockUses;
 use super::super::forms::nonce_of;
+use super::super::key_history::shown_height;
 use super::super::rpc::KeyView;
 use super::super::tx::base58;
 use super::landing::NOT_FINAL;
@@ -65,7 +66,7 @@ impl NearLink {
         }))
     }
 
-    /// The final block in which the key's nonce went past that of an attempt, as one provider finds it.
+    /// The final block in which the key's nonce went past that of an attempt, as most providers show it.
     async fn spending_block(
         &self,
         attempt: &Attempt,
@@ -77,7 +78,8 @@ impl NearLink {
         let first = anchors.min().ok_or(Cause::of("NO_ANCHOR"))?;
         let is_spent = |nonce: Option<u64>| nonce.is_some_and(|nonce| nonce >= lock);
         let shows = views.iter().filter(|view| is_spent(view.nonce)).map(|view| view.height);
-        let last = shows.min().ok_or(Cause::of("NO_PROVIDER"))?;
+        let last = shown_height(self.rpc.needed(), shows.collect());
+        let last = last.ok_or(Cause::of("NO_PROVIDER"))?;
         let block = self.last_change(key, first..last, is_spent).await?;
         let head = self.rpc.base_block().await?.height;
         if block > head {

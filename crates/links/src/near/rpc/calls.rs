@@ -303,6 +303,13 @@ fn viewed(reply: Result<Value, RpcFailure>) -> Result<Value, RpcFailure> {
     serde_json::from_slice(&bytes).map_err(|_| bad_reply("a view's result"))
 }
 
+/// The balance that an account has of a token, in base units.
+pub(in crate::near) fn token_balance(contract: &str, account: &str) -> RpcCall<Option<u128>> {
+    let args = json!({ "account_id": account });
+    let RpcCall { method, params, .. } = view(contract, "ft_balance_of", &args, BlockAt::Final);
+    RpcCall { method, params, read: |reply| amount(&viewed(reply)?, "").map(Some) }
+}
+
 /// The head of a block.
 pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
     RpcCall {

@@ -2,6 +2,7 @@
 //! several say of final blocks closes an attempt.
 
 mod agreement;
+mod balance;
 mod budget;
 mod calls;
 mod endpoint;
@@ -21,7 +22,8 @@ pub(in crate::near) use agreement::{
 };
 pub(in crate::near) use calls::{
     BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, RpcCall, access_key, access_keys,
-    account, chunk, chunks, code, exists, has_view, objection, send, transaction, view,
+    account, chunk, chunks, code, exists, has_view, objection, send, token_balance, transaction,
+    view,
 };
 pub(in crate::near) use pool::RpcPool;
 #[cfg(test)]
