@@ -5,8 +5,9 @@ use super::bridge::{BridgedFacts, BridgedPort};
 use super::providers::{self, Sends};
 use super::registrations::{Holders, Registrations};
 use super::stranger::Stranger;
-use devnet::near::near_primitives::types::AccountId;
-use devnet::near::{Devnet, EventKind, Execution, Options, TokenOptions, Wallet};
+use devnet::near::near_primitives::action::{Action, TransferAction};
+use devnet::near::near_primitives::types::{AccountId, Balance};
+use devnet::near::{Devnet, EventKind, Execution, Options, Rule, TokenOptions, Wallet};
 use kernel::attempt::{Attempt, Lock};
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, Millis};
@@ -23,6 +24,7 @@ use sim::generic::relay::{NEAR, RelayCase};
 use sim::world::SplitMix;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testkit::{DatedClock, SteppingClock};
@@ -60,8 +62,12 @@ pub(crate) struct Setup {
     pub(crate) liar_until: u64,
     /// Another account pays each receiver of a transfer one unit, with the transfer's memo, when that is signed.
     pub(crate) stranger: bool,
+    /// The number of providers.
+    pub(crate) providers: usize,
     /// So many providers have to agree.
     pub(crate) providers_needed: usize,
+    /// What the first provider does wrong until it is healed.
+    pub(crate) lies: Vec<Rule>,
     /// Whether the events of a success are compared with its members.
     pub(crate) events: bool,
     /// Where the chain of the run is found that began last.
@@ -79,7 +85,9 @@ impl Default for Setup {
             sends: Sends::Arrive,
             liar_until: 0,
             stranger: false,
+            providers: 2,
             providers_needed: 2,
+            lies: Vec::new(),
             events: true,
             last: LastChain::default(),
         }
@@ -117,6 +125,8 @@ struct Inner {
     keys: Vec<Wallet>,
     setup: Setup,
     stranger: Stranger,
+    /// The first provider lies no more.
+    healed: AtomicBool,
     /// When the case began, and at which block.
     began: (Millis, u64),
     holders: Holders,
@@ -142,7 +152,7 @@ impl LocalChain {
         receivers: &[&str],
     ) -> Self {
         let options = Options {
-            endpoints: 2,
+            endpoints: setup.providers,
             threads: 1,
             finality_lag: rules.finality,
             validity_period: rules.validity + setup.outlives,
@@ -176,6 +186,7 @@ impl LocalChain {
             keys,
             setup: Setup { last: LastChain::default(), ..setup.clone() },
             stranger,
+            healed: AtomicBool::new(false),
             holders: Holders::default(),
             state: Mutex::new(state),
         }))
@@ -222,10 +233,42 @@ impl LocalChain {
             providers::draw(devnet, rules, &mut self.state().draws);
         } else {
             let block = devnet.height() - self.0.began.1;
-            providers::script(devnet, setup, block);
+            let lies = !self.0.healed.load(Ordering::SeqCst);
+            providers::script(devnet, setup, block, lies);
         }
         let bounded = async { tokio::time::timeout(LONGEST_CALL, call).await };
         self.0.runtime.block_on(bounded).unwrap_or_else(|_| panic!("a call does not end"))
+    }
+
+    /// The first provider lies no more, and what it kept back is lost.
+    pub(crate) fn heal(&self) {
+        self.0.healed.store(true, Ordering::SeqCst);
+    }
+
+    /// Host and port of the first provider, as cases name it.
+    pub(crate) fn liar(&self) -> String {
+        self.0.devnet.endpoint(0).unwrap().url().replace("http://", "")
+    }
+
+    /// The token's contract is checked, as the server does after its start and later.
+    pub(crate) fn checks_token(&self) {
+        let near = self.state().near.clone().unwrap();
+        drop(self.runs(near.check_tokens()));
+    }
+
+    /// The kinds of requests that the first provider had.
+    pub(crate) fn asked_of_liar(&self) -> Vec<String> {
+        self.0.devnet.endpoint(0).unwrap().requests().into_keys().collect()
+    }
+
+    /// Another program uses the relay's first key: it sends the account itself one yocto.
+    pub(crate) fn wallet_signs(&self) {
+        self.advances();
+        let (devnet, wallet) = (&self.0.devnet, &self.0.relay);
+        let nonce = devnet.nonce(&wallet.account, &wallet.public_key()).unwrap() + 1;
+        let transfer = TransferAction { deposit: Balance::from_yoctonear(1) };
+        let actions = vec![Action::Transfer(transfer)];
+        devnet.submit(wallet.sign(nonce, devnet.final_hash(), &wallet.account, actions));
     }
 
     /// What the process learns whose adapter was made last.
@@ -367,6 +410,8 @@ impl PlayedChain for LocalChain {
     fn faults(&self) -> Vec<String> {
         self.advances();
         let mut faults = self.state().faults.clone();
+        let twice = self.paid().into_iter().filter(|(_, paid)| paid.len() > 1);
+        faults.extend(twice.map(|(id, paid)| format!("{id} was paid {} times", paid.len())));
         let mut forms: BTreeMap<(String, u64), usize> = BTreeMap::new();
         for spent in self.0.devnet.spent_nonces(&self.0.relay.account) {
             *forms.entry((spent.key.to_string(), spent.nonce)).or_default() += 1;

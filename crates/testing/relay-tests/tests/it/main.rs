@@ -13,6 +13,8 @@ mod case;
 #[cfg(test)]
 mod generic;
 #[cfg(test)]
+mod lies;
+#[cfg(test)]
 mod local_chain;
 #[cfg(test)]
 mod matrix;

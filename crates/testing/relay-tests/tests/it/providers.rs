@@ -60,8 +60,11 @@ pub(crate) enum Sends {
 }
 
 /// What the providers do at this block of a case, as its setup says.
-pub(crate) fn script(devnet: &Devnet, setup: &Setup, block: u64) {
+pub(crate) fn script(devnet: &Devnet, setup: &Setup, block: u64, lies: bool) {
     endpoints(devnet).for_each(|endpoint| endpoint.clear());
+    if lies && let Some(liar) = devnet.endpoint(0) {
+        setup.lies.iter().for_each(|rule| liar.add(rule.clone()));
+    }
     if block < setup.liar_until
         && let Some(liar) = devnet.endpoint(1)
     {
