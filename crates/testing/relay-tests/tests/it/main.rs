@@ -13,8 +13,6 @@ mod case;
 #[cfg(test)]
 mod generic;
 #[cfg(test)]
-mod lies;
-#[cfg(test)]
 mod local_chain;
 #[cfg(test)]
 mod matrix;
@@ -30,6 +28,8 @@ mod stranger;
 mod workers;
 #[cfg(test)]
 mod wrong;
+#[cfg(test)]
+mod wrong_providers;
 
 /// A number that a campaign gives: `cargo xtask campaign near`.
 #[cfg(test)]

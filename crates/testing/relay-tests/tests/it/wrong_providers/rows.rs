@@ -44,7 +44,7 @@ const METHODS: [AnyMethod; 15] = [
 /// A hash of no block.
 const NO_BLOCK: &str = "1thX6LZfHDZZKUs92febYZhYRcXddmzfzF2NvTkPNE";
 
-/// The table.
+/// The rows of the table.
 pub(super) fn rows() -> Vec<Lie> {
     let mut rows = whole();
     rows.extend(METHODS.into_iter().flat_map(any_method));
@@ -101,7 +101,7 @@ fn garbage() -> Fault {
     Fault::Answer { code: 200, body: json!("garbage") }
 }
 
-/// The whole provider.
+/// What befalls every method of a provider at once.
 fn whole() -> Vec<Lie> {
     let of = |lie, fault, ended| row("any", lie, fault, PLAIN, ended);
     vec![
@@ -156,7 +156,7 @@ fn transactions() -> Vec<Lie> {
         of("send_tx", "takes it and drops it", Fault::Withhold, (NotTwice, Ends, UNNAMED)),
         of("send_tx", "invalid", refused("INVALID_TRANSACTION"), (NotTwice, Ends, UNNAMED)),
         of("send_tx", "a timeout", Fault::Timeout, (Ends, Ends, UNNAMED)),
-        tx("never heard of it", Fault::Unknown, (Waits, Waits, UNNAMED)),
+        tx("shows it as unknown", Fault::Unknown, (Waits, Waits, UNNAMED)),
         tx("invalid", refused("INVALID_TRANSACTION"), (Waits, Waits, UNNAMED)),
         tx("what succeeded failed", failed, (Waits, Waits, OUTVOTED)),
         tx("it hides the logs", Fault::Silent, (NotTwice, Waits, OUTVOTED)),

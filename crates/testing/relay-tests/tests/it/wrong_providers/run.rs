@@ -25,10 +25,10 @@ pub(super) const LIES: Millis = 75_000;
 const AFTER: Millis = 300_000;
 /// A case is closed so long after the last sight of what it is about.
 const CASES_CLOSE: Millis = 150_000;
-/// Between two looks.
+/// The pause between two looks, in milliseconds.
 const LOOK: Millis = 250;
 /// A case opens so long after the transfer, in seconds: shorter than by default, since a cell lies for less.
-pub(super) const PATIENCE: u64 = 30;
+pub(super) const CASE_AFTER: u64 = 30;
 
 /// What is paid, and what else happens to the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ impl Load {
     }
 }
 
-/// One transfer.
+/// One transfer of the load, and its end.
 #[derive(Debug, Clone)]
 pub(super) struct Transfer {
     pub(super) receiver: &'static str,
@@ -169,7 +169,7 @@ impl Playing {
         let env = CaseEnv { sim: sim.clone(), flows, site, seed: 1 };
         let (mut service, ports) = case.service(RULES, env);
         let alerts = &mut service.settings.alerts;
-        (alerts.after_seconds, alerts.target_pending_seconds) = (PATIENCE, PATIENCE);
+        (alerts.after_seconds, alerts.target_pending_seconds) = (CASE_AFTER, CASE_AFTER);
         let process = service.start_alive("lies", |base| ports.next_process(base));
         let (accepted, asked_at) = (Accepting::default(), [0; 2]);
         Self { sim, place, process, service, ports, transfers, terms, accepted, asked_at }

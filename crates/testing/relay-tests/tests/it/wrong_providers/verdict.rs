@@ -1,6 +1,6 @@
 //! Holds the end of a cell against the chain's own payments: what it came to, and whether that is what the table says.
 
-use super::run::{Load, Look, PATIENCE, Run, Transfer};
+use super::run::{CASE_AFTER, Load, Look, Run, Transfer};
 use super::{End, Lie};
 use kernel::ids::Millis;
 use sim::generic::relay::RelayCase;
@@ -55,7 +55,7 @@ pub(super) fn faults(lie: &Lie, run: &Run, honest: &Honest) -> Vec<String> {
     }
     let waits = run.lying.transfers.iter().any(|transfer| transfer.ended.is_none());
     if waits && run.lying.open_cases.is_empty() {
-        faults.push(format!("a transfer waits for more than {PATIENCE} s without a case"));
+        faults.push(format!("a transfer waits for more than {CASE_AFTER} s without a case"));
     }
     if run.providers > 2 {
         faults.extend(named(lie, run));
