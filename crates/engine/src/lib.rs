@@ -19,6 +19,7 @@ mod recovery;
 mod settings;
 mod shared;
 pub mod tasks;
+mod transfer_ids;
 
 pub use crate::attempts::lanes::LaneRetirement;
 pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt, ProviderCounts};
@@ -46,6 +47,7 @@ use crate::reconciliation::Reconciler;
 use crate::recovery::Recovery;
 use crate::recovery::lease::{Lease, LeaseKeeper};
 use crate::shared::SharedState;
+use crate::transfer_ids::TransferIds;
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
@@ -182,7 +184,11 @@ impl Engine {
         let plan = Plan { flows: parts.flows.clone(), capabilities };
         let (sender, orders) = mpsc::channel(parts.settings.ring);
         let proven = reconciliation::Proven::read(status.proven.as_deref(), &parts.seal_key);
-        let shared = Arc::new(SharedState::new(parts, plan, Lease::new(leased.ends)));
+        let ids = match attempts::sending(&parts).next() {
+            Some(_) => Some(TransferIds::read(&parts).await?),
+            None => None,
+        };
+        let shared = Arc::new(SharedState::new(parts, plan, Lease::new(leased.ends), ids));
         let open = counts.iter().map(|count| count.transfers).sum();
         let lower = Lower::new(&shared, &open_cases, open, proven);
         let engine = compose(shared, lower, sender);

@@ -8,12 +8,13 @@ use crate::ledgers::outstanding_calls::OutstandingCalls;
 use crate::pipeline::plan::{FuseMode, Plan};
 use crate::pipeline::waiters::{Waiter, Waiters};
 use crate::recovery::lease::Lease;
+use crate::transfer_ids::TransferIds;
 use kernel::answer::Answer;
 use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::money::Asset;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Seen;
-use kernel::record::Record;
+use kernel::record::{Record, Terms};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +29,8 @@ pub(crate) struct SharedState {
     /// The callers that wait for the end of a transfer.
     pub waiters: Waiters,
     pub assets: Assets,
+    /// Makes the ids of transfers that a chain pays; `None` where no flow of this process sends.
+    ids: Option<TransferIds>,
     /// The last id that was minted.
     last: Mutex<Id>,
     /// The last write found no room.
@@ -35,8 +38,9 @@ pub(crate) struct SharedState {
 }
 
 impl SharedState {
-    pub(crate) fn new(parts: Parts, plan: Plan, lease: Lease) -> Self {
+    pub(crate) fn new(parts: Parts, plan: Plan, lease: Lease, ids: Option<TransferIds>) -> Self {
         Self {
+            ids,
             controls: Controls::new(parts.clock.clone()),
             plan,
             lease,
@@ -140,6 +144,19 @@ impl SharedState {
         *last =
             if fresh > *last { fresh } else { Id(last.0.saturating_add(1 + (random & 0xffff))) };
         *last
+    }
+
+    /// Makes the id of a new transfer. `refused`: the id that was taken.
+    pub(crate) fn mint_for(&self, flow: FlowId, terms: &Terms, refused: Option<Id>) -> Id {
+        let table = self.plan.table(flow);
+        let keyed = self.ids.as_ref().zip(terms.binding.as_ref());
+        let Some((ids, binding)) = keyed.filter(|_| table.all().any(|state| table.sends(state)))
+        else {
+            return self.mint();
+        };
+        let (now, next) =
+            (self.parts.journal.now(), refused.map_or(0, |id| id.at().saturating_add(1)));
+        ids.of_key(if now > next { now } else { next }, table.flow, binding)
     }
 
     /// Measures the answer to a step, and how long it took.

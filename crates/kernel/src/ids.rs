@@ -27,6 +27,12 @@ impl Id {
         ulid::Ulid(self.0).timestamp_ms()
     }
 
+    /// The 80 bits below the moment. Where a client gave a key for a payment on a chain they are a function
+    /// of that key, so two ids of one key differ in their moment alone.
+    pub const fn tag(self) -> u128 {
+        ulid::Ulid(self.0).random()
+    }
+
     /// The same 128 bits written as a UUID.
     pub fn uuid_text(self) -> String {
         let bits = self.0;

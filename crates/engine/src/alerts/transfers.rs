@@ -3,6 +3,7 @@
 
 use crate::alerts::monitor::Monitor;
 use crate::alerts::monitor::WRITE;
+use crate::attempts::stops::FOREIGN_PAYMENT;
 use crate::pipeline::plan::Plan;
 use kernel::answer::Cause;
 use kernel::flow::life::{Normal, Side, Step};
@@ -23,7 +24,7 @@ impl Plan {
         let state = record.head.state;
         let (name, ended) = (table.state(state).name, table.ends(state));
         match kind {
-            "STUCK" => ended.then(|| format!("it ended: {name}")),
+            "STUCK" | FOREIGN_PAYMENT => ended.then(|| format!("it ended: {name}")),
             "TARGET_PENDING" | "IRREVERSIBLE" => {
                 (!calls_target(table, record)).then(|| format!("it went on to {name}"))
             }

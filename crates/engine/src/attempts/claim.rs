@@ -1,7 +1,7 @@
 //! Plans the unit of a claim, for the gatherers: it moves every member to its sending state, stores the
 //! attempt with its signed form, and gives the lane to the attempt. Pure.
 
-use crate::attempts::lanes::{LaneState, resource_name};
+use crate::attempts::lanes::LaneState;
 use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use kernel::attempt::{Attempt, AttemptId, Form, Lock};
 use kernel::flow::life::Via;
@@ -18,8 +18,9 @@ pub(crate) struct Claim<'a> {
     pub flow: FlowId,
     pub chain: ChainId,
     pub lane: &'a Arc<str>,
-    /// The lane's state before the claim: free.
-    pub state: &'a LaneState,
+    /// The lane's state before the claim: free. `None` for an attempt beside another one of its lock, which
+    /// does not take the lane.
+    pub state: Option<&'a LaneState>,
     pub lock: Lock,
     pub form: Form,
     /// The sending state that the members go to.
@@ -92,13 +93,15 @@ impl Plan {
             due_at: None,
             closed: None,
         };
-        let name = resource_name(chain, lane);
-        let guards = &mut shared.unit.guards;
-        guards.push(Guard::Resource { name: name.clone(), version: state.version });
-        guards.push(Guard::LockFree { chain, lane: lane.clone(), lock: lock.clone() });
-        let puts = &mut shared.unit.then.puts;
-        puts.push(Put::Attempt(attempt.clone()));
-        puts.push(Put::Resource { name, value: state.next(Some(id), lock).value() });
+        let Unit { guards, then } = &mut shared.unit;
+        let lane_row =
+            state.map(|state| state.becomes(chain, lane, &state.next(Some(id), lock.clone())));
+        let (guard, put) = lane_row.unzip();
+        // the lane first: a lock that another worker took is no contradiction where the lane moved as well
+        guards.extend(guard);
+        guards.push(Guard::LockFree { chain, lane: lane.clone(), lock });
+        then.puts.push(Put::Attempt(attempt.clone()));
+        then.puts.extend(put);
         (attempt, shared.unit)
     }
 }

@@ -107,6 +107,14 @@ impl Chains {
         }
     }
 
+    /// Carries an attempt from now on that sends nothing: another program's transaction paid its members.
+    pub(crate) fn hold_found(&self, pool: &ChainPool, attempt: Attempt) {
+        for member in attempt.members.iter() {
+            self.in_flight.release(member.id);
+        }
+        pool.carried.begin(Carried::found(attempt), 0);
+    }
+
     /// Carries the attempt from now on. `written`: this run knows that it is durable; without that, one
     /// more write proves it before anything is sent.
     pub(crate) fn hold_attempt(

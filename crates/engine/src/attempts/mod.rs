@@ -35,6 +35,7 @@ mod swap_tests;
 use crate::Parts;
 use crate::alerts::cases::Cases;
 use crate::attempts::carried::CarriedAttempts;
+use crate::attempts::foreign::orphans::OrphanPayments;
 use crate::attempts::identity::ChainBinding;
 use crate::attempts::lane_watch::{LaneCheck, LaneWatch};
 use crate::attempts::lanes::LaneTable;
@@ -60,13 +61,16 @@ const PROVERS: usize = 2;
 /// # Errors
 /// `NO_CHAIN`, with the flow's name.
 pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
-    for flow in &parts.offered {
-        let table = parts.flows.table(*flow);
-        if table.all().any(|state| table.sends(state)) && parts.chains.is_empty() {
-            return Err(Cause::because("NO_CHAIN", table.flow));
-        }
+    match sending(parts).next() {
+        Some(flow) if parts.chains.is_empty() => Err(Cause::because("NO_CHAIN", flow)),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
+}
+
+/// The names of the flows carried here that send on a chain.
+pub(crate) fn sending(parts: &Parts) -> impl Iterator<Item = &'static str> {
+    let tables = parts.offered.iter().map(|flow| parts.flows.table(*flow));
+    tables.filter(|table| table.all().any(|state| table.sends(state))).map(|table| table.flow)
 }
 
 /// One chain: its port, its lanes as this process knows them, and the attempts that this process carries.
@@ -78,6 +82,7 @@ pub(crate) struct ChainPool {
     pub lane_check: LaneCheck,
     pub shown_keys: ShownKeys,
     pub stops: StopReasons,
+    pub orphans: OrphanPayments,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
     freed: Notify,
@@ -123,6 +128,7 @@ impl Chains {
                 lane_check: LaneCheck::default(),
                 shown_keys: ShownKeys::default(),
                 stops: StopReasons::default(),
+                orphans: OrphanPayments::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),
             };

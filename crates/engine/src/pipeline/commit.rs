@@ -250,7 +250,8 @@ impl Pipeline {
                 if pending.again > 0 {
                     rest.unsure.push((pending, Cause::of("ID_TAKEN")));
                 } else {
-                    pending.record.id = self.shared.mint();
+                    let Record { flow, terms, id, .. } = &pending.record;
+                    pending.record.id = self.shared.mint_for(*flow, terms, Some(*id));
                     let fuse_mode = self.shared.fuse_mode(&pending.record);
                     rest.again.extend(self.again(pending, fuse_mode));
                 }

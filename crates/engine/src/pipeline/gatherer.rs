@@ -6,6 +6,7 @@
 //! What keeps an attempt from being stored leaves no trace: the transfers wait in their queue.
 
 use crate::attempts::claim::Claim;
+use crate::attempts::foreign::orphans::{OrphanClaim, PayingStep};
 use crate::attempts::form::NoForm;
 use crate::attempts::gather::{ClaimOutcome, Gathering, TROUBLE};
 use crate::attempts::stops::{CHAIN_CONTRADICTION, stops_name};
@@ -141,6 +142,10 @@ impl Pipeline {
         records: Vec<Record>,
     ) {
         let Gathering { pool, lane, act, to } = &gathering;
+        let records = self.without_orphans(station, &gathering, records).await;
+        if records.is_empty() {
+            return;
+        }
         let lock = match self.chains.next_lock(pool, lane, &records).await {
             Ok(lock) => lock,
             Err(cause) => {
@@ -175,7 +180,7 @@ impl Pipeline {
             flow: station.place.flow,
             chain: pool.id(),
             lane: &lane.name,
-            state: &lane.state,
+            state: Some(&lane.state),
             lock,
             form,
             to: *to,
@@ -195,6 +200,38 @@ impl Pipeline {
                 self.not_claimed(station, &gathering, records, &guard).await;
             }
         }
+    }
+
+    /// Takes those transfers out of a batch that were paid before the journal was restored.
+    async fn without_orphans(
+        self: &Arc<Self>,
+        station: &Station,
+        Gathering { pool, act, to, .. }: &Gathering,
+        records: Vec<Record>,
+    ) -> Vec<Record> {
+        let step = PayingStep { pool, act: *act, to: *to };
+        let (mut others, mut jobs) = (Vec::with_capacity(records.len()), Vec::new());
+        for record in records {
+            let Some(orphan) = pool.orphans.of(record.id) else {
+                others.push(record);
+                continue;
+            };
+            match self.chains.claim_orphan(step, &record, &orphan).await {
+                OrphanClaim::Held => {}
+                OrphanClaim::Refused(cause) => jobs.push(self.postponed(record, &cause)),
+                OrphanClaim::Lost(guard) => {
+                    if guard == pool.lane_check.guard(pool.id()) {
+                        pool.lane_check.close();
+                    }
+                    let moved = self.still_here(station, vec![record]).await;
+                    jobs.extend(self.advance(moved));
+                }
+            }
+        }
+        if !jobs.is_empty() {
+            Box::pin(self.commit(jobs)).await;
+        }
+        others
     }
 
     /// Goes on after nothing was signed. Nothing is written, except for a member that cannot be signed for.

@@ -76,7 +76,7 @@ impl Intake {
         }
         let terms = Arc::new(terms);
         let record = Record::new(
-            self.shared.mint(),
+            self.shared.mint_for(flow, &terms, None),
             flow,
             Head::start(self.shared.plan.table(flow).start),
             terms.clone(),

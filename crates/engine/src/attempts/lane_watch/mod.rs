@@ -244,6 +244,7 @@ impl LaneWatch {
         let ahead = self.chains.lanes_ahead(pool).await?;
         if ahead.is_empty() {
             self.resumes_lanes(pool, LaneLift { pause, stops }).await?;
+            self.chains.read_orphans(pool, stops).await?;
             pool.lane_check.leaves(Vec::new());
             pool.lane_check.open(stops);
             return Ok(LaneLook::Level);

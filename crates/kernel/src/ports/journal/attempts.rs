@@ -14,7 +14,7 @@ pub trait AttemptQueries: Send + Sync {
     /// The open attempts on a chain, oldest first, of the flows that this binary knows.
     fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>>;
     /// The last attempts of a lane, open and closed, newest first: the first has the highest stored
-    /// lock.
+    /// lock. One that is stored beside another of its lock ([`crate::attempt::Lock::beside`]) is left out.
     fn attempts_of_lane(
         &self,
         chain: ChainId,

@@ -146,7 +146,8 @@ impl ReadPool {
         lane: &str,
         limit: usize,
     ) -> Result<Vec<Attempt>, Cause> {
-        let rule = "a.chain = $1 AND a.lane = $2 ORDER BY a.serial DESC LIMIT $3";
+        let rule = "a.chain = $1 AND a.lane = $2 AND strpos(a.lock, '/') = 0 \
+                    ORDER BY a.serial DESC LIMIT $3";
         let (chain, most) = (i16::from(chain.0), columns::most(limit));
         Ok(all(&self.question().await?, &self.flows, rule, &[&chain, &lane, &most]).await?)
     }

@@ -73,7 +73,7 @@ pub(crate) fn of_lane(
     lane: &str,
     limit: usize,
 ) -> rusqlite::Result<Vec<Attempt>> {
-    let rule = "chain = ? AND lane = ? ORDER BY serial DESC LIMIT ?";
+    let rule = "chain = ? AND lane = ? AND instr(lock, '/') = 0 ORDER BY serial DESC LIMIT ?";
     all(db, flows, rule, params![chain.0, lane, most(limit)])
 }
 

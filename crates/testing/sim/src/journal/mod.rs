@@ -21,6 +21,7 @@ pub use faults::{Fault, Faults};
 pub use faulty_writes::FaultyWrites;
 pub use funding::SimFunding;
 pub use observe::{Durable, Observer};
+pub use standby::Backup;
 
 use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};
@@ -105,6 +106,11 @@ impl Place {
     /// What stands: flags, assets, what is known of the ledgers.
     pub fn status(&self) -> ServiceStatus {
         self.now().status(0)
+    }
+
+    /// The comments of every case of a kind, oldest first.
+    pub fn case_comments(&self, kind: &str) -> Vec<Arc<str>> {
+        self.now().operators.comments(kind)
     }
 
     /// Every transfer's history as words, for comparing runs: id, then each entry's word.

@@ -18,6 +18,10 @@ pub(super) struct Away {
     lacks: Vec<(Arc<State>, Vec<Id>)>,
 }
 
+/// The state of a journal at a moment, to which it can be set back.
+#[derive(Debug)]
+pub struct Backup(Arc<State>);
+
 impl Place {
     fn away(&self) -> MutexGuard<'_, Option<Away>> {
         self.standby.lock().unwrap_or_else(PoisonError::into_inner)
@@ -49,6 +53,16 @@ impl Place {
         let Some(away) = self.away().take() else { return 0 };
         *self.lock() = away.replicated;
         away.lacks.len()
+    }
+
+    /// A copy of the journal as it is now.
+    pub fn backup(&self) -> Backup {
+        Backup(self.now())
+    }
+
+    /// The journal is as it was at a backup, and says so. No process may be at work.
+    pub fn restore(&self, Backup(state): Backup) {
+        *self.lock() = state;
     }
 
     /// A write is made, and the state is as it is after it. False where it is not durable.

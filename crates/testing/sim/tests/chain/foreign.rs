@@ -2,11 +2,12 @@
 //! no transfer is explained, and what cannot be trusted keeps the chain from sending.
 
 use super::operators::ChainEnv;
+use engine::operators::{AdminAction, Verdict};
 use kernel::attempt::Attempt;
 use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
 use kernel::operators::Subject;
-use sim::chain::{Moment, Paid};
+use sim::chain::{Moment, Paid, relay_terms};
 use std::sync::Arc;
 
 /// Two lanes that were used, and a chain that persons paused.
@@ -184,6 +185,77 @@ fn each_payment_of_a_transaction_is_judged_by_itself() {
     let times: Vec<usize> = ids.iter().map(|id| chain.get(id).map_or(0, Vec::len)).collect();
     // the other program's are counted: what it paid exactly has one of ours no more
     assert_eq!(times, [1, 2, 3, 1, 1]);
+}
+
+/// Turns red where a client that repeats its key after a restore is paid twice: before the transaction of the lost
+/// transfer is read, or after it. (Run: an id of random numbers.)
+#[test]
+fn what_was_paid_before_a_restore_is_not_paid_again() {
+    for early in [true, false] {
+        let mut env = ChainEnv::open(None);
+        let first = env.pays(&["alice", "bob", "carol", "dave", "erin"]);
+        env.run(30_000);
+        assert_eq!(env.states(&first), ["COMPLETED"; 5]);
+        let backup = env.place.backup();
+        let lost = env.pays_again(&["alice", "bob", "carol"]);
+        env.run(30_000);
+        assert_eq!(env.states(&lost), ["COMPLETED"; 3]);
+        env.restore(backup);
+        let early = early.then(|| env.pays_again(&["alice", "bob", "carol", "dave"]));
+        env.run(30_000);
+        assert_eq!(kinds(&env), ["FOREIGN_PAYMENT"]);
+        let notes = env.place.case_comments("FOREIGN_PAYMENT").concat();
+        let facts = env.facts("FOREIGN_PAYMENT") + &notes;
+        assert!(lost.iter().all(|id| facts.contains(&format!("no transfer {id}"))), "{facts}");
+        let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
+        env.lifts(pause);
+        env.run(5_000);
+        let ids = early.unwrap_or_else(|| env.pays_again(&["alice", "bob", "carol", "dave"]));
+        env.run(60_000);
+        for _ in 0..2 {
+            assert_eq!(env.states(&ids), ["COMPLETED"; 4]);
+            let chain = env.chain().paid();
+            let times = |ids: &[Id]| -> Vec<usize> {
+                ids.iter().map(|id| chain.get(id).map_or(0, Vec::len)).collect()
+            };
+            assert_eq!((times(&lost), times(&ids)), (vec![1; 3], vec![0, 0, 0, 1]));
+            assert_eq!((env.pauses(), kinds(&env)), (vec![], vec![]));
+            env.restart();
+            env.run(30_000);
+        }
+        assert_eq!(env.chain().faults(), [""; 0]);
+    }
+}
+
+/// Turns red where the client's key alone makes a payment its own: with another amount or receiver it waits for a
+/// person, and keeps no other transfer.
+#[test]
+fn a_key_that_was_paid_otherwise_before_a_restore_waits_for_a_person() {
+    let mut env = ChainEnv::open(None);
+    env.run(5_000);
+    let backup = env.place.backup();
+    let terms = |chain, to: &str, amount| relay_terms(chain, to, amount, "the key");
+    let lost = env.opens(&["alice"], |chain, to| terms(chain, to, 100));
+    env.run(30_000);
+    assert_eq!(env.states(&lost), ["COMPLETED"]);
+    env.restore(backup);
+    env.run(30_000);
+    let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
+    env.lifts(pause);
+    let again = env.opens(&["alice"], |chain, to| terms(chain, to, 200));
+    let others = env.pays(&["bob", "carol"]);
+    env.run(60_000);
+    assert_eq!(env.states(&again), ["QUEUED_TRANSFER"]);
+    assert_eq!(env.states(&others), ["COMPLETED"; 2]);
+    assert_eq!(env.open_cases(), [("FOREIGN_PAYMENT".to_owned(), Subject::Transfer(again[0]))]);
+    assert_eq!(env.chain().paid().get(&again[0]), None);
+    // two persons end it, and with it the case
+    let (id, verdict) = (again[0], Verdict::Rejected);
+    let resolve = AdminAction::Resolve { id, verdict, evidence: Default::default() };
+    let done = env.by_two_persons(resolve);
+    assert!(done.is_ok(), "{done:?}");
+    env.run(60_000);
+    assert_eq!((env.states(&again), kinds(&env)), (vec!["FAILED"], vec![]));
 }
 
 fn used_lanes_after(env: &ChainEnv) -> u64 {

@@ -11,7 +11,7 @@ use kernel::ports::chain::{AttemptProof, Chain, Concern};
 use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use sim::chain::{ChainFlow, ChainPorts, ChainRules, Locking, Moment, SimChain, relay_terms};
-use sim::journal::Place;
+use sim::journal::{Backup, Place};
 use sim::service::{ProcessBase, SimProcess, SimService, Wrap, simulated};
 use sim::world::Sim;
 use sim::wrong;
@@ -49,6 +49,7 @@ impl ChainWrapper for Finds {
 pub(crate) struct ChainEnv {
     pub(crate) service: SimService,
     pub(crate) ports: ChainPorts,
+    pub(crate) place: Place,
     process: SimProcess,
 }
 
@@ -72,7 +73,7 @@ impl ChainEnv {
             service.wraps.chain = around;
         }
         let process = service.start_alive("a calm chain", |base| ports.next_process(base));
-        Self { service, ports, process }
+        Self { service, ports, place, process }
     }
 
     pub(crate) fn run(&self, ms: u64) {
@@ -83,6 +84,13 @@ impl ChainEnv {
     pub(crate) fn restart(&mut self) {
         let begin = |base: ProcessBase<'_>| self.ports.next_process(base);
         self.process = self.service.start_alive("the next process", begin);
+    }
+
+    /// The process ends, the journal is set back to a backup, and another process begins.
+    pub(crate) fn restore(&mut self, backup: Backup) {
+        self.service.sim.kill("killed by the test");
+        self.place.restore(backup);
+        self.restart();
     }
 
     pub(crate) fn chain(&self) -> &SimChain {
@@ -163,13 +171,16 @@ impl ChainEnv {
 
     /// Lifts a pause: for what the engine stopped a second person approves.
     pub(crate) fn lifts(&self, number: u64) {
-        let key = format!("unpause {number}");
-        let mut done = self.executes(&key, AdminAction::Unpause(number)).map(|done| done.outcome);
-        if let Ok(ActionResult::Proposed { approval }) = done {
-            let approved = self.executes_for("ops|2", &key, AdminAction::Approve(approval));
-            done = approved.map(|done| done.outcome);
-        }
+        let done = self.by_two_persons(AdminAction::Unpause(number));
         assert_eq!(done, Ok(ActionResult::Unpaused));
+    }
+
+    /// One person orders an action, and where it takes two another one approves.
+    pub(crate) fn by_two_persons(&self, action: AdminAction) -> Result<ActionResult, Objection> {
+        let key = format!("{action:?}");
+        let done = self.executes(&key, action)?.outcome;
+        let ActionResult::Proposed { approval } = done else { return Ok(done) };
+        self.executes_for("ops|2", &key, AdminAction::Approve(approval)).map(|done| done.outcome)
     }
 
     #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]

@@ -78,6 +78,9 @@ async fn an_attempt_is_found_by_member_lane_and_form(b: &mut JournalFixture) {
     let lane = "key-2".into();
     let third = Attempt { lane, forms: vec![form(7, 64)], ..attempt(b, 5, "2", &[member]) };
     b.written("another of a member", plain(vec![Put::Attempt(third.clone())])).await;
+    let beside = Attempt { lock: third.lock.beside("again"), ..attempt(b, 10, "9", &[]) };
+    let beside = Attempt { lane: third.lane.clone(), closed: Some(NOON), ..beside };
+    b.written("one beside another of its lock", plain(vec![Put::Attempt(beside)])).await;
     let close = Next { closed: Some(NOON), ..Next::carried(2) };
     b.written("the first is closed", plain(vec![close.put(first.id)])).await;
     let journal = &b.on().journal;

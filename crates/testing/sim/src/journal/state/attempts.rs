@@ -109,7 +109,9 @@ impl State {
         lane: &str,
         limit: usize,
     ) -> Vec<Attempt> {
-        let of = self.find_attempts(|a| a.chain == chain && &*a.lane == lane);
+        let of = self.find_attempts(|a| {
+            a.chain == chain && &*a.lane == lane && a.lock.on_chain() == &*a.lock.0
+        });
         of.rev().take(limit).collect()
     }
 

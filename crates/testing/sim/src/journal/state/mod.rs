@@ -49,7 +49,7 @@ pub(super) struct State {
     pub open: BTreeSet<Id>,
     pub due: BTreeMap<Id, Millis>,
     pub receipts: BTreeMap<(LedgerId, Key), Operation>,
-    operators: Operators,
+    pub(super) operators: Operators,
     /// What operators wrote, in order.
     pub log: OperatorLog,
     ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,

@@ -30,8 +30,8 @@ pub(super) struct StoredCase {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Operators {
-    pub cases: Vec<StoredCase>,
+pub(in crate::journal) struct Operators {
+    pub(super) cases: Vec<StoredCase>,
     pub paused: Vec<Paused>,
     /// So many pauses there ever were.
     pauses: u64,
@@ -80,6 +80,16 @@ impl Operators {
         if let Some((_, kept)) = (1..).zip(&mut self.cases).find(|(number, _)| *number == case) {
             kept.notes.push((at, caller, note));
         }
+    }
+
+    /// The comments of every case of a kind, oldest first.
+    pub(in crate::journal) fn comments(&self, kind: &str) -> Vec<Arc<str>> {
+        let of_kind = self.cases.iter().filter(|kept| kept.case.kind == kind);
+        let comment = |note: &Note| match note {
+            Note::Comment(words) => Some(words.clone()),
+            Note::Assigned(_) => None,
+        };
+        of_kind.flat_map(|kept| &kept.notes).filter_map(|(_, _, note)| comment(note)).collect()
     }
 
     pub(super) fn accept(&mut self, accepted: Vec<Accepted>) {

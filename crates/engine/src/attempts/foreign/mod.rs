@@ -8,10 +8,13 @@
 //! names no transfer becomes an attempt that is already closed. Where it names a transfer in any other way,
 //! the unit that stores it stops the chain until two persons resume it.
 
+pub(crate) mod orphans;
+
 use crate::alerts::cases::ENGINE;
 use crate::attempts::ChainPool;
 use crate::attempts::carried::Carried;
 use crate::attempts::claim::Claim;
+use crate::attempts::foreign::orphans::orphan_row;
 use crate::attempts::gather::ClaimOutcome;
 use crate::attempts::lane_watch::LaneWatch;
 use crate::attempts::lane_watch::compare::AheadLane;
@@ -24,7 +27,7 @@ use kernel::attempt::{Attempt, AttemptId};
 use kernel::flow::life::Leg;
 use kernel::flow::table::S;
 use kernel::ids::{ChainId, FlowId, Id};
-use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::operators::{Case, Note, Scope, Severity, Subject};
 use kernel::ports::chain::{ForeignPayment, ForeignUse};
 use kernel::record::{Account, Record, System};
 use kernel::unit::{Guard, Put, Unit, Wrote};
@@ -69,6 +72,8 @@ struct Meaning {
     to: Option<S>,
     /// What is not trusted of it.
     objections: Vec<String>,
+    /// Payments whose transfer the journal does not have. Each is objected to as well.
+    orphans: Vec<ForeignPayment>,
     /// A transfer that has not yet come to the state in which it waits.
     later: Option<String>,
 }
@@ -78,6 +83,7 @@ struct OverUse {
     one: ForeignUse,
     /// Why it is not trusted, where it names a transfer.
     objection: Option<String>,
+    orphans: Vec<ForeignPayment>,
 }
 
 /// The flow and the state under which an attempt without members is stored.
@@ -117,7 +123,8 @@ impl LaneWatch {
         for one in uses {
             let meaning = self.meaning(pool.id(), &one).await;
             if meaning.members.is_empty() && meaning.later.is_none() {
-                over.push(OverUse { objection: meaning.objection(&one), one });
+                let objection = meaning.objection(&one);
+                over.push(OverUse { one, objection, orphans: meaning.orphans });
             } else if !over.is_empty() {
                 break;
             } else if let Some(why) = meaning.later {
@@ -169,7 +176,7 @@ impl LaneWatch {
         meaning: Meaning,
     ) -> Result<LaneProgress, Cause> {
         let objections: Vec<String> = meaning.objection(one).into_iter().collect();
-        let Meaning { members, to: Some(to), .. } = meaning else {
+        let Meaning { members, to: Some(to), orphans, .. } = meaning else {
             return Ok(LaneProgress::Nothing("it has no members".to_owned()));
         };
         let Some(flow) = members.first().map(|member| member.flow) else {
@@ -180,7 +187,7 @@ impl LaneWatch {
             flow,
             chain: pool.id(),
             lane: &lane.name,
-            state: &lane.state,
+            state: Some(&lane.state),
             lock: one.lock.clone(),
             form: one.form.clone(),
             to,
@@ -189,7 +196,8 @@ impl LaneWatch {
         let (attempt, mut unit) = self.shared.plan.claimed(&members, claim);
         let (id, facts) = (Id(attempt.id.0), &one.facts);
         tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
-        let case = self.stop_in(pool.id(), &mut unit, &objections);
+        unit.then.puts.extend(orphan_row(pool.id(), attempt.id, one, &orphans));
+        let case = self.stop_in(pool.id(), &mut unit, &objections).await?;
         let attempt = match self.chains.write_claim(&attempt, unit).await {
             ClaimOutcome::Stored(_) => attempt,
             ClaimOutcome::Found(attempt) => attempt,
@@ -204,22 +212,36 @@ impl LaneWatch {
         Ok(LaneProgress::Some)
     }
 
-    /// Has a unit stop the chain for what is not trusted; in RAM the chain stands at once. The case is `None`
-    /// where nothing is objected to.
-    fn stop_in(&self, chain: ChainId, unit: &mut Unit, objections: &[String]) -> Option<Case> {
+    /// Has a unit stop the chain for what is not trusted; in RAM the chain stands at once. What a case that is open
+    /// already does not show becomes a note of it. The case is `None` where nothing is objected to.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    async fn stop_in(
+        &self,
+        chain: ChainId,
+        unit: &mut Unit,
+        objections: &[String],
+    ) -> Result<Option<Case>, Cause> {
         if objections.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let scope = Scope::Chain(chain);
+        let (scope, subject) = (Scope::Chain(chain), Subject::Chain(chain));
         let facts: Arc<str> = objections.join("; ").into();
         let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
+        let open = self.shared.parts.journal.open_cases().await?;
         self.shared.controls.pause(scope);
-        let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
-        let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
+        let open = open.iter().find(|one| &*one.kind == FOREIGN_PAYMENT && one.subject == subject);
+        let more = open.map(|open| Put::Note {
+            case: open.number,
+            caller: ENGINE.into(),
+            note: Note::Comment(facts.clone()),
+        });
+        let case = Case { kind: FOREIGN_PAYMENT, severity: Severity::Critical, subject, facts };
         unit.then.puts.push(stop(chain, reason.clone()));
         unit.then.puts.push(Put::Pause { scope, reason, caller: ENGINE.into() });
-        unit.then.puts.push(Put::Case(case.clone()));
-        Some(case)
+        unit.then.puts.push(more.unwrap_or_else(|| Put::Case(case.clone())));
+        Ok(Some(case))
     }
 
     /// After the write of a unit that stops the chain.
@@ -251,12 +273,16 @@ impl LaneWatch {
             over.iter().filter_map(|over| over.objection.clone()).collect();
         let new = |over: &OverUse| self.attempt_over(chain, lane, &over.one, filed);
         let attempts: Vec<Attempt> = over.iter().map(new).collect();
+        let orphans: Vec<Put> = (over.iter().zip(&attempts))
+            .filter_map(|(over, of)| orphan_row(chain, of.id, &over.one, &over.orphans))
+            .collect();
         let unit = over_unit(chain, lane, attempts);
         let Some((mut unit, after)) = unit else { return Err(Cause::of("NO_USES")) };
         for OverUse { one, .. } in &over {
             tracing::warn!(lane = %lane.name, lock = %one.lock, facts = %one.facts, "a foreign transaction");
         }
-        let case = self.stop_in(chain, &mut unit, &objections);
+        unit.then.puts.extend(orphans);
+        let case = self.stop_in(chain, &mut unit, &objections).await?;
         let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
         self.stop_ends(case, matches!(wrote, Some(Wrote::Written(_)))).await?;
         match wrote {
@@ -372,6 +398,9 @@ impl Plan {
             } else {
                 self.judgement(chain, &one.payer, pay, found.get(&pay.id))
             };
+            if !found.contains_key(&pay.id) {
+                meaning.orphans.push(pay.clone());
+            }
             match &judgement {
                 Judgement::Member(..) | Judgement::Later(_) => paid.insert(pay.id),
                 Judgement::Objection(_) => false,
@@ -399,7 +428,9 @@ impl Plan {
         found: Option<&Record>,
     ) -> Judgement {
         let Some(record) = found else {
-            return Judgement::Objection(format!("no transfer {id} is known"));
+            return Judgement::Objection(format!(
+                "no transfer {id} is known; one that its client opens again with its key is not paid again"
+            ));
         };
         let table = self.table(record.flow);
         let stands = table.state(record.head.state).name;
