@@ -40,6 +40,8 @@ pub(crate) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract is paused: nothing is paid in that token.
 pub(crate) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
+/// A token's contract refuses every receiver: nothing is paid in that token.
+pub(crate) const TOKEN_REFUSES: &str = "TOKEN_REFUSES";
 /// The providers show another chain than the settings and the journal name: nothing is signed for it.
 pub(crate) const WRONG_CHAIN: &str = kernel::ports::chain::WRONG_CHAIN;
 /// One provider shows another chain, and is asked nothing else.
@@ -214,6 +216,7 @@ impl Monitor {
                 | ONE_PROVIDER
                 | TREASURY_SHORT
                 | TOKEN_PAUSED
+                | TOKEN_REFUSES
                 | TOKEN_CONTRACT_INVALID
                 | WRONG_CHAIN
                 | WRONG_PROVIDER),

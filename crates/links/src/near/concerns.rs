@@ -21,6 +21,8 @@ pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract says that it is paused.
 pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
+/// A token's contract refuses every receiver.
+pub(super) const TOKEN_REFUSES: &str = "TOKEN_REFUSES";
 /// A provider shows another chain, and enough others are left.
 pub(super) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
 /// A provider shows for some time what enough others show otherwise.
@@ -55,6 +57,7 @@ pub(super) fn severity(kind: &str) -> Severity {
         | PROVIDERS_DISAGREE
         | TREASURY_SHORT
         | TOKEN_PAUSED
+        | TOKEN_REFUSES
         | TOKEN_CONTRACT_INVALID
         | WRONG_CHAIN => Severity::Critical,
         _ => Severity::Warning,

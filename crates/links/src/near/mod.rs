@@ -19,6 +19,7 @@ mod lane;
 mod new_lane;
 mod presence;
 mod prove;
+mod refusals;
 mod rest;
 mod returned;
 mod rpc;
@@ -51,7 +52,8 @@ use kernel::ports::chain::{
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
-use kernel::record::Record;
+use kernel::record::{Account, Record};
+use rest::RestCause;
 use rpc::{
     BlockAt, KeyList, ProviderFact, RpcPool, SharedAnswer, access_key, access_keys, collect_facts,
     not_behind, send,
@@ -194,7 +196,8 @@ impl NearLink {
             (concerns::WRONG_PROVIDER, self.rpc.wrong_providers()),
             (concerns::PROVIDER_OUTVOTED, self.rpc.outvoted().map(|facts| facts.to_string())),
             (concerns::TREASURY_SHORT, self.tokens.short(now)),
-            (concerns::TOKEN_PAUSED, self.tokens.paused(now)),
+            (concerns::TOKEN_PAUSED, self.tokens.resting(RestCause::Paused, now)),
+            (concerns::TOKEN_REFUSES, self.tokens.resting(RestCause::Refuses, now)),
         ] {
             let severity = concerns::severity(kind);
             stand.extend(facts.map(|facts| Concern { kind, severity, facts: facts.into() }));
@@ -311,10 +314,15 @@ impl Chain for NearChain {
     fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
         let (act, now) = (sign::act_of(act).ok()?, self.link.clock.ticks());
         let token = self.link.tokens.of_asset(record.target().asset)?;
-        token.rest(act).left(now).or_else(|| match act {
+        let refused = || match &record.target().account {
+            Account::Named(receiver) => token.refusals(act).left(receiver, now),
+            Account::User(_) | Account::Unnamed => None,
+        };
+        let short = || match act {
             Act::Pay => token.shortage.left(record.target().amount.0, now),
             Act::Register => None,
-        })
+        };
+        token.rest(act).left(now).or_else(refused).or_else(short)
     }
 
     fn lanes(&self, _: &str) -> Vec<Arc<str>> {

@@ -20,6 +20,8 @@ pub(super) enum RestCause {
     Paused,
     /// A transaction of one member failed, and its error names no action.
     Unexplained,
+    /// The contract refused several receivers, one after the other, and carried out nothing between them.
+    Refuses,
 }
 
 /// For how many members a transaction may be signed now.

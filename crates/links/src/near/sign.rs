@@ -265,7 +265,7 @@ impl NearLink {
         let call = view(contract, "storage_balance_bounds", &json!({}), BlockAt::Final);
         // a failing registration is held against its receiver: two providers show the price alike
         let bounds = self.rpc.agreed(&call).await?;
-        let deposit = bounds.get("min").map(yocto).transpose()?.ok_or(Cause::of("BAD_REPLY"))?;
+        let deposit = least_deposit(&bounds)?;
         if deposit > self.settings.most_storage_deposit {
             return Err(Cause::because(
                 "DEPOSIT_TOO_HIGH",
@@ -281,6 +281,11 @@ impl NearLink {
 pub(super) fn act_of(name: &str) -> Result<Act, Cause> {
     let named = Act::ALL.iter().find(|act| act.name() == name);
     named.copied().ok_or(Cause::of("NO_SUCH_ACT"))
+}
+
+/// What a contract asks for a registration at least, by its `storage_balance_bounds`.
+pub(super) fn least_deposit(bounds: &Value) -> Result<u128, Cause> {
+    bounds.get("min").map(yocto).transpose()?.ok_or(Cause::of("BAD_REPLY"))
 }
 
 /// An amount that a contract returned: decimal, as a text.

@@ -2,6 +2,7 @@
 //! many fit into one transaction, what a registration costs, and whether the token rests. All of it is
 //! advice: losing it costs time.
 
+use super::refusals::Refusals;
 use super::rest::{RestCause, TokenRest};
 use super::settings::{NearSettings, NearToken, USUAL_TGAS, gas_of_each};
 use super::shortage::TokenShortage;
@@ -24,6 +25,10 @@ pub(super) struct TokenState {
     pays: TokenRest,
     /// Whether registrations rest, and until when.
     registers: TokenRest,
+    /// The receivers whose payments the contract refused.
+    refused_pays: Refusals,
+    /// The receivers whose registrations the contract refused.
+    refused_registers: Refusals,
     /// The shortage of this token in the relay's account.
     pub(super) shortage: TokenShortage,
     /// The cost of a registration, in yoctoNEAR.
@@ -80,6 +85,14 @@ impl TokenState {
         }
     }
 
+    /// The receivers for which the contract refused an act.
+    pub(super) fn refusals(&self, act: Act) -> &Refusals {
+        match act {
+            Act::Pay => &self.refused_pays,
+            Act::Register => &self.refused_registers,
+        }
+    }
+
     /// Whether nothing at all is signed for it now.
     pub(super) fn rests(&self, now: u64) -> bool {
         [&self.pays, &self.registers].into_iter().all(|rest| rest.left(now).is_some())
@@ -109,6 +122,8 @@ impl TokenStates {
             most: AtomicUsize::new(settings.batch),
             pays: TokenRest::default(),
             registers: TokenRest::default(),
+            refused_pays: Refusals::default(),
+            refused_registers: Refusals::default(),
             shortage: TokenShortage::default(),
             deposit: Mutex::new(None),
         };
@@ -130,12 +145,11 @@ impl TokenStates {
         self.0.iter().find(|state| &*state.token.contract == contract)
     }
 
-    /// The facts about tokens whose contract is paused, in words for operators.
-    pub(super) fn paused(&self, now: u64) -> Option<String> {
+    /// The facts about tokens that rest for a cause, in words for operators.
+    pub(super) fn resting(&self, cause: RestCause, now: u64) -> Option<String> {
         let rests = self.0.iter().flat_map(|token| [&token.pays, &token.registers]);
         let stand = rests.filter_map(|rest| rest.stands(now));
-        let paused = stand.filter(|(why, _)| *why == RestCause::Paused).map(|(_, facts)| facts);
-        listed(paused)
+        listed(stand.filter(|(why, _)| *why == cause).map(|(_, facts)| facts))
     }
 
     /// The facts about tokens of which the relay's account has too little, in words for operators.

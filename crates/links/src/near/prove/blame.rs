@@ -1,15 +1,17 @@
 //! Finds out why a transaction failed, and which member goes alone next time. The place of the failing
 //! action isolates its member; it condemns the member only where the member failed alone, registered,
-//! and with money enough.
+//! with money enough, and where the contract served another one since it refused this one first.
 
 use super::{Landed, act_of, all, coded, dead, receiver_of};
 use crate::near::NearLink;
 use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
+use crate::near::refusals::Blame;
 use crate::near::rest::{RestCause, TokenFailure};
 use crate::near::rpc::{BlockAt, view};
-use crate::near::sign::yocto;
+use crate::near::sign::{least_deposit, yocto};
 use crate::near::tokens::TokenState;
 use crate::near::tx::{BatchAction, ReadTransaction};
+use flows::relay::Act;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, MemberVerdict};
 use kernel::ports::chain::{AttemptProof, FOREIGN_FORM};
@@ -51,6 +53,14 @@ fn without_names(form: &ReadTransaction, error: &str) -> String {
         form.actions.iter().filter_map(receiver_of).map(|name| &**name).collect();
     names.sort_by_key(|name| Reverse(name.len()));
     names.into_iter().fold(error.to_lowercase(), |text, name| text.replace(name, " "))
+}
+
+/// A member that the contract refused.
+struct RefusedMember<'a> {
+    act: Act,
+    receiver: &'a Arc<str>,
+    /// The contract's words.
+    error: &'a str,
 }
 
 /// The calls had too little gas.
@@ -98,10 +108,11 @@ impl NearLink {
                 self.rests(token, landed, RestCause::Paused, error);
                 return Ok(all(attempt, &dead(TOKEN_PAUSED, doc)));
             }
-            BatchAction::Register { .. } => {
-                // the price may have risen
-                token.deposit_is(None);
-                let verdict = FailureVerdict { code: "REGISTRATION_REFUSED", condemned: true };
+            BatchAction::Register { account, deposit } => {
+                let enough = self.was_enough(token, landed, *deposit).await;
+                let refused = RefusedMember { act: Act::Register, receiver: account, error };
+                let condemned = enough && self.refused(attempt, token, landed, &refused);
+                let verdict = FailureVerdict { code: "REGISTRATION_REFUSED", condemned };
                 return Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)));
             }
             BatchAction::Pay { receiver, .. } => receiver.clone(),
@@ -125,14 +136,53 @@ impl NearLink {
             }
             (_, false, _) => {}
         }
+        let refused = RefusedMember { act: Act::Pay, receiver: &receiver, error };
         // whatever it was: it is asked after again
         self.receivers.forget(&token.token.contract, &receiver);
         if attempt.members.len() > 1 {
+            if now.registered == Some(true) {
+                token.refusals(Act::Pay).in_company(&receiver, landed.height);
+            }
             let verdict = FailureVerdict { code: "SPOILED", condemned: false };
             return Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)));
         }
-        let verdict = self.alone(token, landed, &receiver, now).await;
+        let mut verdict = self.alone(token, landed, &receiver, now).await;
+        verdict.condemned = verdict.condemned && self.refused(attempt, token, landed, &refused);
         Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)))
+    }
+
+    /// Notes that the contract refused a member. True where the member is to blame: it was alone, and the
+    /// contract carried out the same act for another one since it refused this one first.
+    fn refused(
+        &self,
+        attempt: &Attempt,
+        token: &TokenState,
+        landed: &Landed<'_>,
+        member: &RefusedMember<'_>,
+    ) -> bool {
+        let refusals = token.refusals(member.act);
+        if attempt.members.len() > 1 {
+            refusals.in_company(member.receiver, landed.height);
+            return false;
+        }
+        match refusals.alone(member.receiver, landed.height, self.clock.ticks()) {
+            Blame::Receiver => true,
+            Blame::Open => false,
+            Blame::Contract => {
+                self.rests(token, landed, RestCause::Refuses, member.error);
+                false
+            }
+        }
+    }
+
+    /// Whether a registration's deposit was what the contract asked for at that block, as the providers show it alike.
+    async fn was_enough(&self, token: &TokenState, landed: &Landed<'_>, deposit: u128) -> bool {
+        // the price may have risen since
+        token.deposit_is(None);
+        let at = BlockAt::Hash(landed.found.block);
+        let call = view(&landed.form.receiver, "storage_balance_bounds", &json!({}), at);
+        let asked = self.rpc.agreed(&call).await.and_then(|bounds| least_deposit(&bounds));
+        asked.is_ok_and(|asked| deposit >= asked)
     }
 
     /// What is said of a payment that failed alone, and whether it is refused: only where its receiver was

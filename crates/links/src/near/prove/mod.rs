@@ -195,6 +195,10 @@ impl NearLink {
         if let Some(act) = act_of(form) {
             token.rest(act).succeeded(*height);
         }
+        let receivers = form.actions.iter().filter_map(receiver_of);
+        if let Some(act) = act_of(form) {
+            token.refusals(act).carried_out(receivers, *height);
+        }
         let now = self.clock.ticks();
         for action in &form.actions {
             match action {

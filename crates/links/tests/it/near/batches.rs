@@ -48,9 +48,23 @@ async fn one_that_fails_alone_is_refused_only_registered_and_funded() {
     let world = World::new(2);
     let port = world.port();
     // its own account is registered and has the money: the contract refuses the transfer itself
-    let mut alone = world.pay(&port, vec![world.record(RELAY, 10)]).await;
+    let own = world.record(RELAY, 10);
+    for again in 0..2 {
+        let mut alone = world.pay(&port, vec![own.clone()]).await;
+        let verdicts = world.see_through(&port, &mut alone).await;
+        assert_eq!(
+            (words(&verdicts), code(&verdicts)),
+            (vec![("dead", true)], "RECEIVER_REFUSED".into())
+        );
+        let rests = port.rests_for("ft_transfer", &own);
+        assert!(rests.is_some_and(|ms| ms > again * 10_000), "{rests:?}");
+    }
+    // the contract serves others: it is this receiver
+    let mut other = world.pay(&port, world.members(1)).await;
+    assert_eq!(words(&world.see_through(&port, &mut other).await), [DONE]);
+    let mut alone = world.pay(&port, vec![own]).await;
     let verdicts = world.see_through(&port, &mut alone).await;
-    assert_eq!(words(&verdicts), [("rejected", false)].map(|(word, _)| (word, true)));
+    assert_eq!(words(&verdicts), [("rejected", true)]);
     assert_eq!(code(&verdicts), "RECEIVER_REFUSED");
 }
 

@@ -5,7 +5,7 @@ use super::world::{World, words};
 use devnet::near::near_primitives::views::FinalExecutionStatus;
 use devnet::near::{Fault, Rule};
 use kernel::attempt::Lock;
-use kernel::ports::chain::{Chain, LaneMark};
+use kernel::ports::chain::{Chain, LaneMark, SignRequest};
 use links::near::NearChain;
 use serde_json::{Value, json};
 
@@ -105,4 +105,28 @@ async fn one_of_two_keeps_open_what_they_show_differently() {
     liar.clear();
     let verdicts = world.see_through(&port, &mut attempt).await;
     assert_eq!(words(&verdicts), [("done", false); 2]);
+}
+
+/// Turns red where one of three says what a registration costs (run: the first that answers is believed).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_three_sets_no_price_of_a_registration() {
+    let world = World::new(3);
+    world.devnet.create_account("carol.devnet", 5).unwrap();
+    let bounds = json!({ "min": "1", "max": null }).to_string();
+    let result = json!({ "result": bounds.as_bytes(), "logs": [], "block_height": 1,
+        "block_hash": world.devnet.genesis_hash().to_string() });
+    let body = json!({ "jsonrpc": "2.0", "id": "portage", "result": result });
+    for liar in 0..3 {
+        let port = world.port();
+        let carol = vec![world.record("carol.devnet", 1)];
+        let request = world.request(&port, carol.clone()).await;
+        // the next question is after the price
+        let lie = Rule::times(Fault::Answer { code: 200, body: body.clone() }, 1).on(&["query"]);
+        world.devnet.endpoint(liar).unwrap().add(lie);
+        let request = SignRequest { act: "storage_deposit", ..request };
+        let form = port.sign(&request).await.unwrap().form;
+        let mut attempt = world.stored(request.lane, request.lock, carol, form);
+        let verdicts = world.see_through(&port, &mut attempt).await;
+        assert_eq!(words(&verdicts), [("done", false)], "{liar}");
+    }
 }

@@ -75,6 +75,74 @@ async fn a_paused_token_blames_no_receiver_and_is_tried_by_one() {
     assert_eq!(world.paid(&members), [1; 9]);
 }
 
+/// A contract in trouble that does not say that it is paused. Turns red where its receivers are condemned, where each
+/// transfer that waits burns a transaction, and where what it refused in its trouble is held against a receiver later
+/// (run: a payment that fails alone is refused where its receiver was registered and the relay had the money).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contract_that_refuses_everybody_condemns_no_receiver() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(5);
+    let mut before = world.pay(&port, world.members(1)).await;
+    assert_eq!(words(&world.see_through(&port, &mut before).await), [DONE]);
+    let words_of_it = "Cannot deserialize the contract state.";
+    world.devnet.refuse_everybody(Some(words_of_it));
+    let mut batch = world.pay(&port, members.clone()).await;
+    let verdicts = world.see_through(&port, &mut batch).await;
+    assert_eq!((words(&verdicts)[0], code(&verdicts)), (("dead", true), "SPOILED".into()));
+    for (at, member) in members.iter().take(3).enumerate() {
+        assert_eq!(rests(&port, "ft_transfer", member), None);
+        assert_eq!(kinds(&port), [""; 0], "{at} in a row");
+        let mut alone = world.pay(&port, vec![member.clone()]).await;
+        assert_eq!(words(&world.see_through(&port, &mut alone).await), [("dead", true)]);
+    }
+    // three in a row: the token rests, and one of those that wait is tried
+    assert_eq!(kinds(&port), ["TOKEN_REFUSES"]);
+    assert!(port.concerns()[0].facts.contains(words_of_it), "{:?}", port.concerns());
+    let waits = members.iter().map(|member| rests(&port, "ft_transfer", member));
+    assert_eq!(waits.collect::<Vec<_>>(), [Some(REST); 5]);
+    world.clock.forward(REST);
+    let mut probe = world.try_pay(&port, members[3..].to_vec()).await;
+    assert_eq!(probe.members.len(), 1);
+    assert_eq!(words(&world.see_through(&port, &mut probe).await), [("dead", true)]);
+    assert_eq!(rests(&port, "ft_transfer", &members[4]), Some(2 * REST));
+    // it is mended: the next try ends the rest
+    world.devnet.refuse_everybody(None);
+    world.clock.forward(2 * REST);
+    let mut probe = world.try_pay(&port, members[4..].to_vec()).await;
+    assert_eq!(words(&world.see_through(&port, &mut probe).await), [DONE]);
+    assert_eq!(kinds(&port), [""; 0]);
+    // it has trouble for a moment again
+    world.devnet.refuse_everybody(Some(words_of_it));
+    let mut alone = world.pay(&port, members[..1].to_vec()).await;
+    assert_eq!(words(&world.see_through(&port, &mut alone).await), [("dead", true)]);
+    world.devnet.refuse_everybody(None);
+    let mut rest = world.pay(&port, members[..4].to_vec()).await;
+    assert_eq!(words(&world.see_through(&port, &mut rest).await), [DONE; 4]);
+    assert_eq!(world.paid(&members), [1; 5]);
+}
+
+/// Turns red where a registration is held against its receiver though the contract served no other one (run: a
+/// registration that fails alone is refused).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_registration_needs_another_one_to_be_held_against_its_receiver() {
+    let world = World::new(2);
+    let port = world.port();
+    let account = |name: &str| world.devnet.create_account(name, 5).unwrap().account;
+    let (bad, _good) = (account("bad.devnet"), account("good.devnet"));
+    world.devnet.block_account(&bad);
+    let register = async |name: &str| {
+        let mut attempt = world.claim(&port, "storage_deposit", vec![world.record(name, 1)]).await;
+        let verdicts = world.see_through(&port, &mut attempt).await;
+        (words(&verdicts)[0], code(&verdicts))
+    };
+    let refused = |word| ((word, true), "REGISTRATION_REFUSED".to_owned());
+    assert_eq!(register("bad.devnet").await, refused("dead"));
+    assert_eq!(register("bad.devnet").await, refused("dead"));
+    assert_eq!(register("good.devnet").await.0, DONE);
+    assert_eq!(register("bad.devnet").await, refused("rejected"));
+}
+
 /// A form that replaces an expired one is signed though the token rests: its members have nothing else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_attempt_is_replaced_while_its_token_rests() {

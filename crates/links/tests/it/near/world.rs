@@ -232,7 +232,13 @@ impl World {
         self.stored(lane, lock, members, form)
     }
 
-    fn stored(&self, lane: Arc<str>, lock: Lock, members: Vec<Record>, form: Form) -> Attempt {
+    pub(super) fn stored(
+        &self,
+        lane: Arc<str>,
+        lock: Lock,
+        members: Vec<Record>,
+        form: Form,
+    ) -> Attempt {
         Attempt {
             id: AttemptId(self.attempts.fetch_add(1, Ordering::SeqCst).into()),
             chain: CHAIN,

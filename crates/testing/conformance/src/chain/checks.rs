@@ -128,7 +128,13 @@ async fn one_spoils_all_and_is_named(f: &ChainFixture) {
 }
 
 async fn a_spoiler_alone_is_refused(f: &ChainFixture) {
-    let mut attempt = f.stored([f.site.spoiler()].into(), None).await;
+    // where a contract has its say, it has to serve another one after it refused this one first
+    let spoiler = f.site.spoiler();
+    let members: Arc<[Record]> = [f.site.member(), spoiler.clone()].into();
+    f.see_through(&mut f.stored(members, None).await, false).await;
+    let served = f.see_through(&mut f.stored(f.members(1), None).await, false).await;
+    f.holds(all_done(&served), "another one is paid", &served);
+    let mut attempt = f.stored([spoiler].into(), None).await;
     let verdicts = f.see_through(&mut attempt, false).await;
     let refused =
         verdicts.iter().all(|v| matches!(&v.answer, Answer::Rejected(why, _) if why.doc.is_some()));

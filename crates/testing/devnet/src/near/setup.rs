@@ -187,6 +187,11 @@ impl Devnet {
         self.node.chain().executor.blocklist.add(account.clone());
     }
 
+    /// From now on every token refuses each transfer and each registration with these words; `None`: no more.
+    pub fn refuse_everybody(&self, words: Option<&str>) {
+        self.node.chain().executor.blocklist.everybody(words);
+    }
+
     /// The balance at the last final block; 0 for an account that is not registered.
     ///
     /// # Errors
