@@ -131,19 +131,31 @@ fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
     }
 }
 
-/// Checks that each daily amount of the settings is a valid amount of its asset. An asset that is added
-/// later is not checked.
+/// Checks that each daily amount of the settings is a valid amount of an asset: one of no asset would bound
+/// nothing.
 pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
     let daily = settings.limits.daily_amount.iter().map(|limit| ("limits.daily_amount", limit));
     let deposits = settings.deposit_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
     for (name, (symbol, text)) in daily.chain(deposits) {
-        let asset = assets.iter().find(|asset| asset.symbol == *symbol);
-        if let Some(code) = asset.and_then(|asset| asset.amount(text).err()) {
-            let why = format!("{name}.{symbol}: {text} is no amount of it: {code}");
-            return Err(Cause::because("BAD_LIMIT", why));
-        }
+        let why = match assets.iter().find(|asset| asset.symbol == *symbol) {
+            Some(asset) => match asset.amount(text) {
+                Ok(_) => continue,
+                Err(code) => format!("{text} is no amount of it: {code}"),
+            },
+            None => no_asset(symbol, assets),
+        };
+        return Err(Cause::because("BAD_LIMIT", format!("{name}.{symbol}: {why}")));
     }
     Ok(())
+}
+
+/// That no asset has this symbol, as text for the person who wrote the settings.
+fn no_asset(symbol: &str, assets: &[Asset]) -> String {
+    let near = assets.iter().find(|asset| asset.symbol.eq_ignore_ascii_case(symbol));
+    match near {
+        Some(asset) => format!("the asset's symbol is {}", asset.symbol),
+        None => format!("there is no asset {symbol}: add it first (portage ops add-asset)"),
+    }
 }
 
 /// The code for the caller where the journal refused a count.
@@ -340,10 +352,34 @@ impl CreateRates {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALM, CreateRates};
+    use super::{CALM, CreateRates, sound};
+    use crate::Settings;
     use kernel::ids::UserId;
+    use kernel::money::Asset;
 
     const USER: UserId = UserId(7);
+
+    /// Turns red where an amount of no asset is passed over: it bounds nothing, and no line says so.
+    #[test]
+    fn a_limit_names_an_asset_that_exists() {
+        let said = |symbol: &str, amount: &str| {
+            let deposit_limits = [(symbol.to_owned(), amount.to_owned())].into();
+            let settings = Settings { deposit_limits, ..Settings::default() };
+            sound(&settings, &Asset::fresh()).err().and_then(|cause| cause.detail)
+        };
+        assert_eq!(said("USDT", "10"), None);
+        for (symbol, amount, why) in [
+            ("USDT", "0.0000001", "no amount of it"),
+            ("usdt", "10", "the asset's symbol is USDT"),
+            ("USDTT", "10", "there is no asset USDTT"),
+        ] {
+            let told = said(symbol, amount).expect("it is refused");
+            assert!(
+                told.contains(why) && told.contains(&format!("daily_deposit_limit.{symbol}")),
+                "{told}"
+            );
+        }
+    }
 
     #[test]
     fn a_user_is_hasty_above_the_limit_until_a_minute_after() {
