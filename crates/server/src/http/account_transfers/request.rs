@@ -89,6 +89,10 @@ impl RequestedTransfer for AccountTransferRequest {
         self.user.into()
     }
 
+    fn key_name(&self) -> &'static str {
+        "Idempotency-Key"
+    }
+
     fn key(&self) -> Option<&Arc<str>> {
         self.key.as_ref()
     }

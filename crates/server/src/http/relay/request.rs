@@ -177,6 +177,10 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
         Some(&self.former_scope)
     }
 
+    fn key_name(&self) -> &'static str {
+        "X-Idempotency-Key"
+    }
+
     fn key(&self) -> Option<&Arc<str>> {
         Some(&self.key)
     }

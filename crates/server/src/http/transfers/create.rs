@@ -39,6 +39,8 @@ pub(crate) trait RequestedTransfer: Sync {
     fn binds_fields_alone(&self) -> bool {
         false
     }
+    /// What the route calls its idempotency key.
+    fn key_name(&self) -> &'static str;
     /// The idempotency key that the client gave.
     fn key(&self) -> Option<&Arc<str>>;
     /// The terms of the transfer.
@@ -78,7 +80,7 @@ pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Acc
         Err(Refused::Mismatch(bound)) => Err(conflict(app, ask, &bound)),
         Err(Refused::Unknown(cause)) => {
             unknown("create", &cause);
-            Err(outcome_unknown())
+            Err(outcome_unknown(ask))
         }
     }
 }
@@ -128,7 +130,7 @@ async fn replayed(
     app.metrics.see(Seen::Replay { flow });
     app.engine.intake.rejoin(bound).await.map_err(|cause| {
         unknown("replay", &cause);
-        outcome_unknown()
+        outcome_unknown(ask)
     })
 }
 
@@ -139,7 +141,7 @@ async fn formerly_bound(app: &App, ask: &dyn RequestedTransfer) -> Result<Option
     let bound = app.engine.intake.find_bound(ask.flow(app), scope, key).await;
     let bound = bound.map_err(|cause| {
         unknown("replay", &cause);
-        outcome_unknown()
+        outcome_unknown(ask)
     })?;
     Ok(bound.filter(|bound| ask.may_see(bound)))
 }
@@ -153,7 +155,7 @@ pub(super) async fn bound(
     let bound = app.engine.intake.find_bound(ask.flow(app), ask.scope(), key).await;
     bound.map_err(|cause| {
         unknown("replay", &cause);
-        outcome_unknown()
+        outcome_unknown(ask)
     })
 }
 
@@ -184,10 +186,18 @@ fn conflict(app: &App, ask: &dyn RequestedTransfer, bound: &Record) -> Refusal {
     refusal.with("mismatched_fields", ask.mismatched(app, bound))
 }
 
-fn outcome_unknown() -> Refusal {
-    Refusal::unknown(
-        "The outcome is not known yet. Repeat it with the same cid: it is never made twice",
-    )
+/// Says of a repeat what holds: only a key keeps it from being a second transfer.
+fn outcome_unknown(ask: &dyn RequestedTransfer) -> Refusal {
+    let name = ask.key_name();
+    Refusal::unknown(match ask.key() {
+        Some(_) => format!(
+            "The outcome is not known yet. Repeat it with the same {name}: it is never made twice"
+        ),
+        None => format!(
+            "The outcome is not known yet, and the request had no {name}: a repeat may be one more transfer. \
+             Look for this one first"
+        ),
+    })
 }
 
 /// Says of an answer that its transfer had been made before.

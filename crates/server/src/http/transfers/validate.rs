@@ -84,6 +84,10 @@ impl RequestedTransfer for TransferRequest {
         self.user.into()
     }
 
+    fn key_name(&self) -> &'static str {
+        "cid"
+    }
+
     fn key(&self) -> Option<&Arc<str>> {
         self.key.as_ref()
     }

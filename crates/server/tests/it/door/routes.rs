@@ -232,6 +232,23 @@ async fn metrics_count_what_was_done() {
     }
 }
 
+/// Turns red where a client that gave no key is told that a repeat is safe: it is one more transfer.
+#[tokio::test]
+async fn only_a_key_makes_a_repeat_safe() {
+    let change = Box::new(|parts: &mut Parts| parts.settings.open_timeout_ms = 0);
+    let door = Door::with(TestSetup { change, ..TestSetup::default() }).await;
+    for (cid, told) in [(Some("a"), "never made twice"), (None, "may be one more transfer")] {
+        let mut body = json!({"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1"});
+        if let (Some(fields), Some(cid)) = (body.as_object_mut(), cid) {
+            fields.insert("cid".to_owned(), cid.into());
+        }
+        let reply = door.post(("4001", USER), CREATE, body).await;
+        assert_eq!((reply.status, &reply.body["outcome"]), (500, &"unknown".into()), "{reply:?}");
+        let message = reply.body["message"].to_string();
+        assert!(message.contains(told), "{message}");
+    }
+}
+
 /// A world that dies of being asked.
 struct Dying;
 
