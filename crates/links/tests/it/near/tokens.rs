@@ -79,14 +79,14 @@ async fn a_paused_token_blames_no_receiver_and_is_tried_by_one() {
 /// transfer that waits burns a transaction, and where what it refused in its trouble is held against a receiver later
 /// (run: a payment that fails alone is refused where its receiver was registered and the relay had the money).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_contract_that_refuses_everybody_condemns_no_receiver() {
+async fn a_contract_that_refuses_every_account_condemns_no_receiver() {
     let world = World::new(2);
     let port = world.port();
     let members = world.members(5);
     let mut before = world.pay(&port, world.members(1)).await;
     assert_eq!(words(&world.see_through(&port, &mut before).await), [DONE]);
     let words_of_it = "Cannot deserialize the contract state.";
-    world.devnet.refuse_everybody(Some(words_of_it));
+    world.devnet.refuse_every_account(Some(words_of_it));
     let mut batch = world.pay(&port, members.clone()).await;
     let verdicts = world.see_through(&port, &mut batch).await;
     assert_eq!((words(&verdicts)[0], code(&verdicts)), (("dead", true), "SPOILED".into()));
@@ -107,16 +107,16 @@ async fn a_contract_that_refuses_everybody_condemns_no_receiver() {
     assert_eq!(words(&world.see_through(&port, &mut probe).await), [("dead", true)]);
     assert_eq!(rests(&port, "ft_transfer", &members[4]), Some(2 * REST));
     // it is mended: the next try ends the rest
-    world.devnet.refuse_everybody(None);
+    world.devnet.refuse_every_account(None);
     world.clock.forward(2 * REST);
     let mut probe = world.try_pay(&port, members[4..].to_vec()).await;
     assert_eq!(words(&world.see_through(&port, &mut probe).await), [DONE]);
     assert_eq!(kinds(&port), [""; 0]);
     // it has trouble for a moment again
-    world.devnet.refuse_everybody(Some(words_of_it));
+    world.devnet.refuse_every_account(Some(words_of_it));
     let mut alone = world.pay(&port, members[..1].to_vec()).await;
     assert_eq!(words(&world.see_through(&port, &mut alone).await), [("dead", true)]);
-    world.devnet.refuse_everybody(None);
+    world.devnet.refuse_every_account(None);
     let mut rest = world.pay(&port, members[..4].to_vec()).await;
     assert_eq!(words(&world.see_through(&port, &mut rest).await), [DONE; 4]);
     assert_eq!(world.paid(&members), [1; 5]);

@@ -188,8 +188,8 @@ impl Devnet {
     }
 
     /// From now on every token refuses each transfer and each registration with these words; `None`: no more.
-    pub fn refuse_everybody(&self, words: Option<&str>) {
-        self.node.chain().executor.blocklist.everybody(words);
+    pub fn refuse_every_account(&self, words: Option<&str>) {
+        self.node.chain().executor.blocklist.every_account(words);
     }
 
     /// The balance at the last final block; 0 for an account that is not registered.

@@ -1,5 +1,5 @@
 //! Accounts that the token refuses, as contracts with a blocklist do: a transfer to one of them fails, and so does its
-//! registration. A token in trouble refuses everybody, with words of its own. Views go on.
+//! registration. A token in trouble refuses every account, with words of its own. Views go on.
 
 use super::session::{Session, Stop};
 use near_primitives::types::AccountId;
@@ -21,7 +21,7 @@ struct Named {
 struct Refused {
     accounts: BTreeSet<AccountId>,
     /// What every call panics with.
-    everybody: Option<String>,
+    every_account: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ impl Blocklist {
         self.refused().accounts.insert(account);
     }
 
-    pub(crate) fn everybody(&self, words: Option<&str>) {
-        self.refused().everybody = words.map(str::to_owned);
+    pub(crate) fn every_account(&self, words: Option<&str>) {
+        self.refused().every_account = words.map(str::to_owned);
     }
 
     /// Whether a call may go on.
@@ -49,7 +49,7 @@ impl Blocklist {
         if session.context.view || !REFUSED.contains(&method) {
             return Ok(());
         }
-        if let Some(words) = &refused.everybody {
+        if let Some(words) = &refused.every_account {
             return Err(Stop::Panic(words.clone()));
         }
         let Ok(named) = serde_json::from_slice::<Named>(&session.context.input) else {
