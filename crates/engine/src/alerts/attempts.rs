@@ -36,6 +36,8 @@ pub(crate) const PROVIDER_OUTVOTED: &str = "PROVIDER_OUTVOTED";
 pub(crate) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// The day's budget for registrations of receivers is used up.
 pub(crate) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
+/// A token's contract asks for more for a registration than the settings allow.
+pub(crate) const REGISTRATION_DEPOSIT: &str = "REGISTRATION_DEPOSIT";
 /// The account of the chain has too little of a token for a payment that waits.
 pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract is paused: nothing is paid in that token.
@@ -217,6 +219,7 @@ impl Monitor {
                 | TREASURY_SHORT
                 | TOKEN_PAUSED
                 | TOKEN_REFUSES
+                | REGISTRATION_DEPOSIT
                 | TOKEN_CONTRACT_INVALID
                 | WRONG_CHAIN
                 | WRONG_PROVIDER),

@@ -17,7 +17,7 @@ pub const ATTEMPTS: &str = "registration_attempts";
 /// it took the deposit.
 pub const LATELY: &str = "registered_lately";
 /// Flag: a registration of this receiver is within what registrations may cost today. Missing while that of
-/// another transfer to the same receiver is under way.
+/// another transfer to the same receiver is under way, and while this one waits for another day's budget.
 pub const BUDGET: &str = "registration_budget";
 
 /// The most registrations that are tried (`MAX_RETRIES` of the source).

@@ -17,6 +17,8 @@ pub(super) const NEAR_LOW: &str = "NEAR_LOW";
 pub(super) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// The day's budget for registrations of receivers is used up.
 pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
+/// A token's contract asks for more for a registration than the settings allow.
+pub(super) const REGISTRATION_DEPOSIT: &str = "REGISTRATION_DEPOSIT";
 /// The account has too little of a token for a payment that waits.
 pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract says that it is paused.

@@ -10,6 +10,7 @@
 //! keys the account has, `returned` which of them it has again; `facts` answers the flow's questions about receivers.
 
 mod concerns;
+mod deposit;
 mod facts;
 mod foreign;
 mod forms;
@@ -31,7 +32,10 @@ mod token_recheck;
 mod tokens;
 mod tx;
 
-pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits, Reservation};
+pub use facts::{
+    NearFacts, RegistrationAllowance, RegistrationLimit, RegistrationLimits, RegistrationRequest,
+    Reservation,
+};
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
 pub use settings::{NearNetwork, NearSettings, NearToken, RpcLimits, gas_of_each};
 pub use token_check::TokenCheck;
@@ -198,6 +202,7 @@ impl NearLink {
             (concerns::TREASURY_SHORT, self.tokens.short(now)),
             (concerns::TOKEN_PAUSED, self.tokens.resting(RestCause::Paused, now)),
             (concerns::TOKEN_REFUSES, self.tokens.resting(RestCause::Refuses, now)),
+            (concerns::REGISTRATION_DEPOSIT, self.tokens.resting(RestCause::Price, now)),
         ] {
             let severity = concerns::severity(kind);
             stand.extend(facts.map(|facts| Concern { kind, severity, facts: facts.into() }));

@@ -22,6 +22,8 @@ pub(super) enum RestCause {
     Unexplained,
     /// The contract refused several receivers, one after the other, and carried out nothing between them.
     Refuses,
+    /// The contract asks for more than the settings allow.
+    Price,
 }
 
 /// For how many members a transaction may be signed now.
@@ -110,6 +112,14 @@ impl TokenRest {
     pub(super) fn succeeded(&self, height: u64) {
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.height < height) {
+            *rest = None;
+        }
+    }
+
+    /// What it was for is over: one that is for something else goes on.
+    pub(super) fn end(&self, why: RestCause) {
+        let mut rest = self.rest();
+        if rest.as_ref().is_some_and(|rest| rest.why == why) {
             *rest = None;
         }
     }

@@ -6,7 +6,7 @@ use super::NearLink;
 use super::concerns::{NEAR_LOW, TREASURY_SHORT};
 use super::forms::nonce_of;
 use super::rest::{SignTurn, TokenRest};
-use super::rpc::{BlockAt, account, token_balance, view};
+use super::rpc::{account, token_balance};
 use super::tokens::TokenState;
 use super::tx::{self, BatchAction, Unwritten};
 use flows::relay::{Act, is_account_id};
@@ -17,7 +17,7 @@ use kernel::ports::chain::{FOREIGN_FORM, SignRequest, Signed, Unsigned};
 use kernel::ports::clock::TICKS;
 use kernel::ports::meter::Seen;
 use kernel::record::{Account, Record, System};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// NEAR has so many decimals: the smallest unit is a yoctoNEAR.
@@ -255,37 +255,12 @@ impl NearLink {
         let rests = self.settings.token_rest_ms.saturating_mul(TICKS);
         self.clock.ticks().saturating_add(rests)
     }
-
-    /// The cost of a registration: the contract's own bound, no more than the settings allow.
-    async fn deposit(&self, token: &TokenState) -> Result<u128, Cause> {
-        if let Some(deposit) = token.deposit() {
-            return Ok(deposit);
-        }
-        let contract = &token.token.contract;
-        let call = view(contract, "storage_balance_bounds", &json!({}), BlockAt::Final);
-        // a failing registration is held against its receiver: two providers show the price alike
-        let bounds = self.rpc.agreed(&call).await?;
-        let deposit = least_deposit(&bounds)?;
-        if deposit > self.settings.most_storage_deposit {
-            return Err(Cause::because(
-                "DEPOSIT_TOO_HIGH",
-                format!("{contract} asks for {deposit}"),
-            ));
-        }
-        token.deposit_is(Some(deposit));
-        Ok(deposit)
-    }
 }
 
 /// The act of the relay that has that name in its table, and that a request names.
 pub(super) fn act_of(name: &str) -> Result<Act, Cause> {
     let named = Act::ALL.iter().find(|act| act.name() == name);
     named.copied().ok_or(Cause::of("NO_SUCH_ACT"))
-}
-
-/// What a contract asks for a registration at least, by its `storage_balance_bounds`.
-pub(super) fn least_deposit(bounds: &Value) -> Result<u128, Cause> {
-    bounds.get("min").map(yocto).transpose()?.ok_or(Cause::of("BAD_REPLY"))
 }
 
 /// An amount that a contract returned: decimal, as a text.

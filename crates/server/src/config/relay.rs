@@ -63,8 +63,14 @@ section! {
         transfers_per_day: u64 = 0,
         /// The most base units of one caller on one day in UTC; empty: no limit but the asset's own.
         daily_amount: String = String::new(),
-        /// The most yoctoNEAR that registrations of receivers may cost on one day in UTC; beyond it transfers to new receivers fail, unsent.
-        registration_budget: String = "1000000000000000000000000".to_owned(),
+        /// The most yoctoNEAR that registrations of receivers may cost on one day in UTC, over all callers; beyond it transfers to new receivers wait.
+        registration_budget: String = "150000000000000000000000000".to_owned(),
+        /// The most of it that the transfers of one caller may use; empty: half of it. 75 NEAR register 60 000 receivers at 0.00125 NEAR.
+        registration_budget_per_caller: String = String::new(),
+        /// For how long a transfer waits for its registration beyond the budget before it is FAILED, unsent; 0: not at all.
+        registration_wait_seconds: u64 = 86_400,
+        /// The most yoctoNEAR that a contract may ask for one registration; above it none is made, and a case opens.
+        max_registration_deposit: String = "12500000000000000000000".to_owned(),
     }
 }
 
@@ -93,6 +99,17 @@ impl Relay {
         plain(&self.registration_budget).unwrap_or(0)
     }
 
+    /// What registrations for one caller may cost on one day, in yoctoNEAR.
+    pub fn registration_budget_per_caller(&self) -> u128 {
+        let half = || self.registration_budget().checked_div(2).unwrap_or(0);
+        plain(&self.registration_budget_per_caller).unwrap_or_else(half)
+    }
+
+    /// What one registration may cost, in yoctoNEAR.
+    pub fn max_registration_deposit(&self) -> u128 {
+        plain(&self.max_registration_deposit).unwrap_or(0)
+    }
+
     /// What one caller may move.
     pub fn limits(&self) -> OwnerLimits {
         OwnerLimits {
@@ -117,14 +134,21 @@ impl Relay {
         rules.need("relay.asset", !self.asset.is_empty(), "the symbol of the token's asset");
         let named = self.receivers.iter().all(|receiver| is_account_id(receiver));
         rules.need("relay.receivers", named, "names of accounts on NEAR");
+        let number = "a whole number of base units, in digits, as a text";
+        for (key, text) in
+            [("relay.max_amount", &self.max_amount), ("relay.daily_amount", &self.daily_amount)]
+        {
+            let fit = text.is_empty() || plain(text).is_some_and(|n| n > 0);
+            rules.need(key, fit, number);
+        }
+        let share = &self.registration_budget_per_caller;
+        let fit = share.is_empty() || plain(share).is_some();
+        rules.need("relay.registration_budget_per_caller", fit, number);
         for (key, text) in [
-            ("relay.max_amount", &self.max_amount),
-            ("relay.daily_amount", &self.daily_amount),
             ("relay.registration_budget", &self.registration_budget),
+            ("relay.max_registration_deposit", &self.max_registration_deposit),
         ] {
-            let budget = key == "relay.registration_budget";
-            let fit = text.is_empty() && !budget || plain(text).is_some_and(|n| n > 0 || budget);
-            rules.need(key, fit, "a whole number of base units, in digits, as a text");
+            rules.need(key, plain(text).is_some(), number);
         }
         self.provider_rules(rules);
         rules.need(

@@ -9,7 +9,7 @@ mod receiver_row;
 mod registrations;
 
 use self::intake_only::IntakeOnly;
-use self::registrations::Registrations;
+use self::registrations::{RegistrationBudget, Registrations};
 use crate::cli::exit::{Exit, Fault};
 use crate::config::{NearNetwork, Relay};
 use crate::open_store::Store;
@@ -83,11 +83,14 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     }
     let signer = Arc::new(keys::ring(settings)?);
     let near = near_settings(settings, asset);
-    let cost = near.most_storage_deposit;
     let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
     let chain = NearChain::new(near, signer, Arc::clone(context.clock), Arc::clone(context.meter));
     let chain = chain.map_err(unfit)?;
-    let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
+    let budget = RegistrationBudget {
+        per_day: settings.registration_budget(),
+        per_caller: settings.registration_budget_per_caller(),
+        waits_for: settings.registration_wait_seconds.saturating_mul(1_000),
+    };
     let registrations = Registrations::new(context, &settings.token_contract, budget);
     let facts = Arc::new(chain.facts(Arc::new(registrations)));
     Ok(RelayLink { chain: Arc::new(chain.clone()), facts, near: Some(chain) })
@@ -120,6 +123,7 @@ fn near_settings(settings: &Relay, asset: &Asset) -> NearSettings {
         base_block_ms,
         token_rest_ms,
         providers_needed: agree,
+        most_storage_deposit: settings.max_registration_deposit(),
         limits,
         ..defaults
     }

@@ -14,12 +14,13 @@ use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED}
 use futures_util::stream::{self, StreamExt};
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Word;
-use kernel::ids::Millis;
+use kernel::ids::{AssetId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Account, Fact, Facts, Record};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// That a receiver is not registered is believed for so long: about as long as a block takes. Registering one that
@@ -45,21 +46,44 @@ pub enum Reservation {
     Own,
     /// Another transfer has it under way.
     Other,
-    /// The day's budget for registrations is used up.
-    Exhausted,
+    /// What registrations may cost today is used up.
+    Exhausted {
+        /// What is used up.
+        limit: RegistrationLimit,
+        /// The transfer has waited for as long as one may: it is not registered any more.
+        waited_out: bool,
+    },
     /// The receiver was registered at our cost a moment ago: a provider may not know it yet.
     JustMade,
     /// The receiver was registered at our cost within the last 30 days.
     Lately,
 }
 
+/// What of a day's registrations is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegistrationLimit {
+    /// What all callers together may spend.
+    Budget,
+    /// What the caller of the transfer may spend.
+    CallerShare,
+}
+
+/// A transfer whose receiver exists and is to be registered.
+#[derive(Debug, Clone)]
+pub struct RegistrationRequest {
+    /// The transfer that needs the registration.
+    pub record: Record,
+    /// What the contract asks for a registration, in yoctoNEAR, as providers show it alike.
+    pub price: u128,
+}
+
 /// What registrations may cost, and how often each was tried: the server counts both durably.
 pub trait RegistrationLimits: Send + Sync {
-    /// Reserves the registration of the receiver of each record, of whom all exist. One answer for each, in
+    /// Reserves the registration of the receiver of each request, of whom all exist. One answer for each, in
     /// their sequence; a cause where it is not known now.
     fn allowances<'a>(
         &'a self,
-        records: &'a [Record],
+        requests: &'a [RegistrationRequest],
     ) -> Fut<'a, Vec<Result<RegistrationAllowance, Cause>>>;
 }
 
@@ -122,13 +146,30 @@ impl NearFacts {
     /// makes names up would use the day's budget up.
     async fn may_register(&self, records: &[Record]) -> Vec<Result<Facts, Cause>> {
         let exist = each_receiver(records, |record| Box::pin(self.exists(record))).await;
-        let real = records.iter().zip(&exist).filter(|(_, exists)| **exists == Ok(true));
-        let real: Vec<Record> = real.map(|(record, _)| record.clone()).collect();
+        let (mut prices, mut requests) = (BTreeMap::new(), Vec::new());
+        let mut steps: Vec<Result<bool, Cause>> = Vec::with_capacity(records.len());
+        for (record, exists) in records.iter().zip(exist) {
+            steps.push(match exists {
+                Ok(true) => {
+                    let asset = record.target().asset;
+                    // asked once, whatever the answer is
+                    if let Entry::Vacant(free) = prices.entry(asset) {
+                        free.insert(self.price(asset).await);
+                    }
+                    let price = prices.get(&asset).cloned();
+                    price.unwrap_or(Err(Cause::of("NO_TOKEN"))).map(|price| {
+                        requests.push(RegistrationRequest { record: record.clone(), price });
+                        true
+                    })
+                }
+                other => other,
+            });
+        }
         let allowances =
-            if real.is_empty() { Vec::new() } else { self.limits.allowances(&real).await };
+            if requests.is_empty() { Vec::new() } else { self.limits.allowances(&requests).await };
         let mut allowances = allowances.into_iter();
         let mut all: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
-        for (record, exists) in records.iter().zip(exist) {
+        for (record, exists) in records.iter().zip(steps) {
             let facts = match exists {
                 Err(cause) => Err(cause),
                 Ok(false) => Ok(Facts::from([(RECEIVER_EXISTS, Fact::Flag(false))])),
@@ -146,6 +187,13 @@ impl NearFacts {
         stream::iter(all).buffered(AT_ONCE).collect().await
     }
 
+    /// What the registration of a receiver with a token costs.
+    async fn price(&self, asset: AssetId) -> Result<u128, Cause> {
+        let token = self.link.tokens.of_asset(asset);
+        let price = self.link.deposit(token.ok_or(Cause::of("NO_TOKEN"))?).await;
+        self.link.noted(price)
+    }
+
     /// The facts of a receiver that exists.
     async fn allowed(
         &self,
@@ -159,10 +207,11 @@ impl NearFacts {
         ]);
         match reservation {
             Reservation::Own => facts.insert(BUDGET, Fact::Flag(true)),
-            Reservation::Exhausted => {
-                let text = "transfers to new receivers fail until the day is over in UTC";
-                self.link.concerns.note(REGISTRATION_BUDGET, text, &*self.link.clock);
-                facts.insert(BUDGET, Fact::Flag(false))
+            Reservation::Exhausted { limit, waited_out } => {
+                let text = used_up(record, limit);
+                self.link.concerns.note(REGISTRATION_BUDGET, &text, &*self.link.clock);
+                // until then it waits for the next day
+                waited_out.then(|| facts.insert(BUDGET, Fact::Flag(false))).flatten()
             }
             Reservation::Other => None,
             // one that still is registered costs gas only: the contract gives a second deposit back
@@ -196,6 +245,22 @@ impl NearFacts {
     fn contract(&self, record: &Record) -> Result<&Arc<str>, Cause> {
         let token = self.link.tokens.of_asset(record.target().asset);
         Ok(&token.ok_or(Cause::of("NO_TOKEN"))?.token.contract)
+    }
+}
+
+/// The facts of the case of registrations that are used up.
+fn used_up(record: &Record, limit: RegistrationLimit) -> String {
+    match limit {
+        RegistrationLimit::Budget => {
+            "relay.registration_budget of this day in UTC is used up; transfers to new \
+                                      receivers wait"
+                .to_owned()
+        }
+        RegistrationLimit::CallerShare => format!(
+            "relay.registration_budget_per_caller of this day in UTC is used up by {}; its transfers to new receivers \
+             wait",
+            record.terms.owner
+        ),
     }
 }
 

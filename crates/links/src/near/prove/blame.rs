@@ -5,10 +5,11 @@
 use super::{Landed, act_of, all, coded, dead, receiver_of};
 use crate::near::NearLink;
 use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
+use crate::near::deposit::least_deposit;
 use crate::near::refusals::Blame;
 use crate::near::rest::{RestCause, TokenFailure};
 use crate::near::rpc::{BlockAt, view};
-use crate::near::sign::{least_deposit, yocto};
+use crate::near::sign::yocto;
 use crate::near::tokens::TokenState;
 use crate::near::tx::{BatchAction, ReadTransaction};
 use flows::relay::Act;
@@ -59,7 +60,7 @@ fn without_names(form: &ReadTransaction, error: &str) -> String {
 struct RefusedMember<'a> {
     act: Act,
     receiver: &'a Arc<str>,
-    /// The contract's words.
+    /// What the contract said of it.
     error: &'a str,
 }
 

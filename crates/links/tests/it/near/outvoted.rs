@@ -113,8 +113,8 @@ async fn one_of_three_sets_no_price_of_a_registration() {
     let world = World::new(3);
     world.devnet.create_account("carol.devnet", 5).unwrap();
     let bounds = json!({ "min": "1", "max": null }).to_string();
-    let result = json!({ "result": bounds.as_bytes(), "logs": [], "block_height": 1,
-        "block_hash": world.devnet.genesis_hash().to_string() });
+    let (height, hash) = (world.devnet.final_height(), world.devnet.final_hash().to_string());
+    let result = json!({ "result": bounds.as_bytes(), "logs": [], "block_height": height, "block_hash": hash });
     let body = json!({ "jsonrpc": "2.0", "id": "portage", "result": result });
     for liar in 0..3 {
         let port = world.port();

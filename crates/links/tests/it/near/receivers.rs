@@ -2,13 +2,16 @@
 
 use super::world::World;
 use super::world::words;
+use devnet::near::{Fault, Rule};
 use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED};
 use kernel::answer::Cause;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain as _;
 use kernel::ports::facts::{FactSource, Gathered};
-use kernel::record::{Account, Fact, Facts, Record};
-use links::near::{RegistrationAllowance, RegistrationLimits, Reservation};
+use kernel::record::{Account, Fact, Facts};
+use links::near::{
+    RegistrationAllowance, RegistrationLimit, RegistrationLimits, RegistrationRequest, Reservation,
+};
 use std::sync::{Arc, Mutex};
 
 /// Reserves for everyone, alike, and remembers for whom it was asked.
@@ -26,12 +29,12 @@ impl Allowed {
 impl RegistrationLimits for Allowed {
     fn allowances<'a>(
         &'a self,
-        records: &'a [Record],
+        requests: &'a [RegistrationRequest],
     ) -> Fut<'a, Vec<Result<RegistrationAllowance, Cause>>> {
-        let accounts = records.iter().map(|record| record.target().account.clone());
+        let accounts = requests.iter().map(|request| request.record.target().account.clone());
         self.asked.lock().unwrap().extend(accounts);
         let allowance = RegistrationAllowance { tried: 2, reservation: self.reservation };
-        Box::pin(std::future::ready(vec![Ok(allowance); records.len()]))
+        Box::pin(std::future::ready(vec![Ok(allowance); requests.len()]))
     }
 }
 
@@ -137,7 +140,7 @@ async fn transfers_to_one_new_receiver_ask_after_it_once() {
     let before = asked();
     let may = source.facts("may register", &records).await;
     assert!(may.iter().all(|one| facts(one)[RECEIVER_EXISTS] == Fact::Flag(true)), "{may:?}");
-    assert_eq!(asked() - before, 2, "each provider says that it exists, once");
+    assert_eq!(asked() - before, 4, "each provider says once that it exists, and what it costs");
     // another one registers it
     world.devnet.register(&world.token, &[carol.account]).unwrap();
     world.clock.forward(1_000);
@@ -146,7 +149,6 @@ async fn transfers_to_one_new_receiver_ask_after_it_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_is_missing_only_where_providers_agree() {
-    use devnet::near::{Fault, Rule};
     let world = World::new(2);
     world.devnet.create_account("carol.devnet", 5).unwrap();
     let limits = Allowed::everyone(Reservation::Own);
@@ -170,12 +172,15 @@ async fn what_stands_of_a_registration_is_said_as_facts() {
     world.devnet.register(&world.token, &[dave.account]).unwrap();
     let records = [world.record("carol.devnet", 1), world.record("dave.devnet", 1)];
     let port = world.port();
+    let limit = RegistrationLimit::CallerShare;
+    let exhausted = |waited_out| Reservation::Exhausted { limit, waited_out };
     let no = Some(Fact::Flag(false));
     let yes = Some(Fact::Flag(true));
     for (reservation, carol, dave) in [
         (Reservation::Own, (&no, &yes), (&no, &yes)),
         (Reservation::Other, (&no, &None), (&no, &None)),
-        (Reservation::Exhausted, (&no, &no), (&no, &no)),
+        (exhausted(false), (&no, &None), (&no, &None)),
+        (exhausted(true), (&no, &no), (&no, &no)),
         (Reservation::JustMade, (&no, &None), (&no, &yes)),
         // carol took the deposit back, and dave is registered still
         (Reservation::Lately, (&yes, &None), (&no, &yes)),
@@ -190,7 +195,52 @@ async fn what_stands_of_a_registration_is_said_as_facts() {
     }
     let kinds: Vec<_> = port.concerns().into_iter().map(|concern| concern.kind).collect();
     assert_eq!(kinds, ["REGISTRATION_BUDGET"]);
+    assert!(port.concerns()[0].facts.contains("principal:it|relay"), "{:?}", port.concerns());
     let one = World::new(1);
     let kinds: Vec<_> = one.port().concerns().into_iter().map(|concern| concern.kind).collect();
     assert_eq!(kinds, ["ONE_PROVIDER"]);
+}
+
+/// A contract that asks for more than the settings allow. Turns red where a registration is reserved or claimed all the
+/// same, where payments wait with it, where nothing is told, and where a lower price is not seen (run: the price is read
+/// by the signature alone).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_price_above_the_settings_holds_back_registrations_alone() {
+    let world = World::new(2);
+    world.devnet.create_account("carol.devnet", 5).unwrap();
+    let price = world.devnet.storage_price(&world.token).unwrap();
+    let records = [world.record("carol.devnet", 1)];
+    let port = world.port_with({
+        let mut settings = world.settings();
+        settings.most_storage_deposit = price - 1;
+        settings
+    });
+    let limits = Allowed::everyone(Reservation::Own);
+    let may = port.facts(limits.clone()).facts("may register", &records).await;
+    assert!(
+        matches!(&may[0], Gathered::Unknown(why) if why.class == "DEPOSIT_TOO_HIGH"),
+        "{may:?}"
+    );
+    assert!(limits.asked.lock().unwrap().is_empty(), "it is reserved");
+    let told = port.concerns();
+    let [one] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(one.kind, "REGISTRATION_DEPOSIT");
+    for word in [price.to_string().as_str(), "relay.max_registration_deposit"] {
+        assert!(one.facts.contains(word), "{one:?}");
+    }
+    assert!(port.rests_for("storage_deposit", &records[0]).is_some());
+    assert_eq!(port.rests_for("ft_transfer", &records[0]), None);
+    let mut paid = world.pay(&port, world.members(2)).await;
+    assert_eq!(words(&world.see_through(&port, &mut paid).await), [("done", false); 2]);
+    // the contract asks for less: the next look sees it
+    let bounds = serde_json::json!({ "min": (price - 1).to_string(), "max": null }).to_string();
+    let (height, hash) = (world.devnet.final_height(), world.devnet.final_hash().to_string());
+    let result = serde_json::json!({ "result": bounds.as_bytes(), "logs": [], "block_height": height, "block_hash": hash });
+    let body = serde_json::json!({ "jsonrpc": "2.0", "id": "portage", "result": result });
+    world.everywhere(&Rule::times(Fault::Answer { code: 200, body }, 1).on(&["query"]));
+    let may = port.facts(limits).facts("may register", &records).await;
+    assert_eq!(facts(&may[0])[BUDGET], Fact::Flag(true));
+    assert_eq!(port.rests_for("storage_deposit", &records[0]), None);
+    let kinds: Vec<_> = port.concerns().into_iter().map(|concern| concern.kind).collect();
+    assert_eq!(kinds, [""; 0]);
 }

@@ -39,7 +39,7 @@ pub(super) fn pays_amount(
     sends(served, "payouts", key, &body)
 }
 
-fn sends(served: &Served, sub: &str, key: &str, body: &str) -> (u16, Value) {
+pub(super) fn sends(served: &Served, sub: &str, key: &str, body: &str) -> (u16, Value) {
     let (token, key) = (served.token(sub, SENDER), format!("x-idempotency-key: {key}\r\n"));
     let reply = served.ask(&post("/transfer", &token, &key, body));
     (reply.status, reply.body)

@@ -4,7 +4,7 @@
 //! Turns red where a killed process's attempt is signed under another nonce, where a form is sent that is not
 //! stored, and where a lost reply counts as an answer.
 
-use super::relay::{pays_to, reads};
+use super::relay::{pays_to, reads, sends};
 use super::{Served, eventually, head, portage, process, said};
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{
@@ -213,15 +213,19 @@ fn what_expired_on_a_chain_of_short_validity_is_signed_again() {
 
 /// Turns red where the day's budget is not counted, or is counted by the process (a start between the two
 /// would give it anew); where a registration is reserved before its receiver is known to exist, or once for each
-/// transfer of one receiver; and where what the budget does not allow waits.
+/// transfer of one receiver; and where it counts anything but the contract's own price.
 #[test]
 fn a_day_has_one_budget_of_registrations() {
     let chain = LocalChain::start();
     chain.devnet.create_account("carol.devnet", 10).expect("a second new receiver");
     let keys = chain.secret_keys().trim().replace('\n', ",");
     let dir = tempfile::tempdir().expect("a folder");
-    let budget = ("PORTAGE_RELAY__REGISTRATION_BUDGET", "12500000000000000000000");
-    let mut served = chain.served_in(dir, &[("RELAY_ACCESS_KEYS", &keys), budget]);
+    let price = chain.devnet.storage_price(&chain.token).expect("a price").to_string();
+    let budget = ("PORTAGE_RELAY__REGISTRATION_BUDGET", &*price);
+    let share = ("PORTAGE_RELAY__REGISTRATION_BUDGET_PER_CALLER", &*price);
+    let no_wait = ("PORTAGE_RELAY__REGISTRATION_WAIT_SECONDS", "0");
+    let settings = [("RELAY_ACCESS_KEYS", &*keys), budget, share, no_wait];
+    let mut served = chain.served_in(dir, &settings);
     let status = |served: &Served, key: &str| reads(served, "payouts", key).1["status"].clone();
     // names that were made up use nothing of it
     for (key, receiver) in [("k-1", "ghost-1.devnet"), ("k-2", "ghost-2.devnet")] {
@@ -246,6 +250,55 @@ fn a_day_has_one_budget_of_registrations() {
     assert_eq!(chain.payments().len(), 4);
     let kinds = || served.json(&["ops", "cases"])["cases"].to_string();
     eventually("a person is told", || kinds().contains("REGISTRATION_BUDGET"));
+}
+
+/// Turns red where one caller's new receivers fail another's next payment, or use up the day of all (run: one budget for
+/// all callers); where what is beyond the share fails at once; and where nothing tells of what waits.
+#[test]
+fn one_caller_uses_up_its_own_share_of_a_days_registrations() {
+    let chain = LocalChain::start();
+    for receiver in ["m1.devnet", "m2.devnet", "m3.devnet"] {
+        chain.devnet.create_account(receiver, 10).expect("a new receiver");
+    }
+    let keys = chain.secret_keys().trim().replace('\n', ",");
+    let price = chain.devnet.storage_price(&chain.token).expect("a price");
+    let (budget, share) = ((price * 3).to_string(), (price * 2).to_string());
+    let settings = [
+        ("RELAY_ACCESS_KEYS", &*keys),
+        ("PORTAGE_RELAY__REGISTRATION_BUDGET", &budget),
+        ("PORTAGE_RELAY__REGISTRATION_BUDGET_PER_CALLER", &share),
+    ];
+    let mut served = chain.served_in(tempfile::tempdir().expect("a folder"), &settings);
+    let status =
+        |served: &Served, who: &str, key: &str| reads(served, who, key).1["status"].clone();
+    for n in 1..=3 {
+        let body = json!({"receiver_id": format!("m{n}.devnet"), "amount": "1"}).to_string();
+        assert_eq!(sends(&served, "mallory", &format!("m-{n}"), &body).0, 201);
+    }
+    let paid = |served: &Served| {
+        let all = ["m-1", "m-2", "m-3"].map(|key| status(served, "mallory", key));
+        all.iter().filter(|status| **status == "COMPLETED").count()
+    };
+    let told = |served: &Served| served.json(&["ops", "cases"])["cases"].to_string();
+    eventually("the share is used up", || paid(&served) == 2);
+    eventually("a person is told", || {
+        let cases = told(&served);
+        cases.contains("REGISTRATION_BUDGET") && cases.contains("mallory")
+    });
+    served.again(|_| ());
+    assert_eq!(pays_to(&served, "alice.devnet", "p-1").0, 201);
+    eventually("another caller's is paid", || status(&served, "payouts", "p-1") == "COMPLETED");
+    let all = ["m-1", "m-2", "m-3"].map(|key| status(&served, "mallory", key));
+    assert!(paid(&served) == 2 && !all.contains(&json!("FAILED")), "it waits: {all:?}");
+    // the operator raises both: what waits is paid
+    for (name, value) in &mut served.settings {
+        if name.starts_with("PORTAGE_RELAY__REGISTRATION_BUDGET") {
+            *value = (price * 4).to_string();
+        }
+    }
+    served.again(|_| ());
+    eventually("what waited is paid", || paid(&served) == 3);
+    assert_eq!(chain.payments().len(), 4);
 }
 
 /// Turns red where a receiver that does not exist is paid, or waits for ever.

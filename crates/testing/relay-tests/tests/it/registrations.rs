@@ -9,7 +9,7 @@ use kernel::ids::Id;
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Record};
-use links::near::{RegistrationAllowance, RegistrationLimits, Reservation};
+use links::near::{RegistrationAllowance, RegistrationLimits, RegistrationRequest, Reservation};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -74,11 +74,11 @@ impl Registrations {
 impl RegistrationLimits for Registrations {
     fn allowances<'a>(
         &'a self,
-        records: &'a [Record],
+        requests: &'a [RegistrationRequest],
     ) -> Fut<'a, Vec<Result<RegistrationAllowance, Cause>>> {
         Box::pin(async move {
-            let mut all = Vec::with_capacity(records.len());
-            for record in records {
+            let mut all = Vec::with_capacity(requests.len());
+            for RegistrationRequest { record, .. } in requests {
                 let tried = self.tried(record.id).await;
                 let reservation = self.reservation(record).await;
                 all.push(tried.and_then(|tried| {

@@ -239,7 +239,7 @@ fn accounts() -> Vec<Lie> {
     let of = |lie, fault, ended| row("query view_account", lie, fault, PLAIN, ended);
     vec![
         of("no such account", refused("UNKNOWN_ACCOUNT"), (NotTwice, Waits, OUTVOTED)),
-        of("no NEAR", set("/amount", json!("0")), (Waits, Ends, OUTVOTED)),
+        of("no NEAR", set("/amount", json!("0")), (Waits, Waits, OUTVOTED)),
         of(
             "much NEAR",
             set("/amount", json!("1000000000000000000000000000000")),
