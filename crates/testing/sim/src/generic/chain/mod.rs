@@ -63,7 +63,7 @@ pub struct CaseEnv {
 pub enum Harm {
     /// At most one step failed or was done twice.
     Step,
-    /// One process died, once.
+    /// One process died, or one of its calls did, once: where the node signs, an attempt may be lost with it.
     Death,
     /// More than that, or a chain on a bad day.
     More,
@@ -180,7 +180,14 @@ impl Spot {
     const fn harm(self) -> Harm {
         match self {
             Self::Write(_, Fault::CrashBefore | Fault::CrashAfter)
-            | Self::Call(_, _, ChainTrouble::CrashBefore | ChainTrouble::CrashAfter)
+            | Self::Call(
+                _,
+                _,
+                ChainTrouble::CrashBefore
+                | ChainTrouble::CrashAfter
+                | ChainTrouble::PanicBefore
+                | ChainTrouble::PanicAfter,
+            )
             | Self::Learn(_, ChainTrouble::CrashBefore | ChainTrouble::CrashAfter) => Harm::Death,
             Self::Write(..) | Self::Call(..) | Self::Learn(..) => Harm::Step,
         }
