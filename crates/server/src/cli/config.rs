@@ -48,7 +48,7 @@ pub(super) fn run(global: &Global, args: &ConfigArgs) -> Result<(), Fault> {
 fn check(global: &Global, file: &Path) -> Result<(), Fault> {
     let data_dir = global.data_dir.clone();
     let flags = CliFlags { config: Some(file.to_owned()), data_dir, listen: None };
-    sources::load(&flags, std::env::vars())?;
+    sources::load_here(&flags)?;
     output::print(&format!("{}: good", file.display()))
 }
 

@@ -115,7 +115,7 @@ impl Config {
     /// # Errors
     /// A file that is missing although it was named; an unknown key; a value that cannot be.
     pub fn load(flags: &sources::CliFlags) -> Result<Self, ConfigError> {
-        Ok(sources::load(flags, std::env::vars())?.config)
+        Ok(sources::load_here(flags)?.config)
     }
 
     /// What the settings' types cannot say, where it does not hold.

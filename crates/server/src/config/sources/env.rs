@@ -4,6 +4,7 @@ use super::tree::{self, Origin, Tree};
 use crate::config::ConfigError;
 use crate::config::section::{SettingKey, Shape};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 
 const PREFIX: &str = "PORTAGE_";
@@ -125,7 +126,9 @@ fn contradiction(one: &str, other: &str) -> ConfigError {
 /// The port of `server.listen`, from whatever source its address is.
 fn port(env: &Env, tree: &mut Tree) -> Result<(), ConfigError> {
     const LISTEN: &str = "server.listen";
-    let Some(text) = find(env, PORT) else { return Ok(()) };
+    // an orchestrator sets `tcp://…` for a service that is called `server`
+    let set = find(env, PORT).filter(|text| !text.contains("://"));
+    let Some(text) = set else { return Ok(()) };
     let port: u16 = text
         .trim()
         .parse()
@@ -145,6 +148,26 @@ fn port(env: &Env, tree: &mut Tree) -> Result<(), ConfigError> {
     let path = ["server".to_owned(), "listen".to_owned()];
     tree.set(&path, Value::from(listen.to_string()), Origin::Variable(PORT.to_owned()));
     Ok(())
+}
+
+/// The variables of the process. One that is no text is passed over, unless it is a setting.
+///
+/// # Errors
+/// A setting that is no text.
+pub(super) fn of_process(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut env = Vec::new();
+    for (name, value) in variables {
+        match (name.into_string(), value.into_string()) {
+            (Ok(name), Ok(value)) => env.push((name, value)),
+            (Ok(name), Err(_)) if ours(&name) => {
+                return Err(ConfigError::Bad(format!("{name}: must be text in UTF-8")));
+            }
+            (Ok(_) | Err(_), Ok(_) | Err(_)) => {}
+        }
+    }
+    Ok(env)
 }
 
 /// True for a variable that any of this looks at.

@@ -43,12 +43,20 @@ impl LoadedConfig {
     }
 }
 
-/// Lays the flags over the environment, over the file, over the defaults.
+/// Lays the flags over the environment of the process, over the file, over the defaults.
 ///
 /// # Errors
 /// Everything that is wrong in the first layer or check that finds something, one line each, with
 /// its place: the file and its line, the variable, the flag.
-pub fn load(
+pub fn load_here(flags: &CliFlags) -> Result<LoadedConfig, ConfigError> {
+    load(flags, env::of_process(std::env::vars_os())?)
+}
+
+/// The same with these variables.
+///
+/// # Errors
+/// As [`load_here`].
+pub(crate) fn load(
     flags: &CliFlags,
     env: impl IntoIterator<Item = (String, String)>,
 ) -> Result<LoadedConfig, ConfigError> {
@@ -132,7 +140,9 @@ fn placed(tree: &Tree, broken: &Broken) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::env::of_process;
     use super::{CliFlags, Config, ConfigError, LoadedConfig, Origin, load};
+    use std::ffi::OsString;
 
     const SECRET: &str = "01234567890123456789012345678901";
 
@@ -275,8 +285,27 @@ mod tests {
         assert!(matches!(load(&missing, env(&[])), Err(ConfigError::NoFile(_))));
     }
 
+    /// Turns red where a variable of another program that is no text keeps the process from starting (run: a
+    /// reader that panics), and where a setting that is none is passed over.
+    #[test]
+    fn only_settings_have_to_be_text() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let odd = || OsString::from_vec(b"caf\xe9".to_vec());
+        let read = |name: OsString, value: OsString| {
+            of_process([("PORTAGE_LOG".into(), "info".into()), (name, value)].into_iter())
+        };
+        let kept = Ok(vec![("PORTAGE_LOG".to_owned(), "info".to_owned())]);
+        assert_eq!(read("LS_COLORS".into(), odd()), kept);
+        assert_eq!(read(odd(), "x".into()), kept);
+        let fault = read("DATABASE_URL".into(), odd()).unwrap_err().to_string();
+        assert_eq!(fault, "DATABASE_URL: must be text in UTF-8");
+    }
+
     #[test]
     fn the_sources_own_names_work_or_are_refused() {
+        // of a service that is called `server`, in Kubernetes
+        let other = with("", &[("SERVER_PORT", "tcp://10.0.0.7:3000")]).unwrap();
+        assert_eq!(*other.origin("server.listen"), Origin::Default);
         let found = fault("", &[("SERVER_PORT", "1"), ("PORTAGE_SERVER__LISTEN", "127.0.0.1:2")]);
         assert!(found.contains("say different things"), "{found}");
         let found = fault("", &[("SERVER_PORT", "http")]);
