@@ -1,6 +1,6 @@
 //! Turns SIGINT and SIGTERM into a shutdown: the first signal drains the server, the second ends it at once.
 
-use crate::cli::exit::Exit;
+use crate::cli::exit::{EndsProcess, Exit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT and SIGTERM, taken over from the default.
@@ -33,7 +33,7 @@ impl Signals {
     /// Waits for one more, then ends the process at once. What was acknowledged is durable anyway.
     pub async fn end_at_once(mut self) {
         self.next().await;
+        let _ends = EndsProcess(Exit::TempFail);
         tracing::warn!("second signal: ending at once; what is open goes on at the next start");
-        std::process::exit(Exit::TempFail.code());
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn run(global: &Global, args: &CheckArgs) -> Result<(), Fault> {
     if quiet {
         "warn".clone_into(&mut config.log.level);
     }
-    telemetry::start(&config.log);
+    telemetry::start(&config.log)?;
     let proof = wait(async {
         if args.remote.opens(&config)? {
             match opened(&config).await {

@@ -1,6 +1,7 @@
 //! The exit codes of the command line (sysexits), and `Fault`, the error of a command that carries one.
 
 use crate::runtime::Fatal;
+use crate::telemetry;
 use client::Error;
 use std::sync::Arc;
 
@@ -50,8 +51,8 @@ impl Exit {
 /// Ends the process on the spot: nothing may be answered after it.
 pub(crate) fn fatal(exit: Exit) -> Fatal {
     Arc::new(move |what| {
+        let _ends = EndsProcess(exit);
         tracing::error!("{what}; ending: what was acknowledged is durable");
-        std::process::exit(exit.code());
     })
 }
 
@@ -59,9 +60,19 @@ pub(crate) fn fatal(exit: Exit) -> Fatal {
 /// means.
 pub(crate) fn elsewhere() -> Fatal {
     Arc::new(|what| {
+        let _ends = EndsProcess(Exit::TempFail);
         tracing::error!("{what}");
-        std::process::exit(Exit::TempFail.code());
     })
+}
+
+/// Ends the process when it is dropped: also where the line that says why cannot be written, or panics.
+pub(crate) struct EndsProcess(pub Exit);
+
+impl Drop for EndsProcess {
+    fn drop(&mut self) {
+        telemetry::finish();
+        std::process::exit(self.0.code());
+    }
 }
 
 /// The error of a command that failed.

@@ -24,6 +24,7 @@ mod work;
 
 use crate::config::Config;
 use crate::config::sources::{self, CliFlags, LoadedConfig};
+use crate::telemetry;
 use clap::{Parser, Subcommand};
 use exit::{Exit, Fault};
 use std::ffi::OsString;
@@ -56,7 +57,7 @@ impl Global {
     fn loaded(&self) -> Result<LoadedConfig, Fault> {
         let flags =
             CliFlags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None };
-        Ok(sources::load(&flags, std::env::vars())?)
+        Ok(sources::load_here(&flags)?)
     }
 
     fn settings(&self) -> Result<Config, Fault> {
@@ -132,7 +133,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ended(code);
         }
     };
-    match dispatch(&cli) {
+    let done = dispatch(&cli);
+    telemetry::finish();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             if !fault.sentence.is_empty() {

@@ -4,6 +4,7 @@ use super::exit::{Exit, Fault};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use serde::Serialize;
 use std::io::Write;
+use std::time::Duration;
 
 /// Prints to stdout. A reader that went away is an error too: a demo without a reader must not
 /// leave its server behind, nor claim that all of it held.
@@ -16,9 +17,25 @@ pub(super) fn print(text: &str) -> Result<(), Fault> {
     Ok(out.flush()?)
 }
 
-/// Prints to stderr, as far as that works.
+/// Prints a line to stdout as far as that works, and waits for no reader: for a service that has begun.
+pub(super) fn announce(text: String) {
+    let line = move || {
+        let _closed = print(&text);
+    };
+    let _no_thread = std::thread::Builder::new().spawn(line);
+}
+
+/// Prints to stderr, as far as that works within a second.
 pub(super) fn eprint(text: &str) {
-    let _closed = writeln!(std::io::stderr(), "portage: {text}");
+    let (printed, done) = std::sync::mpsc::sync_channel(1);
+    let line = format!("portage: {text}");
+    let written = std::thread::Builder::new().spawn(move || {
+        let _closed = writeln!(std::io::stderr(), "{line}");
+        let _late = printed.send(());
+    });
+    if written.is_ok() {
+        let _late = done.recv_timeout(Duration::from_secs(1));
+    }
 }
 
 /// Prints a value as JSON.

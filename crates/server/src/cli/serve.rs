@@ -70,8 +70,8 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<(), Fault> {
 pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Config, Fault> {
     let (config, data_dir) = (global.config.clone(), global.data_dir.clone());
     let flags = CliFlags { config, data_dir, listen };
-    let sources::LoadedConfig { config, idle, .. } = sources::load(&flags, std::env::vars())?;
-    telemetry::start(&config.log);
+    let sources::LoadedConfig { config, idle, .. } = sources::load_here(&flags)?;
+    telemetry::start(&config.log)?;
     for sentence in idle {
         tracing::warn!("{sentence}");
     }
@@ -139,7 +139,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let url = config.server.url(address);
     service.write_owner_note(&url);
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
-    output::print(&format!("portage listens on {url}"))?;
+    output::announce(format!("portage listens on {url}"));
     let stop = stopped(signals, Arc::clone(&app), config.server.drain_delay_ms);
     let listener = Listener::new(listener, &config.server, tls.as_deref());
     let listener = listener.counted(Arc::clone(&app.metrics));

@@ -66,7 +66,7 @@ pub(super) fn run(global: &Global, command: &SpotCommand) -> Result<(), Fault> {
                 let sentence = format!("{}: {}", broken.key, broken.rule);
                 return Err(Fault::new(Exit::Config, sentence));
             }
-            telemetry::start(&config.log);
+            telemetry::start(&config.log)?;
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
                 .enable_all()
@@ -120,7 +120,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let tasks = Tasks::new(fatal(Exit::Software));
     let service = Arc::new(LedgerService::new(spot.clone(), symbols, &token));
     tracing::info!(%address, data = %dir.display(), known = ?spot.known(), "ready");
-    output::print(&format!("portage spot listens on {}", door.url(address)))?;
+    output::announce(format!("portage spot listens on {}", door.url(address)));
     if let Some(tls) = &tls {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
     }

@@ -38,7 +38,7 @@ async fn work(config: &Config) -> Result<(), Fault> {
     metrics.know(&engine.assets());
     let sealer = service.sealer(config).await?;
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
-    output::print("portage works")?;
+    output::announce("portage works".to_owned());
     signals.next().await;
     tracing::info!("draining; a second signal ends at once");
     crate::runtime::beside(signals.end_at_once());

@@ -40,4 +40,6 @@ mod release;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod stderr;
+#[cfg(test)]
 mod transfer_command;

@@ -1,19 +1,45 @@
 //! Sets up the log on stderr: lines for people on a terminal, JSON for machines. Some logged texts come from
 //! strangers: no byte of them may begin a line of its own or move a terminal's cursor.
 
+mod writer;
+
 use crate::config::{Log, LogFormat};
 use kernel::ids::Id;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::time::Duration;
 use tracing::field::{Empty, display};
 use tracing::{Span, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use writer::LogWriter;
 
-/// Starts logging. Called once; a second call changes nothing.
-pub fn start(settings: &Log) {
+/// The writer of this process.
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
+
+/// The time that the end of the process gives to the lines that still wait.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Starts logging, of panics too. Called once; a second call changes nothing.
+///
+/// # Errors
+/// The machine gives no thread.
+pub fn start(settings: &Log) -> io::Result<()> {
     let terminal = io::stderr().is_terminal();
-    let writer = move || Lines { out: io::stderr(), colours: terminal };
+    let out = LogWriter::start(io::stderr())?;
+    let _already = WRITER.set(out.clone());
+    let writer = move || Lines { out: out.clone(), colours: terminal };
     let _already = tracing::subscriber::set_global_default(subscriber(settings, terminal, writer));
+    // the default one waits for stderr
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    Ok(())
+}
+
+/// Waits a second at most for the lines that were logged: for the end of the process.
+pub(crate) fn finish() {
+    if let Some(writer) = WRITER.get() {
+        writer.flush_within(LAST_LINES);
+    }
 }
 
 fn subscriber<W>(settings: &Log, colours: bool, writer: W) -> Box<dyn Subscriber + Send + Sync>
@@ -22,7 +48,10 @@ where
 {
     // a level that cannot be read was refused with the settings
     let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .log_internal_errors(false);
     match settings.format {
         LogFormat::Text => Box::new(lines.with_ansi(colours).finish()),
         LogFormat::Json => Box::new(
@@ -58,7 +87,8 @@ struct Lines<W> {
 impl<W: Write> Write for Lines<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        self.out.write_all(harmless(&text, self.colours).as_bytes())?;
+        // a line that cannot be written fails nothing that logs it
+        let _lost = self.out.write_all(harmless(&text, self.colours).as_bytes());
         Ok(line.len())
     }
 
