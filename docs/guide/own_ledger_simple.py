@@ -41,7 +41,8 @@ def execute(op):
 
 def query(asked):
     found = stored(asked["req_id"], asked["leg"])
-    return (200, named(asked, found[1])) if found else (404, {})
+    # "stored": this is of the books, and not of what fails before them
+    return (200, {**named(asked, found[1]), "stored": True}) if found else (404, {})
 
 ROUTES = {"/withdraw": execute, "/deposit": execute, "/rollback": execute, "/query": query}
 

@@ -403,10 +403,17 @@ pub struct SimpleReply {
     /// It repeats `req_id` and `leg`: it is about this operation. One that does not may be the
     /// answer of whatever stands before the service, to anything.
     pub named: bool,
+    /// It has the mark of what is stored: `stored: true`, or a `seq`. It counts in an answer of the query.
+    pub stored: bool,
 }
 
 /// The longest error of the simple form, in bytes: it is a sentence there.
 const SENTENCE: usize = 256;
+
+/// True for what the simple form may say as an error.
+pub fn may_refuse(words: &str) -> bool {
+    (1..=SENTENCE).contains(&words.len()) && !words.chars().any(char::is_control)
+}
 
 /// The whole body is one result of `id`.
 ///
@@ -429,14 +436,12 @@ pub fn simple(id: &str, leg: Leg, reply: HttpReply<'_>) -> Result<SimpleReply, C
     let (of_id, of_leg) = (names("req_id", id)?, names("leg", leg.name())?);
     let simple = match (body.get("success"), body.get("error")) {
         (Some(Json::Flag(true)), None) if reply.status == 200 => Simple::Done,
-        (None, Some(Json::Text(words)))
-            if (1..=SENTENCE).contains(&words.len()) && !words.chars().any(char::is_control) =>
-        {
-            Simple::Refused(words.clone())
-        }
+        (None, Some(Json::Text(words))) if may_refuse(words) => Simple::Refused(words.clone()),
         _ => return Err(bad()),
     };
-    Ok(SimpleReply { simple, named: of_id && of_leg })
+    let stored = body.get("stored") == Some(&Json::Flag(true))
+        || body.whole("seq").is_some_and(|number| number > 0);
+    Ok(SimpleReply { simple, named: of_id && of_leg, stored })
 }
 
 /// Whether an answer of the simple form's query says in so many words that the operation is not

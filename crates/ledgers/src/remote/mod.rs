@@ -18,6 +18,7 @@ mod tls;
 pub mod wire;
 
 pub use asset_codes::AssetCodes;
+pub use classify::may_refuse;
 pub use concurrent::concurrent;
 pub use full::Remote;
 pub use http::{Settings, Token, Unfit, address};

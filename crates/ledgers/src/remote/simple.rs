@@ -2,11 +2,13 @@
 //! `sources/internal-transfer-v2.md`. It takes one operation at a time and answers queries for it; it
 //! cannot be fenced, and has no name.
 //!
-//! So any hop before the service can answer in its place, with the same words on every route. An answer
-//! counts by what it names (decision 0015): one that repeats `req_id` and `leg` is about this
-//! operation. A refusal counts when the query, in an answer that names the operation too, returns the
-//! same words as stored, and no earlier request of the key is unanswered: the network may deliver such
-//! a request long after its connection was closed, and the service then executes it.
+//! So any hop before the service can answer in its place, with the same words on every route, and so can a
+//! handler of the service itself that catches every fault. An answer counts by what it names (decision 0015): one
+//! that repeats `req_id` and `leg` is about this operation. A refusal counts when its word is one that is defined,
+//! when the query, in an answer that names the operation too, returns the same word with the mark of what is stored,
+//! and when no earlier request of the key is unanswered: the network may deliver such a request long after its
+//! connection was closed, and the service then executes it. A success counts from a service whose query has denied,
+//! to this process, an operation that does not exist.
 
 use super::asset_codes::AssetCodes;
 use super::classify::{self, Simple, SimpleReply};
@@ -14,6 +16,7 @@ use super::concurrent::concurrent;
 use super::http::{Http, Keep, Settings, Undelivered, Unfit};
 use super::wire::{self, OperationRequest};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::{Amount, Asset};
@@ -27,12 +30,29 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The words that refuse for ever at every service: the codes of the source, section 1.5.
+const DEFINED: [Code; 8] = [
+    Code::InvalidAsset,
+    Code::AssetSuspended,
+    Code::TransferNotAllowed,
+    Code::SourceAccountNotFound,
+    Code::TargetAccountNotFound,
+    Code::AccountFrozen,
+    Code::AccountDisabled,
+    Code::InsufficientBalance,
+];
 /// The code of a refusal in words; the words go with it.
 const REFUSED: &str = "REFUSED";
 /// A receipt of a ledger that numbers nothing.
 const UNNUMBERED: Receipt = Receipt::seq(0);
 /// An answer that does not name what was asked, and what its owner can do about it.
 const UNNAMED: &str = "UNNAMED_ANSWER";
+/// An error in words that are not defined as a refusal.
+const UNDEFINED: &str = "UNDEFINED_REFUSAL";
+/// A refusal that the query does not return as stored.
+const NOT_STORED: &str = "NOT_STORED";
+/// A service whose query says success of operations that do not exist.
+const ANSWERS_ALIKE: &str = "ANSWERS_ALIKE";
 /// A refusal after a request that was never answered.
 const UNANSWERED: &str = "UNANSWERED_BEFORE";
 /// The number of keys that are remembered as answered; a forgotten key counts as unanswered.
@@ -48,12 +68,16 @@ pub struct SimpleRemote {
     http: Http,
     max_in_flight: usize,
     asset_codes: AssetCodes,
+    /// What its operator defines as refusals, beside `DEFINED`.
+    refusals: BTreeSet<String>,
     /// The keys that are being asked for.
     asked: Mutex<BTreeSet<Key>>,
     /// Keys of which every request of this process was answered by the service, or never left.
     answered: Mutex<BTreeSet<Key>>,
     /// An answer that named its operation was seen: one that names none is not of this service.
     names: AtomicBool,
+    /// Its query has confirmed an operation, and denied one that does not exist.
+    distinguishes: AtomicBool,
     /// Why the last request came to nothing, where it did.
     lost: Mutex<Option<Cause>>,
 }
@@ -85,19 +109,27 @@ enum Sent {
 }
 
 impl SimpleRemote {
-    /// A service that is reached so, and known as `id`. Nothing is sent yet.
+    /// A service that is reached so, and known as `id`; `refusals` are the words, beside the source's codes, by
+    /// which it refuses for ever. Nothing is sent yet.
     ///
     /// # Errors
     /// Why it cannot be reached by these settings.
-    pub fn new(id: LedgerId, settings: &Settings, asset_codes: AssetCodes) -> Result<Self, Unfit> {
+    pub fn new(
+        id: LedgerId,
+        settings: &Settings,
+        asset_codes: AssetCodes,
+        refusals: BTreeSet<String>,
+    ) -> Result<Self, Unfit> {
         Ok(Self {
             id,
             http: Http::new(settings, Keep::Closed)?,
             max_in_flight: settings.max_in_flight,
             asset_codes,
+            refusals,
             asked: Mutex::default(),
             answered: Mutex::default(),
             names: AtomicBool::new(false),
+            distinguishes: AtomicBool::new(false),
             lost: Mutex::default(),
         })
     }
@@ -167,25 +199,73 @@ impl SimpleRemote {
             }
         };
         match (said.simple, said.named) {
-            (Simple::Done, true) => Answer::Done(UNNUMBERED),
+            (Simple::Done, true) => self.named_success(key).await,
             (Simple::Done, false) => self.unnamed_success(key, all_answered).await,
             (Simple::Refused(words), false) => Answer::Unknown(self.unnamed(&words)),
             (Simple::Refused(words), true) if !key.leg.fenceable() => {
                 Answer::Unknown(Cause::because("REFUND_REFUSED", words))
             }
+            // it may do the operation yet: an error of a layer above the books
+            (Simple::Refused(words), true) if !self.defines(&words) => {
+                Answer::Unknown(self.undefined(&words))
+            }
             (Simple::Refused(words), true) => self.refused(key, words, all_answered).await,
+        }
+    }
+
+    /// Whether these words refuse for ever.
+    fn defines(&self, words: &str) -> bool {
+        DEFINED.iter().any(|code| code.name() == words) || self.refusals.contains(words)
+    }
+
+    /// An error that refuses nothing, in words for the operator of the service.
+    fn undefined(&self, words: &str) -> Cause {
+        let name = self.id.name().to_lowercase();
+        let detail = format!(
+            "{words}: not a word that refuses for ever. If the service says it only of operations that it \
+             refused and stored, list it in ledgers.{name}.refusals (docs/guide/own-ledger.md, simple form)"
+        );
+        Cause::because(UNDEFINED, detail)
+    }
+
+    /// A success in the service's own name. It counts at once from a service that has shown to this process that
+    /// it tells operations apart: an echo, or a gateway that says success to everything, does not.
+    async fn named_success(&self, key: Key) -> Answer {
+        if self.distinguishes.load(Ordering::Relaxed) {
+            return Answer::Done(UNNUMBERED);
+        }
+        match self.ask(key).await {
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: true, .. }) => {
+                match self.has_told_apart(key).await {
+                    Ok(()) => Answer::Done(UNNUMBERED),
+                    Err(cause) => Answer::Unknown(cause),
+                }
+            }
+            Sent::Answered(SimpleReply { simple: Simple::Done, .. }) => {
+                Answer::Unknown(self.unnamed("success"))
+            }
+            Sent::Answered(SimpleReply { simple: Simple::Refused(words), .. }) => {
+                let detail = format!("success of the call, and of its query: {words}");
+                Answer::Unknown(Cause::because(NOT_STORED, detail))
+            }
+            Sent::Unanswered(cause) | Sent::Undelivered(cause) => Answer::Unknown(cause),
         }
     }
 
     /// The service refused in its own name: whether that is for ever.
     async fn refused(&self, key: Key, words: String, all_answered: bool) -> Answer {
         let cause = match self.ask(key).await {
-            Sent::Answered(SimpleReply { simple: Simple::Done, named: true }) => {
-                return Answer::Done(UNNUMBERED);
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: true, .. }) => {
+                return match self.has_told_apart(key).await {
+                    Ok(()) => Answer::Done(UNNUMBERED),
+                    Err(cause) => Answer::Unknown(cause),
+                };
             }
-            Sent::Answered(SimpleReply { simple: Simple::Refused(stored), named: true })
-                if stored == words =>
-            {
+            Sent::Answered(SimpleReply {
+                simple: Simple::Refused(said),
+                named: true,
+                stored: true,
+            }) if said == words => {
                 if all_answered {
                     return Answer::Rejected(evidence(words), UNNUMBERED);
                 }
@@ -195,9 +275,17 @@ impl SimpleRemote {
                 );
                 return Answer::Unknown(Cause::because(UNANSWERED, detail));
             }
-            // it does not know of what it just refused, or says otherwise: not stored
-            Sent::Answered(SimpleReply { simple: Simple::Refused(other), named: true }) => {
-                Cause::because("NOT_STORED", format!("{words}; asked: {other}"))
+            Sent::Answered(SimpleReply { simple: Simple::Refused(said), named: true, .. })
+                if said == words =>
+            {
+                let detail = format!(
+                    "{words}; but its query does not mark it as stored, by `\"stored\": true` or a `seq`"
+                );
+                Cause::because(NOT_STORED, detail)
+            }
+            // it does not know of what it just refused, or says otherwise
+            Sent::Answered(SimpleReply { simple: Simple::Refused(other), named: true, .. }) => {
+                Cause::because(NOT_STORED, format!("{words}; asked: {other}"))
             }
             Sent::Answered(SimpleReply { named: false, .. }) => self.unnamed(&words),
             Sent::Unanswered(cause) | Sent::Undelivered(cause) => cause,
@@ -227,14 +315,31 @@ impl SimpleRemote {
         }
     }
 
-    /// Whether the query denies an operation that was never asked for: what answers every question
-    /// alike does not.
+    /// What `tells_apart` says, asked until it was so once in this process: for answers that name the operation.
+    async fn has_told_apart(&self, key: Key) -> Result<(), Cause> {
+        if self.distinguishes.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.tells_apart(key).await
+    }
+
+    /// Whether the query denies an operation that was never asked for: what answers every question alike does not.
     async fn tells_apart(&self, key: Key) -> Result<(), Cause> {
         let id = Id(key.id.0 ^ DRAWN).to_string();
         let none = Query { req_id: &id, leg: key.leg.name() };
         match self.http.deliver("query", &none, wire::ONE).await {
-            Ok(whole) if classify::denies(whole.reply()) => Ok(()),
-            Ok(_) => Err(self.unnamed("success, also of an operation that does not exist")),
+            Ok(whole) if classify::denies(whole.reply()) => {
+                self.distinguishes.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Ok(_) => Err(Cause::because(
+                ANSWERS_ALIKE,
+                format!(
+                    "success; but the query of {} does not deny an operation that does not exist, so a gateway \
+                     may have answered in its place",
+                    self.id.name()
+                ),
+            )),
             Err(Undelivered::Never(cause) | Undelivered::Perhaps(cause)) => Err(cause),
         }
     }
@@ -266,21 +371,21 @@ impl SimpleRemote {
     /// The outcome that the query returns for a key.
     async fn stored(&self, key: Key) -> Result<StoredOutcome, Cause> {
         match self.ask(key).await {
-            Sent::Answered(SimpleReply { simple: Simple::Done, named: true }) => {
-                Ok(StoredOutcome::Done)
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: true, .. }) => {
+                self.has_told_apart(key).await.map(|()| StoredOutcome::Done)
             }
-            Sent::Answered(SimpleReply { simple: Simple::Refused(words), named: true }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Refused(words), named: true, .. }) => {
                 Ok(StoredOutcome::Rejected(evidence(words)))
             }
-            Sent::Answered(SimpleReply { simple: Simple::Done, named: false }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: false, .. }) => {
                 if self.names.load(Ordering::Relaxed) {
                     return Err(self.unnamed("success"));
                 }
                 self.tells_apart(key).await.map(|()| StoredOutcome::Done)
             }
-            Sent::Answered(SimpleReply { simple: Simple::Refused(words), named: false }) => {
-                Err(self.unnamed(&words))
-            }
+            Sent::Answered(SimpleReply {
+                simple: Simple::Refused(words), named: false, ..
+            }) => Err(self.unnamed(&words)),
             Sent::Unanswered(cause) | Sent::Undelivered(cause) => Err(cause),
         }
     }

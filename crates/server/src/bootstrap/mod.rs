@@ -512,7 +512,9 @@ fn remote(settings: &Ledgers, symbols: &AssetCodes) -> Result<Vec<Arc<dyn Ledger
                 Arc::new(Remote::new(id, &reached, symbols.clone()).map_err(unfit)?)
             }
             LedgerForm::Simple => {
-                Arc::new(SimpleRemote::new(id, &reached, symbols.clone()).map_err(unfit)?)
+                let refusals = ledger.refusals.iter().cloned().collect();
+                let simple = SimpleRemote::new(id, &reached, symbols.clone(), refusals);
+                Arc::new(simple.map_err(unfit)?)
             }
         });
     }

@@ -51,6 +51,9 @@ section! {
         token: Secret = Secret::default(),
         /// `full`, or `simple` for a service that proves nothing: a standing case says so.
         form: LedgerForm = LedgerForm::Full,
+        /// The words by which a ledger of the simple form refuses for ever, beside the source's codes: it must say
+        /// them only of operations that it refused and stored.
+        refusals: Vec<String> = Vec::new(),
         /// How long one request may take, its answer included; then the outcome is unknown.
         timeout_ms: u64 = 2_000,
         /// How long a connection to it may take to stand.
@@ -119,11 +122,23 @@ impl Ledger {
             rules.need(key("url"), self.url.is_empty() || !fits, &only);
             rules.need(key("token"), self.token.is_empty() || !fits, &only);
             rules.need(key("form"), self.form == LedgerForm::Full || !fits, &only);
+            rules.need(key("refusals"), self.refusals.is_empty() || !fits, &only);
             return;
         }
         if let Err(why) = remote::address(&self.url) {
             rules.need(key("url"), false, &why.to_string());
         }
+        let simple = self.form == LedgerForm::Simple;
+        rules.need(
+            key("refusals"),
+            simple || self.refusals.is_empty(),
+            "only for the simple form: in the full form each refusal has a number",
+        );
+        rules.need(
+            key("refusals"),
+            self.refusals.iter().all(|words| remote::may_refuse(words)),
+            "each from 1 to 256 bytes, without control characters",
+        );
         let graphic = self.token.reveal().bytes().all(|byte| byte.is_ascii_graphic());
         rules.need(key("token"), graphic, "visible ASCII characters");
         rules.need(key("timeout_ms"), (10..=60_000).contains(&self.timeout_ms), "from 10 to 60000");

@@ -10,7 +10,7 @@ fn said(status: u16, body: &str) -> Result<SimpleReply, Cause> {
 }
 
 const fn unnamed(simple: Simple) -> Result<SimpleReply, Cause> {
-    Ok(SimpleReply { simple, named: false })
+    Ok(SimpleReply { simple, named: false, stored: false })
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn everything_else_is_unknown() {
     assert!(said(400, "{\"success\":true}").is_err());
     assert_eq!(
         said(200, "{\"success\":true,\"req_id\":\"01ABC\",\"leg\":\"WITHDRAW\"}"),
-        Ok(SimpleReply { simple: Simple::Done, named: true })
+        Ok(SimpleReply { simple: Simple::Done, named: true, stored: false })
     );
     let huge = format!("{{\"success\":true,\"x\":\"{}\"}}", "y".repeat(64 << 10));
     assert!(said(200, &huge).is_err());
@@ -85,10 +85,26 @@ fn an_answer_is_named_by_both_of_its_names() {
     ] {
         let body = format!("{{\"error\":\"no\",{fields}}}");
         let simple = Simple::Refused("no".to_owned());
-        assert_eq!(said(200, &body), Ok(SimpleReply { simple, named }), "{fields}");
+        assert_eq!(said(200, &body), Ok(SimpleReply { simple, named, stored: false }), "{fields}");
     }
     let other = "{\"success\":true,\"req_id\":\"01ABC\",\"leg\":\"DEPOSIT\"}";
     assert!(said(200, other).is_err());
+}
+
+#[test]
+fn a_mark_says_what_is_stored() {
+    for (fields, stored) in [
+        ("\"stored\":true", true),
+        ("\"seq\":7", true),
+        ("\"stored\":false", false),
+        ("\"stored\":\"true\"", false),
+        ("\"seq\":0", false),
+        ("\"refused_at\":\"2026-11-28\"", false),
+    ] {
+        let body = format!("{{\"error\":\"no\",{fields}}}");
+        let reply = SimpleReply { simple: Simple::Refused("no".to_owned()), named: false, stored };
+        assert_eq!(said(400, &body), Ok(reply), "{fields}");
+    }
 }
 
 #[test]

@@ -155,7 +155,8 @@ impl End {
 
     /// A client in the simple form of whatever is at an address.
     pub(super) fn client(at: SocketAddr) -> SimpleRemote {
-        SimpleRemote::new(LedgerId::MARGIN, &Self::settings(at), symbols()).unwrap()
+        let refusals = ["Insufficient funds", "NO_MONEY"].map(str::to_owned).into();
+        SimpleRemote::new(LedgerId::MARGIN, &Self::settings(at), symbols(), refusals).unwrap()
     }
 }
 

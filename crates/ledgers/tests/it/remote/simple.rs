@@ -51,7 +51,8 @@ const OK: (u16, &str) = (200, "{\"success\":true}");
 const BROKE: (u16, &str) = (200, "{\"error\":\"Insufficient funds\"}");
 const NONE: (u16, &str) = (404, "{}");
 const DONE: (u16, &str) = (200, "\"success\":true");
-const REFUSED: (u16, &str) = (200, "\"error\":\"Insufficient funds\"");
+const REFUSED: (u16, &str) = (200, "\"error\":\"Insufficient funds\",\"stored\":true");
+const ABSENT: (u16, &str) = (404, "\"error\":\"NOT_FOUND\"");
 const PROCESSING: (u16, &str) = (200, "\"status\":\"processing\"");
 
 #[tokio::test]
@@ -61,10 +62,16 @@ async fn done_is_done_and_has_no_number() {
         (deposit(2, 4001, 5), "POST /ledger/deposit "),
         (refund(1, 4001, 5), "POST /ledger/rollback "),
     ] {
-        let end = naming(&op, &[DONE]);
-        assert_eq!(one(&end, op.clone()).await, Answer::Done(Receipt::seq(0)));
+        let end = naming(&op, &[DONE, DONE, ABSENT, DONE]);
+        let service = end.simple();
+        for _ in 0..2 {
+            let answer = sent(&service, op.clone(), EarlierSends::None).await;
+            assert_eq!(answer, Answer::Done(Receipt::seq(0)));
+        }
         let requests = end.requests();
-        let [asked] = requests.as_slice() else { panic!("{requests:?}") };
+        // the first success costs two questions, and no other one does
+        let [asked, _, _, again] = requests.as_slice() else { panic!("{requests:?}") };
+        assert!(again.starts_with(path), "{again}");
         assert!(asked.starts_with(path), "{asked}");
         let (_, body) = asked.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
@@ -85,7 +92,8 @@ async fn an_error_said_twice_by_name_is_a_refusal() {
     assert_eq!(receipt.seq, 0);
     assert!(end.requests()[1].starts_with("POST /ledger/query "), "{:?}", end.requests());
     let op = deposit(1, 4001, 5);
-    let end = naming(&op, &[(400, "\"error\":\"NO_MONEY\""), (200, "\"error\":\"NO_MONEY\"")]);
+    let end =
+        naming(&op, &[(400, "\"error\":\"NO_MONEY\""), (200, "\"error\":\"NO_MONEY\",\"seq\":7")]);
     let refused = Answer::Rejected(Evidence::code("NO_MONEY"), Receipt::seq(0));
     assert_eq!(one(&end, op).await, refused);
 }
@@ -254,10 +262,10 @@ async fn a_success_without_a_name_counts_where_the_query_tells_it_apart() {
     assert!(requests[2].contains("/query ") && !requests[2].contains(&op.key.id.to_string()));
     for (says, why) in [
         // what says so to everything
-        (&[OK, OK, OK][..], "UNNAMED_ANSWER"),
+        (&[OK, OK, OK][..], "ANSWERS_ALIKE"),
         (&[OK, BROKE][..], "UNNAMED_ANSWER"),
         (&[OK, NONE][..], "HTTP_STATUS"),
-        (&[OK, OK, (500, "")][..], "UNNAMED_ANSWER"),
+        (&[OK, OK, (500, "")][..], "ANSWERS_ALIKE"),
         (&[OK, OK][..], "CONNECTION_LOST"),
     ] {
         assert_eq!(unknown(&one(&End::saying(says), op.clone()).await), why, "{says:?}");
@@ -277,6 +285,74 @@ async fn a_success_without_a_name_counts_where_the_query_tells_it_apart() {
     assert_eq!(unknown(&other), "UNNAMED_ANSWER");
 }
 
+/// A handler that catches every fault, and names what it was asked: the operation may be in the books, or be done
+/// later. Turns red where any words of the service are a refusal (run: paid back what was delivered).
+#[tokio::test]
+async fn an_error_that_is_not_defined_refuses_nothing_and_may_be_done_yet() {
+    let op = deposit(1, 4001, 5);
+    for words in [
+        "internal error",
+        "Timeout waiting for database",
+        "UPSTREAM_TIMEOUT",
+        "insufficient_balance",
+    ] {
+        let says = format!("\"error\":\"{words}\",\"stored\":true");
+        for status in [200, 400] {
+            let end = naming(&op, &[(status, &*says), REFUSED, REFUSED]);
+            let service = end.simple();
+            let first = sent(&service, op.clone(), EarlierSends::None).await;
+            assert_eq!(unknown(&first), "UNDEFINED_REFUSAL", "{words}");
+            let Answer::Unknown(cause) = first else { panic!("{first:?}") };
+            assert!(cause.detail.unwrap().contains("ledgers.margin.refusals"), "{words}");
+            assert_eq!(end.requests().len(), 1, "{words}: its query would say the same");
+            let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
+            assert_eq!(unknown(&again), "UNANSWERED_BEFORE", "{words}");
+        }
+    }
+    for code in ["INSUFFICIENT_BALANCE", "ACCOUNT_FROZEN", "ASSET_SUSPENDED"] {
+        let says = format!("\"error\":\"{code}\",\"stored\":true");
+        let end = naming(&op, &[(200, &*says), (200, &*says)]);
+        assert!(matches!(one(&end, op.clone()).await, Answer::Rejected(..)), "{code}");
+    }
+}
+
+/// Turns red where the query's words alone are taken for a proof that they are stored.
+#[tokio::test]
+async fn a_refusal_without_the_mark_of_what_is_stored_is_unknown() {
+    let op = deposit(1, 4001, 5);
+    let bare = (200, "\"error\":\"Insufficient funds\"");
+    let end = naming(&op, &[REFUSED, bare]);
+    let answer = one(&end, op.clone()).await;
+    assert_eq!(unknown(&answer), "NOT_STORED");
+    // in the answer of the call it is not needed
+    let end = naming(&op, &[bare, REFUSED]);
+    assert!(matches!(one(&end, op).await, Answer::Rejected(..)));
+}
+
+/// `{**request, "success": true}`. Turns red where a success by name is believed from the first one on (run:
+/// committed, and nothing was booked).
+#[tokio::test]
+async fn an_echo_is_not_believed() {
+    let end = End::that(|text| {
+        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        let mut said: serde_json::Value = serde_json::from_str(body).unwrap();
+        said["success"] = true.into();
+        Does::Answers(200, said.to_string())
+    });
+    let service = end.simple();
+    for _ in 0..2 {
+        for op in [deposit(1, 4001, 5), refund(2, 4001, 5)] {
+            let answer = sent(&service, op.clone(), EarlierSends::None).await;
+            assert_eq!(unknown(&answer), "ANSWERS_ALIKE");
+            assert_eq!(class(&service.query(KNOWN, op.key).await), "ANSWERS_ALIKE");
+        }
+    }
+    // nor is a success that its own query denies
+    let op = deposit(1, 4001, 5);
+    let end = naming(&op, &[DONE, REFUSED]);
+    assert_eq!(unknown(&one(&end, op).await), "NOT_STORED");
+}
+
 #[tokio::test]
 async fn an_error_said_once_is_unknown() {
     let op = withdraw(1, 4001, 5);
@@ -288,7 +364,7 @@ async fn an_error_said_once_is_unknown() {
         // an earlier request of that key arrived after all
         (DONE, "done"),
     ] {
-        let end = naming(&op, &[REFUSED, then]);
+        let end = naming(&op, &[REFUSED, then, ABSENT]);
         assert_eq!(unknown(&one(&end, op.clone()).await), says, "{then:?}");
     }
     let end = naming(&op, &[REFUSED]);
@@ -319,12 +395,12 @@ async fn a_refund_is_never_refused() {
 #[tokio::test]
 async fn each_request_has_a_connection_of_its_own() {
     let op = withdraw(1, 4001, 5);
-    let end = naming(&op, &[REFUSED, REFUSED, DONE, DONE]);
+    let end = naming(&op, &[REFUSED, REFUSED, DONE, DONE, ABSENT, DONE]);
     let service = end.simple();
     for _ in 0..3 {
         service.execute(KNOWN, Arc::new([op.clone()])).await;
     }
-    assert_eq!((end.requests().len(), end.connections()), (4, 4));
+    assert_eq!((end.requests().len(), end.connections()), (6, 6));
 }
 
 #[tokio::test]
@@ -346,7 +422,7 @@ async fn one_key_is_asked_for_once_at_a_time() {
 #[tokio::test]
 async fn its_query_says_what_is_stored_by_name_alone() {
     let op = deposit(1, 4001, 5);
-    let end = naming(&op, &[DONE, REFUSED]);
+    let end = naming(&op, &[DONE, ABSENT, REFUSED]);
     let service = end.simple();
     assert_eq!(service.form(), LedgerForm::Simple);
     let key = Key { id: Id(1), leg: Leg::Deposit };
@@ -358,9 +434,9 @@ async fn its_query_says_what_is_stored_by_name_alone() {
         panic!("it says that it is refused")
     };
     assert!(matches!(refused.outcome, StoredOutcome::Rejected(_)), "{refused:?}");
-    for says in [&[BROKE][..], &[OK, OK][..]] {
+    for (says, why) in [(&[BROKE][..], "UNNAMED_ANSWER"), (&[OK, OK][..], "ANSWERS_ALIKE")] {
         let service = End::saying(says).simple();
-        assert_eq!(class(&service.query(KNOWN, key).await), "UNNAMED_ANSWER", "{says:?}");
+        assert_eq!(class(&service.query(KNOWN, key).await), why, "{says:?}");
     }
     let service = End::saying(&[OK, NONE]).simple();
     assert!(matches!(service.query(KNOWN, key).await, Reply::Answered(_, Stored::Found(_))));
@@ -380,7 +456,7 @@ async fn it_proves_nothing() {
 #[tokio::test]
 async fn it_is_there_while_it_answers() {
     let op = deposit(1, 4001, 5);
-    let end = naming(&op, &[DONE]);
+    let end = naming(&op, &[DONE, DONE, ABSENT]);
     let service = end.simple();
     assert!(matches!(service.hello().await, Reply::Answered(..)));
     service.execute(KNOWN, Arc::new([op])).await;

@@ -20,7 +20,7 @@ const WORD: &str = "a-word-that-servers-and-ledgers-share-in-campaigns";
 const GUIDE: &str = include_str!("../../../../../docs/guide/own_ledger_simple.py");
 const RULE: (&str, &str) = (
     "    answer = json.dumps({\"error\": \"INSUFFICIENT_BALANCE\"} if after < 0 else {\"success\": True})\n    if after >= 0:\n",
-    "    taken = after >= 0 and not (leg == \"DEPOSIT\" and op[\"amount\"].endswith(\"7\"))\n    answer = json.dumps({\"success\": True} if taken else {\"error\": \"NOT_TAKEN\"})\n    if taken:\n",
+    "    taken = after >= 0 and not (leg == \"DEPOSIT\" and op[\"amount\"].endswith(\"7\"))\n    answer = json.dumps({\"success\": True} if taken else {\"error\": \"TRANSFER_NOT_ALLOWED\"})\n    if taken:\n",
 );
 
 /// A process that dies with this value.
