@@ -32,7 +32,7 @@ pub(crate) const LANES: &str = "engine:lanes";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 44] = [
+pub(crate) const KINDS: [(&str, Severity); 45] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -43,6 +43,7 @@ pub(crate) const KINDS: [(&str, Severity); 44] = [
     ("RESTORED", Severity::Critical),
     ("WRONG_LEDGER", Severity::Critical),
     ("JWKS_STALE", Severity::Critical),
+    ("CLOCK", Severity::Critical),
     ("ABNORMAL_FREQUENCY", Severity::Warning),
     ("LEDGER_SILENT", Severity::Warning),
     ("SIMPLE_LEDGER", Severity::Warning),

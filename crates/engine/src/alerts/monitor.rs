@@ -40,6 +40,9 @@ const REST: u64 = 19;
 /// takes a second for each write would keep a case open for a minute after its end.
 const LONGEST_REST: Millis = 10_000;
 
+/// How far the journal's time may be ahead of the clock without a case: clocks are set by seconds now and then.
+const CLOCK_AHEAD: Millis = 10_000;
+
 /// The age of the keys that check tokens, as this process reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum KeySet {
@@ -108,6 +111,7 @@ impl Monitor {
         self.look_at_chains(&facts.chains, &facts.status);
         self.look_at_ledgers();
         self.look_at_key_set();
+        self.look_at_clock();
         self.look_at_users(&facts.hasty);
         Ok(())
     }
@@ -187,6 +191,11 @@ impl Monitor {
                 let ends = *self.key_set() == KeySet::Read && self.cases.may_say(case);
                 ends.then(|| "the set of keys was read again".to_owned())
             }
+            ("CLOCK", None, _) => {
+                let ends =
+                    self.shared.parts.journal.ahead() <= CLOCK_AHEAD && self.cases.may_say(case);
+                ends.then(|| "the clock has caught up".to_owned())
+            }
             ("LEDGER_SILENT", None, Subject::Ledger(ledger)) => {
                 let ends = !self.silent(ledger) && self.cases.may_say(case);
                 ends.then(|| "it answers".to_owned())
@@ -240,6 +249,23 @@ impl Monitor {
             severity: Severity::Critical,
             subject: Subject::Service,
             facts,
+        });
+    }
+
+    fn look_at_clock(&self) {
+        let ahead = self.shared.parts.journal.ahead();
+        if ahead <= CLOCK_AHEAD {
+            return;
+        }
+        let seconds = ahead / 1000;
+        self.cases.case(Case {
+            kind: "CLOCK",
+            severity: Severity::Critical,
+            subject: Subject::Service,
+            facts: format!(
+                "the journal's time is {seconds} s ahead of the clock, which was ahead when something was written"
+            )
+            .into(),
         });
     }
 

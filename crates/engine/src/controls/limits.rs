@@ -203,7 +203,7 @@ impl CreateLimits {
     pub(crate) fn quota(&self, flow: FlowId, terms: &Terms) -> Option<Quota> {
         let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == terms.source.asset);
-        let day = Day::of(self.shared.parts.journal.now());
+        let day = Day::of(self.shared.parts.journal.clock());
         let user = count(terms, day);
         let (transfers, amount) = if user.is_some() {
             let limits = &self.shared.parts.settings.limits;

@@ -352,6 +352,9 @@ impl Snapshot for World {
 #[rustfmt::skip]
 impl UnitWriter for Fake {
     fn now(&self) -> Millis { self.0.lock().unwrap().now }
+    fn ahead(&self) -> Millis {
+        0
+    }
     fn write(&self, _: Vec<Unit>) -> Fut<'_, Vec<Wrote>> { ready(Vec::new()) }
 }
 

@@ -114,7 +114,7 @@ impl Registrations {
     fn unit(&self, request: &RegistrationRequest, name: &Arc<str>, version: u32) -> Unit {
         let RegistrationRequest { record, price } = request;
         let now = self.store.now();
-        let (row, today) = (ReceiverRow { by: record.id, at: now }, Day::of(now));
+        let (row, today) = (ReceiverRow { by: record.id, at: now }, Day::of(self.store.clock()));
         let of_caller = format!("{CALLER_COUNTER}{}/{}", today.0, record.terms.owner).into();
         let of_all = format!("{COUNTER}{}", today.0).into();
         // the row first: a transfer that comes second waits, whatever is left of the budget

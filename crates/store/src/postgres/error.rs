@@ -107,7 +107,10 @@ impl From<tokio_postgres::Error> for StoreError {
     }
 }
 
-/// After these the session is gone (class 57P and 08).
+/// After these the session is gone (class 57P and 08), or of no use: one that began read-only stays so, and counts as
+/// one that gets no answer.
 fn ends_session(code: &SqlState) -> bool {
-    code.code().starts_with("57P") || code.code().starts_with("08")
+    *code == SqlState::READ_ONLY_SQL_TRANSACTION
+        || code.code().starts_with("57P")
+        || code.code().starts_with("08")
 }

@@ -12,6 +12,7 @@ use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
+use kernel::ports::clock::TICKS;
 use kernel::ports::journal::{
     AttemptQueries, Count, Due, DueQuery, Lease, Linked, OperatorQueries, OtherLease, Resource,
     ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
@@ -23,10 +24,28 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use tokio::sync::oneshot;
 
+/// The longest time that a write may take before the store counts as one that takes none.
+const LONGEST_WRITE: Millis = 5_000;
+
 impl UnitWriter for Embedded {
     fn now(&self) -> Millis {
-        let (clock, written) = (self.clock.now(), self.written.load(Ordering::Acquire));
-        if clock > written { clock } else { written }
+        self.time.now()
+    }
+
+    fn ahead(&self) -> Millis {
+        self.time.ahead()
+    }
+
+    fn writes(&self) -> Result<(), Cause> {
+        let begun = self.begun.load(Ordering::Acquire);
+        let took = self.clock.ticks().saturating_sub(begun) / TICKS;
+        if begun == 0 || took <= LONGEST_WRITE {
+            return Ok(());
+        }
+        let what = format!(
+            "a write waits for {took} ms: another process holds the lock of the database, or the disk stands still"
+        );
+        Err(Cause::because("STORE_BUSY", what))
     }
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {

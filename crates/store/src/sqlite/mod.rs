@@ -29,7 +29,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{LedgerId, WorkerId};
 use kernel::operation::Identity;
 use kernel::ports::Fut;
-use kernel::ports::clock::Clock;
+use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::meter::Meter;
 use read::due::HandedOut;
 use read::threads::ReaderThreads;
@@ -124,8 +124,9 @@ pub struct Embedded {
     readers: ReaderThreads,
     /// The readers of operators' searches: a read for a transfer never waits behind one.
     admin_readers: ReaderThreads,
-    /// The time of the last write.
-    written: Arc<AtomicU64>,
+    time: Arc<JournalTime>,
+    /// The count of ticks at which the write under way began; 0 where there is none.
+    begun: Arc<AtomicU64>,
     handed_out: Arc<Mutex<HandedOut>>,
     /// The one process's worker, once it said that it lives.
     worker: Mutex<Option<WorkerId>>,
@@ -164,8 +165,9 @@ impl Embedded {
         let (readers, admin_readers) =
             (ReaderThreads::new(threads()?), ReaderThreads::new(threads()?));
         let (asks, asked) = mpsc::channel(WAITING);
-        let written = Arc::new(AtomicU64::new(state.at));
         let Options { flows, clock, meter, fatal, .. } = options;
+        let time = Arc::new(JournalTime::new(clock.clone(), state.at));
+        let begun = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             db,
             flows: flows.clone(),
@@ -173,7 +175,8 @@ impl Embedded {
             meter,
             fatal,
             state,
-            written: written.clone(),
+            time: time.clone(),
+            begun: begun.clone(),
         };
         // the folder stays ours until the last write is done
         let held = lock.clone();
@@ -194,7 +197,8 @@ impl Embedded {
             writer: asks,
             readers,
             admin_readers,
-            written,
+            time,
+            begun,
             handed_out,
             worker: Mutex::default(),
             buckets: Mutex::default(),

@@ -16,8 +16,14 @@ pub enum Writing {
 
 /// Writes units at the journal's time. A unit is all or nothing; a group of units is only a speed-up.
 pub trait UnitWriter: Send + Sync {
-    /// The journal's time: `max(clock, last written)`.
+    /// The journal's time, as [`JournalTime`](crate::ports::clock::JournalTime) has it.
     fn now(&self) -> Millis;
+    /// How far the journal's time is ahead of the clock that it goes by: that one was set back, or was ahead before.
+    fn ahead(&self) -> Millis;
+    /// The clock's own time: for the days of limits, which a clock that was ahead must not use up.
+    fn clock(&self) -> Millis {
+        self.now().saturating_sub(self.ahead())
+    }
     /// Independent units; one answer each, in order. An answer is given when the unit is durable.
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
     /// The same, without waiting for those among them that wait for another session.

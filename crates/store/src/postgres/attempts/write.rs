@@ -12,6 +12,7 @@ use crate::postgres::write::workspace::{BatchWorkspace, Undecided};
 use crate::postgres::write::write_rows::column;
 use kernel::attempt::{Attempt, AttemptId, Form};
 use kernel::flow::table::Flows;
+use kernel::ids::Millis;
 use kernel::rules::{AttemptChange, AttemptHead, LockKey, StoredAttempt};
 use kernel::unit::Hold;
 use std::collections::BTreeSet;
@@ -43,6 +44,11 @@ pub(crate) struct ChangedAttempt {
 type OpenedRow<'a> = (&'a ChangedAttempt, &'a (Attempt, Vec<i64>), AttemptHead);
 
 impl ChangedAttempt {
+    /// When it is due, where the write says so.
+    pub(crate) fn due_at(&mut self) -> Option<&mut Millis> {
+        self.head.as_mut()?.due_at.as_mut()
+    }
+
     pub(crate) fn of(change: AttemptChange<'_>) -> Self {
         let AttemptChange { id, stored, opened, members, forms, head, version } = change;
         let opened = opened.map(|attempt| (attempt.clone(), members));

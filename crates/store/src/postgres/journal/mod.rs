@@ -7,6 +7,7 @@ mod queries;
 use super::funding::EnlistedLedger;
 use super::migrate::{self, SchemaState};
 use super::read::read_pool::{ReadPool, SessionContext};
+use super::session::database_clock::DatabaseClock;
 use super::session::preflight;
 use super::session::timeline::DatabaseTimeline;
 use super::session::writer_health::WriterHealth;
@@ -16,6 +17,7 @@ use kernel::answer::Cause;
 use kernel::ids::{LedgerId, Millis, WorkerId};
 use kernel::operation::Identity;
 use kernel::ports::Fut;
+use kernel::ports::clock::JournalTime;
 use kernel::ports::journal::{Due, DueQuery, Lease, OtherLease, UnitWriter, WorkerLeases, Writing};
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
@@ -45,7 +47,10 @@ impl Postgres {
             }
             SchemaState::Foreign(what) => return Err(DatabaseOpenError::Schema(what)),
         }
+        let clock = Arc::new(DatabaseClock::new(options.time.clone(), options.clock.clone()));
         let session = SessionContext {
+            time: Arc::new(JournalTime::new(clock.clone(), 0)),
+            clock,
             timeline: Arc::new(DatabaseTimeline::new(options.fatal.clone())),
             replication: Arc::default(),
             health: Arc::new(WriterHealth::new(options.database.answer)),
@@ -93,8 +98,11 @@ fn behind(missing: &[migrate::Migration]) -> String {
 
 impl UnitWriter for Postgres {
     fn now(&self) -> Millis {
-        let (clock, written) = (self.read_pool.clock.now(), self.queue.written());
-        if clock > written { clock } else { written }
+        self.queue.time().now()
+    }
+
+    fn ahead(&self) -> Millis {
+        self.queue.time().ahead()
     }
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {

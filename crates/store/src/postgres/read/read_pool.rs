@@ -14,6 +14,7 @@ use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{LedgerId, Serial, WorkerId};
 use kernel::operation::Identity;
+use kernel::ports::clock::JournalTime;
 use std::sync::{Arc, Mutex};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -28,7 +29,7 @@ pub(crate) struct ReadPool {
     pub(crate) time: Time,
     pub(crate) worker: WorkerId,
     pub(crate) scan: Mutex<ScanState>,
-    pub(crate) clock: DatabaseClock,
+    pub(crate) clock: Arc<DatabaseClock>,
     pub(crate) replication: Arc<Replication>,
     pub(crate) health: Arc<WriterHealth>,
 }
@@ -36,6 +37,9 @@ pub(crate) struct ReadPool {
 /// The state that the connections of a process share.
 #[derive(Clone)]
 pub(crate) struct SessionContext {
+    pub(crate) clock: Arc<DatabaseClock>,
+    /// The journal's time, as this process knows it.
+    pub(crate) time: Arc<JournalTime>,
     pub(crate) timeline: Arc<DatabaseTimeline>,
     pub(crate) replication: Arc<Replication>,
     pub(crate) health: Arc<WriterHealth>,
@@ -50,7 +54,7 @@ impl ReadPool {
         options: &Options,
         session: &SessionContext,
     ) -> Result<Self, DatabaseOpenError> {
-        let SessionContext { timeline, replication, health } = session;
+        let SessionContext { clock, timeline, replication, health, .. } = session;
         let pool = |what| {
             connect::pool(&options.database, what, timeline, replication)
                 .map_err(DatabaseOpenError::Settings)
@@ -64,7 +68,7 @@ impl ReadPool {
             time: options.time.clone(),
             worker: options.worker,
             scan: Mutex::default(),
-            clock: DatabaseClock::new(options.time.clone(), options.clock.clone()),
+            clock: clock.clone(),
             replication: replication.clone(),
             health: health.clone(),
         })

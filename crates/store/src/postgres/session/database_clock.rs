@@ -4,6 +4,7 @@
 use crate::postgres::Time;
 use crate::postgres::columns::uint;
 use kernel::ids::Millis;
+use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, TICKS};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,8 +25,10 @@ impl DatabaseClock {
         let ticks = self.clock.ticks();
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = (uint(now), ticks);
     }
+}
 
-    pub(crate) fn now(&self) -> Millis {
+impl Clock for DatabaseClock {
+    fn now(&self) -> Millis {
         match &self.time {
             Time::Database => {
                 let (at, since) = *self.set.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,5 +36,13 @@ impl DatabaseClock {
             }
             Time::Manual(clock) => clock.now(),
         }
+    }
+
+    fn ticks(&self) -> u64 {
+        self.clock.ticks()
+    }
+
+    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
+        self.clock.sleep(ms)
     }
 }

@@ -14,7 +14,8 @@ const OLDEST: i32 = 150_000;
 pub async fn check(database: &Database) -> Result<(), DatabaseOpenError> {
     let client = connect_once(database).await?;
     let sql = "SELECT current_setting('server_version_num')::int, current_setting('fsync'), \
-               current_setting('full_page_writes'), pg_is_in_recovery(), current_setting('server_version')";
+               current_setting('full_page_writes'), pg_is_in_recovery(), current_setting('server_version'), \
+               current_setting('server_encoding')";
     let unreachable = |error: ConnectionError| DatabaseOpenError::Unreachable(error.to_string());
     let row = client.query_one(sql, &[]).await.map_err(unreachable)?;
     let unreachable = |error: tokio_postgres::Error| unreachable(error.into());
@@ -23,6 +24,7 @@ pub async fn check(database: &Database) -> Result<(), DatabaseOpenError> {
     let pages: String = row.try_get(2).map_err(unreachable)?;
     let standby: bool = row.try_get(3).map_err(unreachable)?;
     let name: String = row.try_get(4).map_err(unreachable)?;
+    let encoding: String = row.try_get(5).map_err(unreachable)?;
     let unsafe_ = |what: String| Err(DatabaseOpenError::Unsafe(what));
     if version < OLDEST {
         return unsafe_(format!(
@@ -37,6 +39,13 @@ pub async fn check(database: &Database) -> Result<(), DatabaseOpenError> {
                  the server"
             ));
         }
+    }
+    // others refuse letters of references and reasons in the middle of a unit, at each repeat
+    if encoding != "UTF8" {
+        return unsafe_(format!(
+            "its encoding is {encoding}, which cannot hold every text: make another database, with \
+             `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`"
+        ));
     }
     if standby {
         return unsafe_(

@@ -10,8 +10,8 @@ use crate::postgres::session::timeline::DatabaseTimeline;
 use crate::postgres::session::writer_health::WriterHealth;
 use crate::postgres::{DatabaseOpenError, Time};
 use kernel::ids::Millis;
+use kernel::ports::clock::JournalTime;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_postgres::Statement;
 
@@ -30,12 +30,21 @@ pub(crate) struct WriteConnection {
     shared: Arc<ConnectionContext>,
 }
 
+/// When a write is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteTime {
+    /// The time of its rows.
+    pub(crate) at: Millis,
+    /// How far the journal's time is ahead of the database's.
+    pub(crate) ahead: Millis,
+}
+
 /// The state that the lanes of a process share.
 pub(crate) struct ConnectionContext {
     pub(crate) database: Database,
     pub(crate) time: Time,
-    /// When this process wrote last.
-    pub(crate) written: AtomicU64,
+    /// The journal's time, which is never before what this process wrote.
+    pub(crate) journal_time: Arc<JournalTime>,
     /// The database that this process works on.
     pub(crate) timeline: Arc<DatabaseTimeline>,
     /// The standby that must have every COMMIT, where one must.
@@ -75,19 +84,22 @@ impl WriteConnection {
         Ok(Self { client, lane, n, at, seq, shared })
     }
 
-    /// The time of a write that the database gave this one: it never goes back.
-    pub(crate) fn time(&self, database: Millis) -> Millis {
+    /// The time of a write that the database gave this one, which never goes back; and how far the journal's time is
+    /// ahead of the database's, by which whatever is due is found.
+    pub(crate) fn time(&self, database: Millis) -> WriteTime {
         let now = match &self.shared.time {
             Time::Database => database,
             Time::Manual(clock) => clock.now(),
         };
-        let last = self.shared.written.load(Ordering::Acquire);
-        [self.at, last].into_iter().fold(now, |now, last| if last > now { last } else { now })
+        let journal = self.shared.journal_time.now();
+        let at =
+            [self.at, journal].into_iter().fold(now, |at, last| if last > at { last } else { at });
+        WriteTime { at, ahead: journal.saturating_sub(now) }
     }
 
     /// Notes the time of a write.
     pub(crate) fn written(&self, at: Millis) {
-        self.shared.written.fetch_max(at, Ordering::AcqRel);
+        self.shared.journal_time.wrote(at);
     }
 
     /// Notes how far the database's durable log reaches.

@@ -15,13 +15,13 @@ use crate::postgres::session::connect::spawn;
 use crate::postgres::{DatabaseOpenError, Options, columns};
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{LedgerId, Millis};
+use kernel::ids::LedgerId;
 use kernel::operation::Op;
 use kernel::ports::Fut;
+use kernel::ports::clock::JournalTime;
 use kernel::ports::journal::Writing;
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -60,11 +60,11 @@ impl Queue {
         options: &Options,
         session: SessionContext,
     ) -> Result<Self, DatabaseOpenError> {
-        let SessionContext { timeline, replication, health } = session;
+        let SessionContext { time, timeline, replication, health, .. } = session;
         let shared = Arc::new(ConnectionContext {
             database: options.database.clone(),
             time: options.time.clone(),
-            written: AtomicU64::new(0),
+            journal_time: time,
             timeline,
             replication,
             health,
@@ -97,14 +97,14 @@ impl Queue {
         let (single, writes) = mpsc::unbounded_channel();
         let mut writer = WriterTask::open(&writers, next(), lock).await?;
         let latest = writer.latest().await?;
-        shared.written.fetch_max(latest, Ordering::AcqRel);
+        shared.journal_time.wrote(latest);
         let _runs = spawn(writer.run_singles(writes, single.downgrade()));
         Ok(Self { batched: Arc::new(QueueHandle(waiting)), single, with_balances, shared })
     }
 
-    /// When anything was written last, as far as this process knows.
-    pub(crate) fn written(&self) -> Millis {
-        self.shared.written.load(Ordering::Acquire)
+    /// The journal's time, as far as this process knows.
+    pub(crate) fn time(&self) -> &JournalTime {
+        &self.shared.journal_time
     }
 
     /// Writes units; one answer each, in order. One with something rare in it comes after those

@@ -170,6 +170,8 @@ pub(crate) struct BatchChanges {
 #[derive(Debug, Default)]
 pub(crate) struct BatchWorkspace {
     pub(crate) at: Millis,
+    /// How far the times of this process are ahead of the database's.
+    pub(crate) ahead: Millis,
     pub(crate) numbers: WriteNumbers,
     pub(crate) flags: ServiceFlags,
     pub(crate) transfers: HashMap<Id, TransferRow>,
@@ -207,6 +209,20 @@ impl BatchWorkspace {
             && changes.highest.is_empty()
             && changes.entries.is_empty()
             && !self.usage.values().any(moved)
+    }
+
+    /// Puts what is due later into the database's time, by which each worker looks for it: a due time that a clock
+    /// set back left ahead would wait until that clock has caught up.
+    pub(crate) fn due_by_the_database(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        let changes = &mut self.changes;
+        let opened = changes.opened.iter_mut().map(|row| &mut row.record.head.due_at);
+        let changed =
+            changes.changed.iter_mut().filter_map(|row| Some(&mut row.head.as_mut()?.0.due_at));
+        let attempts = changes.attempts.iter_mut().filter_map(ChangedAttempt::due_at);
+        for due in opened.chain(changed).flatten().chain(attempts) {
+            *due = due.saturating_sub(ahead);
+        }
     }
 
     /// True where a balance was decided on that was not read.

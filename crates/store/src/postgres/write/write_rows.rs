@@ -62,6 +62,7 @@ impl Statements {
     ) -> (Self, EndedTransfers) {
         let mut all = Self::default();
         let at = int(workspace.at);
+        workspace.due_by_the_database();
         // first, as they are locked first where they are read
         all.balances(workspace);
         all.accounts(workspace);

@@ -7,8 +7,7 @@ use super::writer_state::WriterState;
 use crate::sqlite::failure::{Failure, failure};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
-use kernel::ids::Millis;
-use kernel::ports::clock::Clock;
+use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::meter::{Meter, Seen};
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -30,7 +29,9 @@ pub(crate) struct Writer {
     pub fatal: Arc<dyn Fn(String) + Send + Sync>,
     pub state: WriterState,
     /// The time of the last write, for all readers.
-    pub written: Arc<AtomicU64>,
+    pub time: Arc<JournalTime>,
+    /// The count of ticks at which the write under way began; 0 where there is none.
+    pub begun: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -81,12 +82,19 @@ impl Writer {
     }
 
     fn transaction(&mut self, works: &mut [Work], items: &[(usize, usize)]) -> Result<(), Failure> {
+        self.begun.store(self.clock.ticks() | 1, Ordering::Release);
+        let done = self.committed(works, items);
+        self.begun.store(0, Ordering::Release);
+        done
+    }
+
+    fn committed(&mut self, works: &mut [Work], items: &[(usize, usize)]) -> Result<(), Failure> {
         self.run_sql("BEGIN IMMEDIATE")?;
         match self.fill(works, items) {
             Ok(state) => match self.run_sql("COMMIT") {
                 Ok(()) => {
                     self.state = state;
-                    self.written.store(state.at, Ordering::Release);
+                    self.time.wrote(state.at);
                     Ok(())
                 }
                 Err(failure) => self.undo(failure),
@@ -96,7 +104,7 @@ impl Writer {
     }
 
     fn fill(&self, works: &mut [Work], items: &[(usize, usize)]) -> rusqlite::Result<WriterState> {
-        let now: Millis = self.clock.now();
+        let now = self.time.now();
         let mut batch = WriteBatch::new(&self.db, &self.flows, self.state, now);
         for (w, n) in items {
             if let Some(work) = works.get_mut(*w) {

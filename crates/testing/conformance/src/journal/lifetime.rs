@@ -10,12 +10,14 @@ use kernel::limits::DailyCount;
 use kernel::money::{Amount, Asset};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::ledger::Reply;
+use kernel::unit::Hold::Free;
 use kernel::unit::{Hold, Put, Wrote};
 
 checks! {
     what_was_answered_is_there_after_a_crash,
     time_never_goes_back,
     time_goes_on_from_the_last_write_after_a_restart,
+    a_clock_that_was_ahead_delays_nothing_beyond_twice_its_wait,
     writes_of_many_are_each_answered,
 }
 
@@ -54,7 +56,7 @@ async fn time_never_goes_back(b: &mut JournalFixture) {
     b.clock.set(NOON + 60_000);
     let record = b.opened(1).await;
     let mut last = record.updated_at;
-    for jump in [NOON, NOON - 86_400_000, 0, NOON + 60_001, NOON + 59_000] {
+    for jump in [NOON, NOON - 30_000, NOON + 60_001, NOON + 59_000] {
         b.clock.set(jump);
         b.holds(b.on().journal.now() >= last, "its time went back", &(jump, last));
         let written = b.written("a write", plain(vec![])).await;
@@ -64,8 +66,10 @@ async fn time_never_goes_back(b: &mut JournalFixture) {
     let record = b.moved(&record, "FAILED").await;
     b.holds(record.updated_at >= last, "a row's time went back", &(record.updated_at, last));
     b.holds(record.created_at <= record.updated_at, "its times", &record);
-    b.clock.set(NOON + 120_000);
-    b.same("with the clock", &b.on().journal.now(), &(NOON + 120_000));
+    let later = NOON + 240_000;
+    b.clock.set(later);
+    b.same("with the clock", &b.on().journal.now(), &later);
+    b.same("is not ahead of it", &b.on().journal.ahead(), &0);
 }
 
 async fn time_goes_on_from_the_last_write_after_a_restart(b: &mut JournalFixture) {
@@ -76,6 +80,30 @@ async fn time_goes_on_from_the_last_write_after_a_restart(b: &mut JournalFixture
     b.holds(b.on().journal.now() >= record.updated_at, "its time", &b.on().journal.now());
     let record = b.moved(&record, "FAILED").await;
     b.holds(record.updated_at >= record.created_at, "its times", &record);
+}
+
+/// Turns red where the journal's time stands still until the clock has caught up (run: the release before; nothing was
+/// due for as long as the clock had been ahead).
+async fn a_clock_that_was_ahead_delays_nothing_beyond_twice_its_wait(b: &mut JournalFixture) {
+    for (n, ahead) in [(1, 60_000), (2, 3_000_000), (3, 86_400_000)] {
+        let record = b.opened(n).await;
+        let (clock, wait) = (b.on().journal.clock(), 30_000);
+        b.clock.set(b.on().journal.now() + ahead);
+        b.written("by the clock that is ahead", plain(vec![])).await;
+        b.clock.set(clock);
+        let due = b.on().journal.now() + wait;
+        b.timed(&record, Some(due), Free).await;
+        if n > 1 {
+            b.reopen().await;
+        }
+        b.same("too early", &b.due(100).await, &vec![]);
+        b.holds(b.on().journal.ahead() > 10_000, "how far it is ahead", &b.on().journal.ahead());
+        b.same("the clock's own time", &b.on().journal.clock(), &clock);
+        b.clock.forward(2 * wait + 2);
+        b.same("after twice its wait", &b.due(100).await, &vec![("transfer", id(n))]);
+        let record = b.get(id(n)).await;
+        b.moved(&record, "FAILED").await;
+    }
 }
 
 async fn writes_of_many_are_each_answered(b: &mut JournalFixture) {

@@ -29,7 +29,7 @@ use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis, WorkerId};
 use kernel::ports::Fut;
-use kernel::ports::clock::Clock;
+use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::journal::{
     Due, DueQuery, Lease, Linked, OtherLease, ServiceStatus, UnitWriter, WorkerLeases,
 };
@@ -86,12 +86,14 @@ impl Place {
             state.outbox.forget_leases();
             worker
         };
-        Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: true })
+        let time = JournalTime::new(clock, self.now().last);
+        Arc::new(SimJournal { place: self.clone(), time, crash, worker, sole: true })
     }
 
     /// One of several processes over the data.
     pub fn join(&self, clock: Arc<dyn Clock>, crash: Crash, worker: WorkerId) -> Arc<SimJournal> {
-        Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: false })
+        let time = JournalTime::new(clock, self.now().last);
+        Arc::new(SimJournal { place: self.clone(), time, crash, worker, sole: false })
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<State>> {
@@ -146,7 +148,7 @@ const NOT_REPLICATED: &str = "NOT_REPLICATED";
 
 pub struct SimJournal {
     place: Place,
-    clock: Arc<dyn Clock>,
+    time: JournalTime,
     crash: Crash,
     /// Whose process it is.
     worker: WorkerId,
@@ -176,10 +178,16 @@ impl SimJournal {
         OpenedStore::of(self.clone(), self.funding(), self.accounts())
     }
 
+    /// The journal's time after a last write at `written`, by whatever process.
+    fn time_after(&self, written: Millis) -> Millis {
+        self.time.wrote(written);
+        self.time.now()
+    }
+
     /// Changes who holds what, beside every write.
     fn change<T>(&self, change: impl FnOnce(&mut State, Millis) -> T) -> T {
         let mut state = self.place.lock();
-        let now = later(self.clock.now(), state.last);
+        let now = self.time_after(state.last);
         change(Arc::make_mut(&mut *state), now)
     }
 
@@ -221,7 +229,7 @@ impl SimJournal {
         }
         let made = {
             let mut shared = self.place.lock();
-            let at = later(self.clock.now(), shared.last);
+            let at = self.time_after(shared.last);
             let state = Arc::make_mut(&mut *shared);
             state.last = at;
             let value = act(state, self.worker, at);
@@ -246,13 +254,13 @@ fn unproven(wrote: Wrote) -> Wrote {
     }
 }
 
-const fn later(a: Millis, b: Millis) -> Millis {
-    if a > b { a } else { b }
-}
-
 impl UnitWriter for SimJournal {
     fn now(&self) -> Millis {
-        later(self.clock.now(), self.place.now().last)
+        self.time_after(self.place.now().last)
+    }
+
+    fn ahead(&self) -> Millis {
+        self.time.ahead()
     }
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {

@@ -70,6 +70,9 @@ impl UnitWriter for Waiting<dyn Journal> {
     fn now(&self) -> Millis {
         self.0.now()
     }
+    fn ahead(&self) -> Millis {
+        self.0.ahead()
+    }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         Box::pin(written(self.0.write(units)))
     }

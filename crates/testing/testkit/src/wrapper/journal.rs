@@ -24,6 +24,10 @@ pub trait JournalWrapper: Send + Sync {
     fn now(&self) -> Millis {
         self.inner().now()
     }
+    /// In the place of [`UnitWriter::ahead`].
+    fn ahead(&self) -> Millis {
+        self.inner().ahead()
+    }
     /// In the place of [`UnitWriter::write`].
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         self.inner().write(units)
@@ -161,6 +165,9 @@ pub trait JournalWrapper: Send + Sync {
 impl<T: JournalWrapper> UnitWriter for Wrapper<T> {
     fn now(&self) -> Millis {
         self.0.now()
+    }
+    fn ahead(&self) -> Millis {
+        self.0.ahead()
     }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         self.0.write(units)
