@@ -71,3 +71,30 @@ async fn room_that_is_made_is_used_without_a_restart() {
     assert_eq!(word(&one(&store, fixture.opening(full, 1, 1)).await), "done");
     assert_eq!(balance(&store, 1).await.1, u128::from(full));
 }
+
+/// Turns red where a store whose every write waits is taken for one that writes (run: the release before, in which
+/// `/readyz` said so for as long as somebody's transaction stood open).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_of_another_program_is_said_while_it_lasts() {
+    let fixture = Fixture::new();
+    let store = fixture.open();
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
+    assert_eq!(store.writes(), Ok(()));
+    let other =
+        rusqlite::Connection::open(fixture.dir.path().join(store::sqlite::FILE)).expect("the file");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let held = store.write(vec![fixture.opening(1, 1, 10)]);
+    let released = async {
+        let mut waits = store.writes();
+        while waits.is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            fixture.clock.forward(100);
+            waits = store.writes();
+        }
+        assert_eq!(waits.expect_err("it waits").class, "STORE_BUSY");
+        other.execute_batch("ROLLBACK").expect("the lock is given back");
+    };
+    let (wrote, ()) = tokio::join!(held, released);
+    assert!(matches!(wrote.first(), Some(Wrote::Written(_))), "{wrote:?}");
+    assert_eq!(store.writes(), Ok(()));
+}

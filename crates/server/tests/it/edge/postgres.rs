@@ -138,6 +138,25 @@ fn a_server_that_forgets_is_refused() {
     }
 }
 
+/// Turns red where a database is taken that cannot hold what callers may send.
+#[test]
+fn a_database_of_another_encoding_is_refused_and_left_empty() {
+    let server = Server::start().expect("a server");
+    let database = server.database().expect("a database");
+    for encoding in ["WIN1252", "EUC_JP", "SQL_ASCII"] {
+        let name = format!("in_{}", encoding.to_lowercase());
+        let sql =
+            format!("CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0");
+        database.sql(&sql).expect("a database");
+        let (url, _) = database.url().rsplit_once('/').expect("the name of a database");
+        let url = format!("{url}/{name}");
+        for words in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
+            let (code, text) = ran(&url, words);
+            assert_eq!((code, text.contains("ENCODING 'UTF8'")), (Some(78), true), "{text}");
+        }
+    }
+}
+
 /// Turns red where a store in the folder is left behind for an empty database.
 #[test]
 fn a_folder_with_a_store_is_not_left_behind() {
