@@ -1,7 +1,7 @@
 //! Fuzzes the verifier with changed tokens: it accepts only a token that was signed, byte for byte.
 
 use super::tests::{HEADER, KEY, claims, signed_text};
-use super::verify::{TokenRefusal, Verifier};
+use super::verify::{KeyAge, TokenRefusal, Verifier};
 use crate::config;
 use crate::runtime::SystemClock;
 use serde_json::json;
@@ -35,7 +35,7 @@ fn only_a_signed_token_is_let_in() {
     let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
     let done = target.run(starts, |input| {
         let token = String::from_utf8_lossy(input);
-        match verifier.look(&token) {
+        match verifier.look(&token, KeyAge::Fresh) {
             Ok(caller) => {
                 assert!(good.iter().any(|good| *good == token), "let in as {}", caller.principal);
                 kind(&"let in")

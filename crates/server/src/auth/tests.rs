@@ -1,7 +1,7 @@
 //! Tests the claims of a good token, and how long the verifier caches it. Bad tokens: `tests/it/door/tokens`.
 
 use super::token::Minted;
-use super::verify::{TokenRefusal, Verifier};
+use super::verify::{KeyAge, TokenRefusal, Verifier};
 use super::{Caller, Scope};
 use crate::config;
 use crate::runtime::SystemClock;
@@ -63,7 +63,7 @@ fn base64url(bytes: &[u8]) -> String {
 pub(super) const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
 
 fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, TokenRefusal> {
-    verifier().look(&signed_text(header, &claims.to_string(), KEY))
+    verifier().look(&signed_text(header, &claims.to_string(), KEY), KeyAge::Fresh)
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_user_is_a_plain_number() {
     let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
     for uid in [json!(77), json!("77")] {
         let token = signed_text(HEADER, &claims(json!({"uid": uid})).to_string(), KEY);
-        assert_eq!(verifier.look(&token).unwrap().user, Some(UserId(77)));
+        assert_eq!(verifier.look(&token, KeyAge::Fresh).unwrap().user, Some(UserId(77)));
     }
 }
 
@@ -102,13 +102,13 @@ fn a_token_that_passed_is_remembered_but_never_beyond_its_end() {
     let verifier = Verifier::new(&config::Auth::default(), KEY, clock.clone());
     let exp = start / 1000 + 3;
     let token = signed_text(HEADER, &claims(json!({"exp": exp})).to_string(), KEY);
-    let first = verifier.look(&token).unwrap();
-    assert!(Arc::ptr_eq(&first, &verifier.look(&token).unwrap()));
+    let first = verifier.look(&token, KeyAge::Fresh).unwrap();
+    assert!(Arc::ptr_eq(&first, &verifier.look(&token, KeyAge::Fresh).unwrap()));
     clock.set(exp * 1000);
-    let again = verifier.look(&token).unwrap();
+    let again = verifier.look(&token, KeyAge::Fresh).unwrap();
     assert!(!Arc::ptr_eq(&first, &again), "checked anew at its exp");
     clock.set((exp + 5) * 1000);
-    assert_eq!(verifier.look(&token), Err(TokenRefusal::Because("expired")));
+    assert_eq!(verifier.look(&token, KeyAge::Fresh), Err(TokenRefusal::Because("expired")));
 }
 
 #[test]
@@ -123,10 +123,10 @@ fn what_is_minted_passes() {
         nbf: now,
         exp: now + 3600,
     };
-    assert!(verifier().look(&minted.sign("at+jwt", KEY).unwrap()).is_ok());
-    assert!(verifier().look(&minted.sign("JWT", KEY).unwrap()).is_err());
+    assert!(verifier().look(&minted.sign("at+jwt", KEY).unwrap(), KeyAge::Fresh).is_ok());
+    assert!(verifier().look(&minted.sign("JWT", KEY).unwrap(), KeyAge::Fresh).is_err());
     let mut header = Header::new(Algorithm::HS512);
     header.typ = Some("at+jwt".to_owned());
     let other = jsonwebtoken::encode(&header, &minted, &EncodingKey::from_secret(KEY)).unwrap();
-    assert!(verifier().look(&other).is_err());
+    assert!(verifier().look(&other, KeyAge::Fresh).is_err());
 }

@@ -42,6 +42,15 @@ struct CheckedToken {
     caller: Arc<Caller>,
 }
 
+/// Which keys may check a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyAge {
+    /// Those that were read within `auth.jwks_max_stale_seconds`.
+    Fresh,
+    /// The last good set, however old it is: for what moves no money and changes nothing but HALT.
+    Any,
+}
+
 /// The reason why a token was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
@@ -97,21 +106,23 @@ impl Verifier {
         }
     }
 
-    /// Who holds this token. A key that is not known yet is looked for once.
+    /// Who holds this token, by keys of this age. A key that is not known yet is looked for once.
     ///
     /// # Errors
     /// [`Denied`].
-    pub async fn check(&self, token: &str) -> Result<Arc<Caller>, Denied> {
-        let generation = match self.look(token) {
+    pub async fn check(&self, token: &str, age: KeyAge) -> Result<Arc<Caller>, Denied> {
+        let generation = match self.look(token, age) {
             Ok(caller) => return Ok(caller),
             Err(TokenRefusal::Because(why)) => return Err(Denied::Because(why)),
             Err(TokenRefusal::Stale) => return Err(Denied::Stale),
             Err(TokenRefusal::UnknownKey(generation)) => generation,
         };
         self.keys.unknown(generation).await;
-        self.look(token).map_err(|no| match no {
+        self.look(token, age).map_err(|no| match no {
             TokenRefusal::Because(why) => Denied::Because(why),
             TokenRefusal::Stale => Denied::Stale,
+            // a set that was read since may have it
+            TokenRefusal::UnknownKey(_) if self.keys.stale() => Denied::Stale,
             TokenRefusal::UnknownKey(_) => Denied::Because("an unknown key"),
         })
     }
@@ -122,11 +133,11 @@ impl Verifier {
     }
 
     /// As [`Verifier::check`], with the keys as they are.
-    pub(super) fn look(&self, token: &str) -> Result<Arc<Caller>, TokenRefusal> {
+    pub(super) fn look(&self, token: &str, age: KeyAge) -> Result<Arc<Caller>, TokenRefusal> {
         if token.len() > LONGEST {
             return Err(TokenRefusal::Because("the token is too long"));
         }
-        if self.keys.stale() {
+        if age == KeyAge::Fresh && self.keys.stale() {
             // what is no token at all is told so, and remembered ones count no more either
             self.front(token)?;
             return Err(TokenRefusal::Stale);

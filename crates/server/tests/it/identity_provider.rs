@@ -164,7 +164,8 @@ impl Provider {
     }
 }
 
-/// Red where the last good set counts for ever (run: `Keys::stale` that is always false).
+/// Red where the last good set counts for ever (run: `Keys::stale` that is always false), and where it counts no more
+/// for HALT (run: the release before).
 #[test]
 fn a_set_of_keys_that_is_not_read_again_opens_a_case_and_then_counts_no_more() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -191,16 +192,23 @@ fn a_set_of_keys_that_is_not_read_again_opens_a_case_and_then_counts_no_more() {
 
     provider.up.store(false, Ordering::SeqCst);
     let mut seen = None;
+    let pause = || server.must("POST", "/api/v1/ops/pauses", &ops, Some(json!({})));
     assert!(until(|| {
-        let (status, found) = cases("open");
+        let (_, found) = cases("open");
         seen = seen.take().or(found);
-        status == 503
+        pause().status == 503
     }));
     let case = seen.expect("the case stood before the end");
     assert_eq!(case["severity"], "CRITICAL", "{case}");
     assert!(case["facts"].to_string().contains("status 503"), "{case}");
-    let denied = server.must("GET", "/api/v1/cases", &ops, None);
+    let denied = pause();
     assert_eq!((denied.status, denied.text("code")), (503, "OVERLOADED"), "{denied:?}");
+    // whoever keeps the provider away keeps no person from looking, nor from the kill switch
+    assert_eq!(cases("open").0, 200);
+    let why = || Some(json!({"reason": "a test"}));
+    let halted = server.must("POST", "/api/v1/ops/halt", &ops, why());
+    assert_eq!((halted.status, halted.text("outcome")), (200, "HALTED"), "{halted:?}");
+    assert_eq!(server.must("POST", "/api/v1/ops/resume", &ops, why()).status, 503);
     assert_eq!(server.must("GET", "/api/v1/cases", "", None).status, 401, "no token is no token");
     let ready = server.must("GET", "/readyz", "", None);
     assert_eq!((ready.status, ready.text("status")), (503, "stale keys"));

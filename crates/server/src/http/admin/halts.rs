@@ -3,7 +3,7 @@
 use super::admin_response;
 use super::{cursor, limit};
 use crate::http::middleware::body::Body;
-use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
+use crate::http::middleware::caller::{RequireHalt, RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
 use crate::http::{App, format, silent};
@@ -76,7 +76,7 @@ fn row(halt: Halt) -> HaltRow {
 )]
 pub(in crate::http) async fn halt(
     State(app): State<Arc<App>>,
-    RequireOpsAct(caller): RequireOpsAct,
+    RequireHalt(caller): RequireHalt,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {

@@ -1,7 +1,7 @@
 //! Authenticates the caller and checks the scope of the route: steps 1 and 2 of the order of checks.
 
 use super::error::Refusal;
-use crate::auth::verify::Denied;
+use crate::auth::verify::{Denied, KeyAge};
 use crate::auth::{Caller, Scope};
 use crate::http::App;
 use crate::telemetry;
@@ -21,7 +21,7 @@ const STALE: &str = "Tokens cannot be checked: the keys were not read again for 
 ///
 /// # Errors
 /// 401: no token, two, or one that proves nothing. 503: the keys are too old to say.
-async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
+async fn caller(app: &App, headers: &HeaderMap, age: KeyAge) -> Result<Arc<Caller>, Refusal> {
     let refuse = |why: &str| {
         tracing::warn!(target: "security", why, "token refused");
         Refusal::of(Code::Unauthorized)
@@ -35,7 +35,7 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> 
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(refuse("another scheme"));
     }
-    app.verifier.check(token).await.map_err(|denied| match denied {
+    app.verifier.check(token, age).await.map_err(|denied| match denied {
         Denied::Because(why) => refuse(why),
         Denied::Stale => {
             tracing::error!(target: "security", why = %denied, "token not looked at");
@@ -44,8 +44,13 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> 
     })
 }
 
-async fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {
-    let caller = caller(app, headers).await?;
+async fn allowed(
+    app: &App,
+    headers: &HeaderMap,
+    scope: Scope,
+    age: KeyAge,
+) -> Result<Arc<Caller>, Refusal> {
+    let caller = caller(app, headers, age).await?;
     telemetry::asked_by(&caller.principal);
     needs(&caller, scope)?;
     Ok(caller)
@@ -65,34 +70,36 @@ pub fn needs(caller: &Caller, scope: Scope) -> Result<(), Refusal> {
 }
 
 macro_rules! callers {
-    ($($(#[$doc:meta])* $name:ident = $scope:ident),* $(,)?) => {$(
+    ($($(#[$doc:meta])* $name:ident = $scope:ident by $age:ident),* $(,)?) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name(pub Arc<Caller>);
         impl FromRequestParts<Arc<App>> for $name {
             type Rejection = Refusal;
             async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-                allowed(app, &parts.headers, Scope::$scope).await.map(Self)
+                allowed(app, &parts.headers, Scope::$scope, KeyAge::$age).await.map(Self)
             }
         }
     )*};
 }
 
 callers! {
-    RequireTransfersCreate = TransfersCreate,
+    RequireTransfersCreate = TransfersCreate by Fresh,
     /// May read its own transfers and balances.
-    RequireTransfersRead = TransfersRead,
+    RequireTransfersRead = TransfersRead by Any,
     /// May have the relay send.
-    RequireRelayCreate = RelayCreate,
+    RequireRelayCreate = RelayCreate by Fresh,
     /// May read its own transfers of the relay.
-    RequireRelayRead = RelayRead,
+    RequireRelayRead = RelayRead by Any,
     /// May read as an operator.
-    RequireOpsRead = OpsRead,
+    RequireOpsRead = OpsRead by Any,
     /// May act as an operator.
-    RequireOpsAct = OpsAct,
-    RequireAdmin = Admin,
+    RequireOpsAct = OpsAct by Fresh,
+    /// May stop all money: whoever keeps this process from its keys must not keep people from that.
+    RequireHalt = OpsAct by Any,
+    RequireAdmin = Admin by Fresh,
     /// May consent to another operator's action.
-    RequireOpsApprove = OpsApprove,
+    RequireOpsApprove = OpsApprove by Fresh,
 }
 
 /// May read the machine's own pages.
@@ -106,7 +113,7 @@ impl FromRequestParts<Arc<App>> for RequirePageAccess {
         if app.open_pages {
             return Ok(Self);
         }
-        allowed(app, &parts.headers, Scope::OpsRead).await.map(|_| Self)
+        allowed(app, &parts.headers, Scope::OpsRead, KeyAge::Any).await.map(|_| Self)
     }
 }
 

@@ -9,7 +9,7 @@ use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
 use server::auth::keys::{KeySourceError, Keys, RefreshTimes};
 use server::auth::source::Source;
-use server::auth::verify::{Denied, Verifier};
+use server::auth::verify::{Denied, KeyAge, Verifier};
 use server::config::Auth;
 use server::outbound_http::address;
 use server::runtime::SystemClock;
@@ -89,7 +89,7 @@ impl Filed {
     }
 
     async fn takes(&self, pair: Pair, kid: &str) -> bool {
-        self.verifier.check(&token(pair, kid)).await.is_ok()
+        self.verifier.check(&token(pair, kid), KeyAge::Fresh).await.is_ok()
     }
 }
 
@@ -99,12 +99,12 @@ async fn a_new_key_counts_and_an_old_one_no_longer() {
     assert!(keys.takes(ED, "a").await && !keys.takes(ES, "b").await);
     // a token that passed a moment ago, and is remembered
     let remembered = token(ED, "a");
-    assert!(keys.verifier.check(&remembered).await.is_ok());
+    assert!(keys.verifier.check(&remembered, KeyAge::Fresh).await.is_ok());
     keys.write(&set(&[(ES, "b"), (RS, "c")]));
     assert!(keys.takes(ES, "b").await, "an unknown kid has the file read");
     assert!(keys.takes(RS, "c").await);
     assert_eq!(
-        keys.verifier.check(&remembered).await.err(),
+        keys.verifier.check(&remembered, KeyAge::Fresh).await.err(),
         Some(Denied::Because("an unknown key"))
     );
 }
@@ -142,12 +142,17 @@ async fn a_set_that_is_not_read_again_checks_no_token_after_a_day() {
     std::fs::remove_file(keys.file()).expect("it goes");
     keys.clock.turn(86_399_000);
     let remembered = token(ED, "a");
-    assert!(keys.verifier.check(&remembered).await.is_ok());
+    assert!(keys.verifier.check(&remembered, KeyAge::Fresh).await.is_ok());
     keys.clock.turn(1_000);
     for token in [remembered, token(ED, "a"), token(ES, "b")] {
-        assert_eq!(keys.verifier.check(&token).await.err(), Some(Denied::Stale));
+        assert_eq!(keys.verifier.check(&token, KeyAge::Fresh).await.err(), Some(Denied::Stale));
     }
-    let none = keys.verifier.check("no token").await.err();
+    // for reads and HALT the last good set still counts, for the keys that it has
+    let old = async |token: &str| keys.verifier.check(token, KeyAge::Any).await;
+    assert!(old(&token(ED, "a")).await.is_ok());
+    assert_eq!(old(&token(ES, "b")).await.err(), Some(Denied::Stale));
+    assert!(matches!(old("no token").await.err(), Some(Denied::Because(_))));
+    let none = keys.verifier.check("no token", KeyAge::Fresh).await.err();
     assert!(matches!(none, Some(Denied::Because(_))), "{none:?}");
 }
 
@@ -242,7 +247,10 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
     assert_eq!(issuer.asked(), 1);
     for n in 0..20 {
         let unknown = token(ES, &format!("b{n}"));
-        assert_eq!(verifier.check(&unknown).await.err(), Some(Denied::Because("an unknown key")));
+        assert_eq!(
+            verifier.check(&unknown, KeyAge::Fresh).await.err(),
+            Some(Denied::Because("an unknown key"))
+        );
     }
     assert_eq!(issuer.asked(), 1, "just asked");
     clock.turn(10_000);
@@ -251,7 +259,7 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
     for _ in 0..50 {
         let (verifier, tell) = (verifier.clone(), tell.clone());
         server::runtime::beside(async move {
-            let taken = verifier.check(&token(ES, "b")).await.is_ok();
+            let taken = verifier.check(&token(ES, "b"), KeyAge::Fresh).await.is_ok();
             tell.send(taken).expect("the test counts");
         });
     }
@@ -261,11 +269,11 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
     assert_eq!(issuer.asked(), 2, "one for all");
     for n in 0..20 {
         clock.turn(400);
-        assert!(verifier.check(&token(RS, &format!("c{n}"))).await.is_err());
+        assert!(verifier.check(&token(RS, &format!("c{n}")), KeyAge::Fresh).await.is_err());
     }
     assert_eq!(issuer.asked(), 2);
     clock.turn(10_000);
-    assert!(verifier.check(&token(RS, "c")).await.is_err());
+    assert!(verifier.check(&token(RS, "c"), KeyAge::Fresh).await.is_err());
     assert_eq!(issuer.asked(), 3);
     // a token that is refused anyhow asks nobody
     clock.turn(60_000);
@@ -275,7 +283,7 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
         json!({"alg": "ES256", "typ": "at+jwt", "kid": "new", "jku": "https://evil.example"}),
     ] {
         let bad = format!("{}.e30.AA", URL_SAFE_NO_PAD.encode(header.to_string()));
-        assert!(verifier.check(&bad).await.is_err());
+        assert!(verifier.check(&bad, KeyAge::Fresh).await.is_err());
     }
     assert_eq!(issuer.asked(), 3);
 }
@@ -308,13 +316,13 @@ async fn only_a_plain_small_answer_counts() {
     ] {
         issuer.says(answer.clone());
         clock.turn(60_000);
-        assert!(verifier.check(&token(ES, "b")).await.is_err(), "{answer:.60}");
-        assert!(verifier.check(&token(ED, "a")).await.is_ok(), "{answer:.60}");
+        assert!(verifier.check(&token(ES, "b"), KeyAge::Fresh).await.is_err(), "{answer:.60}");
+        assert!(verifier.check(&token(ED, "a"), KeyAge::Fresh).await.is_ok(), "{answer:.60}");
     }
     assert_eq!(elsewhere.asked(), 0, "a redirect is not followed");
     issuer.says(ok(&good));
     clock.turn(60_000);
-    assert!(verifier.check(&token(ES, "b")).await.is_ok());
+    assert!(verifier.check(&token(ES, "b"), KeyAge::Fresh).await.is_ok());
 }
 
 /// Turns red where a key that was taken back counts until a token names an unknown one.
@@ -325,13 +333,13 @@ async fn the_address_is_asked_from_time_to_time() {
     let keys = issuer.keys(&clock).await.expect("keys");
     let verifier = Verifier::over(&Auth::default(), keys.clone(), clock.clone());
     let old = token(ED, "a");
-    assert!(verifier.check(&old).await.is_ok());
+    assert!(verifier.check(&old, KeyAge::Fresh).await.is_ok());
     issuer.says(ok(&set(&[(ES, "b")])));
     server::runtime::beside(keys.watch(|_| ()));
-    while verifier.check(&old).await.is_ok() {
+    while verifier.check(&old, KeyAge::Fresh).await.is_ok() {
         tokio::task::yield_now().await;
     }
-    assert!(verifier.check(&token(ES, "b")).await.is_ok());
+    assert!(verifier.check(&token(ES, "b"), KeyAge::Fresh).await.is_ok());
 }
 
 #[tokio::test]
