@@ -48,6 +48,7 @@ impl Service {
             rate_limit: RateLimit::new(config.limits.requests_per_second),
             internal: self.flows.named(internal::State::FLOW).ok_or_else(missing)?,
             relay: RelayIntake::of(&config.relay),
+            require_key: config.transfer.require_key,
             open_pages,
             leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),

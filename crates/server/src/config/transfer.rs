@@ -9,6 +9,8 @@ section! {
         sync_timeout_ms: u64 = 500,
         /// How long it waits for the durable opening.
         open_timeout_ms: u64 = 5_000,
+        /// A create without a client's key is refused with `IDEMPOTENCY_KEY_REQUIRED`. Where it is off, a repeat of one is another transfer.
+        require_key: bool = false,
     }
 }
 

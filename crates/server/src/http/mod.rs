@@ -61,6 +61,8 @@ pub struct App {
     pub internal: FlowId,
     /// The part of the relay's settings that its routes need, where the relay is offered.
     pub relay: Option<RelayIntake>,
+    /// A create without a client's key is refused.
+    pub require_key: bool,
     /// `/metrics` and `/openapi.json` need no token.
     pub open_pages: bool,
     /// The process is about to end: `/readyz` says so, and requests are still taken.

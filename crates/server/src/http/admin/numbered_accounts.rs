@@ -89,7 +89,7 @@ async fn list(
     params(("number" = String, Path, description = "The account's number", example = "ACC-4001-1")),
     responses(
         (status = 200, body = NumberedAccountRow, description = "The account as it is now"),
-        (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`"),
+        (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`; or none can have it: `NOT_FOUND`"),
     )
 )]
 async fn get(
@@ -165,7 +165,7 @@ async fn open(
     responses(
         (status = 200, body = NumberedAccountRow, description = "It has that status"),
         (status = 400, body = Problem, description = "No such status: `BAD_REQUEST`"),
-        (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`"),
+        (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`; or none can have it: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "It holds money and is not closed, or another operator has just set it: `NOT_POSSIBLE`; or `DUPLICATE_REQUEST`"),
         (status = 422, body = Problem, description = "It is closed for ever: `ACCOUNT_CLOSED`"),
     )

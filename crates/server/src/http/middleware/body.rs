@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use kernel::code::Code;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -33,6 +33,10 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         if !is_json(request.headers()) {
             return Err(Refusal::of(Code::UnsupportedMediaType));
+        }
+        if is_encoded(request.headers()) {
+            let sentence = "The body must come as it is, without `Content-Encoding`";
+            return Err(Refusal::because(Code::UnsupportedMediaType, sentence));
         }
         let wait =
             request.extensions().get().map_or(WAIT, |timeouts: &ConnectionTimeouts| timeouts.body);
@@ -65,6 +69,11 @@ impl<S: Send + Sync> FromRequest<S> for Large {
             refusal
         })
     }
+}
+
+/// True for a body that is packed in some way: nothing here unpacks one.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().any(|coding| coding != "identity")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -150,22 +159,57 @@ pub fn visible(name: &str, text: &str, most: usize) -> Result<(), Refusal> {
     Err(Refusal::bad(format!("field `{name}`: 1 to {most} visible ASCII characters")))
 }
 
+/// The header of a client's key, in its two spellings: the one of every create here, and the relay's source's.
+const KEY_HEADERS: [&str; 2] = ["idempotency-key", "x-idempotency-key"];
+
+/// The key that the header gives, of at most this many characters.
+///
+/// # Errors
+/// 400: unfit, given twice, or both spellings given and different.
+pub fn header_key(headers: &HeaderMap, most: usize) -> Result<Option<&str>, Refusal> {
+    let unfit = || {
+        let sentence =
+            format!("header `Idempotency-Key`: once, with 1 to {most} visible ASCII characters");
+        Refusal::bad(sentence)
+    };
+    let mut key = None;
+    for name in KEY_HEADERS {
+        let mut all = headers.get_all(name).iter();
+        let text = match (all.next(), all.next()) {
+            (None, _) => continue,
+            (Some(value), None) => value.to_str().map_err(|_| unfit())?,
+            (Some(_), Some(_)) => return Err(unfit()),
+        };
+        visible(name, text, most).map_err(|_| unfit())?;
+        if key.is_some_and(|key| key != text) {
+            return Err(Refusal::bad(
+                "`Idempotency-Key` and `X-Idempotency-Key` are two spellings of one key; they differ",
+            ));
+        }
+        key = Some(text);
+    }
+    Ok(key)
+}
+
+/// That no header gives a key, where each item of a batch has its own in this field.
+///
+/// # Errors
+/// 400: one does.
+pub fn no_header_key(headers: &HeaderMap, field: &str) -> Result<(), Refusal> {
+    if KEY_HEADERS.iter().any(|name| headers.contains_key(*name)) {
+        let sentence =
+            format!("header `Idempotency-Key`: not here, each item has its own `{field}`");
+        return Err(Refusal::bad(sentence));
+    }
+    Ok(())
+}
+
 /// The key of a create: the header and the field are two spellings of one.
 ///
 /// # Errors
 /// 400: unfit, given twice, or both given and different.
 pub fn key(headers: &HeaderMap, field: Option<&str>) -> Result<Option<String>, Refusal> {
-    const NAME: &str = "idempotency-key";
-    let mut all = headers.get_all(NAME).iter();
-    let header = match (all.next(), all.next()) {
-        (None, _) => None,
-        (Some(value), None) => {
-            let text = value.to_str().map_err(|_| unfit_header())?;
-            visible("Idempotency-Key", text, KEY).map_err(|_| unfit_header())?;
-            Some(text)
-        }
-        (Some(_), Some(_)) => return Err(unfit_header()),
-    };
+    let header = header_key(headers, KEY)?;
     if let Some(text) = field {
         visible("cid", text, KEY)?;
     }
@@ -176,10 +220,6 @@ pub fn key(headers: &HeaderMap, field: Option<&str>) -> Result<Option<String>, R
         (Some(key), _) | (None, Some(key)) => Ok(Some(key.to_owned())),
         (None, None) => Ok(None),
     }
-}
-
-fn unfit_header() -> Refusal {
-    Refusal::bad("header `Idempotency-Key`: once, with 1 to 64 visible ASCII characters")
 }
 
 #[cfg(test)]
@@ -272,5 +312,14 @@ mod tests {
             assert!(key(&with(&[]), Some(unfit)).is_err(), "{unfit:?}");
         }
         assert!(key(&with(&["a b"]), None).is_err());
+        // the other spelling of the header, alone and beside it
+        let other = |mut headers: HeaderMap, value: &str| {
+            headers.append("X-Idempotency-Key", value.parse().unwrap());
+            headers
+        };
+        assert_eq!(key(&other(with(&[]), "a"), None).unwrap(), one);
+        assert_eq!(key(&other(with(&["a"]), "a"), Some("a")).unwrap(), one);
+        assert!(key(&other(with(&["a"]), "b"), None).is_err());
+        assert!(key(&other(with(&[]), "a"), Some("b")).is_err());
     }
 }

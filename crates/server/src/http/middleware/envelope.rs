@@ -12,6 +12,7 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use kernel::code::Code;
 use kernel::ids::Id;
 use std::sync::Arc;
 use tracing::Instrument;
@@ -29,6 +30,15 @@ fn in_pieces() -> Response {
     response
 }
 
+/// True for an address that writes a control character, as `%00`: no text of ours has one, and a database refuses some.
+fn writes_control(address: &str) -> bool {
+    let mut parts = address.split('%').skip(1);
+    parts.any(|part| {
+        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        byte.is_some_and(|byte| byte.is_ascii_control())
+    })
+}
+
 /// Answers a request and completes its response.
 pub(crate) async fn envelope(
     State(app): State<Arc<App>>,
@@ -42,7 +52,19 @@ pub(crate) async fn envelope(
     let shown = request.headers().contains_key(AUTHORIZATION);
     let pieces = request.headers().contains_key(TRANSFER_ENCODING);
     let span = telemetry::request(&id);
-    let answered = async { if pieces { in_pieces() } else { next.run(request).await } };
+    let nameless = writes_control(request.uri().path());
+    let control = request.uri().query().is_some_and(writes_control);
+    let answered = async {
+        if pieces {
+            in_pieces()
+        } else if nameless {
+            Refusal::of(Code::NotFound).into_response()
+        } else if control {
+            Refusal::bad("A parameter has a control character in it").into_response()
+        } else {
+            next.run(request).await
+        }
+    };
     let mut response = answered.instrument(span.clone()).await;
     let _here = span.enter();
     if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {

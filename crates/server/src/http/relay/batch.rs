@@ -45,11 +45,7 @@ pub(crate) async fn create(
     let relay = offered(&app)?;
     let items = items(&body)?;
     body::no_parameters(query.as_deref())?;
-    if ["x-idempotency-key", "idempotency-key"].iter().any(|name| headers.contains_key(*name)) {
-        return Err(Refusal::bad(
-            "header `X-Idempotency-Key`: not here, each item has its own `key`",
-        ));
-    }
+    body::no_header_key(&headers, "key")?;
     // no more at once than the engine takes in, so that none is put aside for another's sake
     let room = app.engine.intake.intake_room();
     let one = |(index, item)| result(&app, relay, &caller, index, item);

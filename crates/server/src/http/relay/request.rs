@@ -23,40 +23,19 @@ use std::sync::Arc;
 const SHARED: &str = "deployment";
 /// The most characters of a key.
 pub(super) const KEY: usize = 128;
-/// The headers of a key, two spellings of one.
-const HEADERS: [&str; 2] = ["x-idempotency-key", "idempotency-key"];
 
-/// The key of a create: the header that the source names, or the one of every create here.
+/// The key of a create.
 ///
 /// # Errors
 /// 400: none, one that does not fit, or two that differ.
 pub(super) fn key(headers: &HeaderMap) -> Result<Arc<str>, Refusal> {
-    let mut key: Option<&str> = None;
-    for name in HEADERS {
-        let unfit = || {
-            Refusal::bad(format!("header `{name}`: once, with 1 to {KEY} visible ASCII characters"))
-        };
-        let mut all = headers.get_all(name).iter();
-        let value = match (all.next(), all.next()) {
-            (None, _) => continue,
-            (Some(value), None) => value.to_str().map_err(|_| unfit())?,
-            (Some(_), Some(_)) => return Err(unfit()),
-        };
-        body::visible(name, value, KEY).map_err(|_| unfit())?;
-        if key.is_some_and(|key| key != value) {
-            return Err(Refusal::bad(
-                "`X-Idempotency-Key` and `Idempotency-Key` are two spellings of one key; they differ",
-            ));
-        }
-        key = Some(value);
-    }
     let needed = || {
         Refusal::because(
             Code::IdempotencyKeyRequired,
             "A key is required: the header `X-Idempotency-Key`",
         )
     };
-    key.map(Into::into).ok_or_else(needed)
+    body::header_key(headers, KEY)?.map(Into::into).ok_or_else(needed)
 }
 
 /// The owner of what a caller makes, the same under every issuer that its subject had.

@@ -40,11 +40,7 @@ pub(crate) async fn create(
 ) -> Result<Json<BatchResults>, Refusal> {
     let asks = asks(&caller, &body)?;
     body::no_parameters(query.as_deref())?;
-    if headers.contains_key("idempotency-key") {
-        return Err(Refusal::bad(
-            "header `Idempotency-Key`: not here, each item has its own `cid`",
-        ));
-    }
+    body::no_header_key(&headers, "cid")?;
     // no more at once than the engine takes in, so that none is put aside for another's sake
     let room = app.engine.intake.intake_room();
     let one = |(index, ask): (usize, TransferRequest)| {

@@ -60,6 +60,10 @@ pub(crate) trait RequestedTransfer: Sync {
 /// # Errors
 /// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
 pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Accepted, Refusal> {
+    if app.require_key && ask.key().is_none() {
+        let sentence = format!("A key is required (transfer.require_key): `{}`", ask.key_name());
+        return Err(Refusal::because(Code::IdempotencyKeyRequired, sentence));
+    }
     if let Some(bound) = formerly_bound(app, ask).await? {
         return replayed(app, ask, bound).await;
     }

@@ -1,15 +1,20 @@
 //! Routes and their description, tokens and scopes, and what happens where nothing fits.
 
-use super::{CREATE, Door, TestSetup, USER, movement};
+use super::{CREATE, Door, TestSetup, USER, movement, transfer};
 use axum::body::Body;
 use axum::http::{Method, Request, header};
 use engine::Parts;
 use kernel::answer::Cause;
 use kernel::ports::Fut;
+use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Authority, External, Moved, World};
+use kernel::unit::{Unit, Wrote};
 use serde_json::{Value, json};
+use server::config::Config;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use testkit::wrapper::{JournalWrapper, Wrapper};
 
 /// Every documented route, with values for its parameters: method, path, open to all, its scope.
 async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
@@ -232,10 +237,29 @@ async fn metrics_count_what_was_done() {
     }
 }
 
+/// A journal whose writes take longer than a caller waits.
+struct SlowWrites(Arc<dyn Journal>);
+
+impl JournalWrapper for SlowWrites {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            self.0.write(units).await
+        })
+    }
+}
+
 /// Turns red where a client that gave no key is told that a repeat is safe: it is one more transfer.
 #[tokio::test]
 async fn only_a_key_makes_a_repeat_safe() {
-    let change = Box::new(|parts: &mut Parts| parts.settings.open_timeout_ms = 0);
+    let change = Box::new(|parts: &mut Parts| {
+        parts.settings.open_timeout_ms = 0;
+        parts.journal = Arc::new(Wrapper(SlowWrites(Arc::clone(&parts.journal))));
+    });
     let door = Door::with(TestSetup { change, ..TestSetup::default() }).await;
     for (cid, told) in [(Some("a"), "never made twice"), (None, "may be one more transfer")] {
         let mut body = json!({"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1"});
@@ -244,8 +268,76 @@ async fn only_a_key_makes_a_repeat_safe() {
         }
         let reply = door.post(("4001", USER), CREATE, body).await;
         assert_eq!((reply.status, &reply.body["outcome"]), (500, &"unknown".into()), "{reply:?}");
-        let message = reply.body["message"].to_string();
+        let message = reply.body["error"].to_string();
         assert!(message.contains(told), "{message}");
+    }
+}
+
+/// Turns red where a create without a key is taken although the settings ask for one.
+#[tokio::test]
+async fn a_create_without_a_key_is_refused_where_one_is_required() {
+    let mut config = Config::default();
+    config.transfer.require_key = true;
+    let door = Door::with(TestSetup { config, ..TestSetup::default() }).await;
+    door.fund(4001, "10").await;
+    let account = json!({"number": "A", "owner": 4001, "currency": "USDT", "reason": "a test"});
+    let opened = door.post(("ops", "ops:act"), "/api/v1/ops/accounts/pipeline", account).await;
+    assert_eq!(opened.status, 201, "{opened:?}");
+    let internal = json!({"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1"});
+    let accounts = json!({
+        "fromAccountNumber": "A", "toAccountNumber": "B", "amount": "1", "currency": "USDT",
+    });
+    for (route, body) in [(CREATE, internal.clone()), ("/api/transfers", accounts)] {
+        let reply = door.post(("4001", USER), route, body).await;
+        assert_eq!((reply.status, reply.code()), (400, "IDEMPOTENCY_KEY_REQUIRED"), "{reply:?}");
+    }
+    assert_eq!(door.rows().await, 0);
+    // any of its three spellings will do
+    for (n, name) in ["Idempotency-Key", "X-Idempotency-Key"].into_iter().enumerate() {
+        let mut request = Request::post(CREATE).header(name, format!("k{n}"));
+        let token = door.token("4001", USER);
+        request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        request = request.header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from(internal.to_string())).expect("a request");
+        assert_eq!(door.send(request).await.status, 200, "{name}");
+    }
+    let mut body = internal;
+    body["cid"] = "k0".into();
+    let reply = door.post(("4001", USER), CREATE, body).await;
+    assert_eq!(reply.headers["idempotency-replayed"], "true", "{reply:?}");
+}
+
+/// Turns red where an address that writes a control character comes to a store (run: 500 on PostgreSQL), or a packed
+/// body is read as it is.
+#[tokio::test]
+async fn control_characters_and_packed_bodies_are_refused() {
+    let door = Door::open().await;
+    for path in [
+        "/api/v1/transfers?error_class=%00",
+        "/api/v1/transfers?receiver=a%1fb",
+        "/api/v1/ops/audit?subject=%0A",
+    ] {
+        let reply = door.get(("ops", "ops:read"), path).await;
+        assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{path}: {reply:?}");
+    }
+    // nothing is called so
+    for path in ["/api/v1/ops/accounts/pipeline/A%00B", "/api/v1/ops/accounts/pipeline/A%7fB"] {
+        let reply = door.get(("ops", "ops:read"), path).await;
+        assert_eq!((reply.status, reply.code()), (404, "NOT_FOUND"), "{path}: {reply:?}");
+    }
+    // what is cut off or no digit writes nothing
+    for path in ["/api/v1/transfers?error_class=%C3%A9", "/api/v1/transfers?error_class=a%20b"] {
+        assert_eq!(door.get(("ops", "ops:read"), path).await.status, 200, "{path}");
+    }
+    let token = door.token("4001", USER);
+    for (coding, status) in [("gzip", 415), ("br", 415), ("identity", 422)] {
+        let request = Request::post(CREATE)
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_ENCODING, coding);
+        let body = Body::from(transfer("1", coding).to_string());
+        let reply = door.send(request.body(body).expect("a request")).await;
+        assert_eq!(reply.status, status, "{coding}: {reply:?}");
     }
 }
 

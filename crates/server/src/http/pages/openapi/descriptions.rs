@@ -1,7 +1,7 @@
 //! The descriptions of answers that routes of one kind share. The codes in a sentence are those of the answer.
 
-pub(crate) const CREATE_400: &str = "Refused before anything was opened: `BAD_REQUEST`, `SAME_ACCOUNT`, \
-    `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`, `INVALID_ASSET`, `INVALID_AMOUNT`, \
+pub(crate) const CREATE_400: &str = "Refused before anything was opened: `BAD_REQUEST`, `IDEMPOTENCY_KEY_REQUIRED`, \
+    `SAME_ACCOUNT`, `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`, `INVALID_ASSET`, `INVALID_AMOUNT`, \
     `PRECISION_OVERFLOW`, `OVERFLOW`, `AMOUNT_TOO_SMALL`, `AMOUNT_TOO_LARGE`";
 pub(crate) const RELAY_400: &str = "Refused before anything was opened: `BAD_REQUEST`, \
     `IDEMPOTENCY_KEY_REQUIRED`, `INVALID_RECEIVER`, `SAME_ACCOUNT`, `INVALID_AMOUNT`, `OVERFLOW`, \
