@@ -18,7 +18,7 @@ pub trait Clock: Send + Sync {
 }
 
 /// The time of a journal: the clock's, but never before what was written, and never at a standstill. A clock that is set
-/// back leaves it ahead; until the clock has caught up it goes on at half the pace, so that every wait and every age that
+/// back leaves it ahead; until the clock has caught up it goes on at half its speed, so that every wait and every age that
 /// began before ends after twice its length at most.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct JournalTime {
@@ -40,7 +40,7 @@ impl JournalTime {
         Self { clock, last: Mutex::new(last) }
     }
 
-    /// The time now.
+    /// The time of this moment, which a write may carry.
     pub fn now(&self) -> Millis {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.now(self.clock.now(), self.clock.ticks())
@@ -62,14 +62,14 @@ impl JournalTime {
 
 impl LastTime {
     fn now(&mut self, clock: Millis, ticks: u64) -> Millis {
-        const PACE: u64 = 2 * TICKS;
-        let ahead = ticks.saturating_sub(self.ticks) / PACE;
+        const HALF: u64 = 2 * TICKS;
+        let ahead = ticks.saturating_sub(self.ticks) / HALF;
         let at = self.at.saturating_add(ahead);
         *self = if clock >= at {
             Self { at: clock, ticks }
         } else {
             // what is no whole millisecond yet counts at the next call
-            Self { at, ticks: self.ticks.saturating_add(ahead.saturating_mul(PACE)) }
+            Self { at, ticks: self.ticks.saturating_add(ahead.saturating_mul(HALF)) }
         };
         self.at
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const WAITING: usize = 8192;
 
 /// One entry of the queue.
-enum Entry {
+enum LogEntry {
     Line(Vec<u8>),
     /// Answered once all lines before it are written.
     Flush(SyncSender<()>),
@@ -21,7 +21,7 @@ enum Entry {
 /// The queue of lines, and the number of those that found no room in it.
 #[derive(Debug, Clone)]
 pub(super) struct LogWriter {
-    queue: SyncSender<Entry>,
+    queue: SyncSender<LogEntry>,
     lost: Arc<AtomicU64>,
 }
 
@@ -44,7 +44,7 @@ impl LogWriter {
     pub(super) fn flush_within(&self, limit: Duration) {
         let (written, answer) = sync_channel(1);
         // a queue that is full has stood still already
-        if self.queue.try_send(Entry::Flush(written)).is_ok() {
+        if self.queue.try_send(LogEntry::Flush(written)).is_ok() {
             let _late = answer.recv_timeout(limit);
         }
     }
@@ -52,7 +52,7 @@ impl LogWriter {
 
 impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        match self.queue.try_send(Entry::Line(line.to_vec())) {
+        match self.queue.try_send(LogEntry::Line(line.to_vec())) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.lost.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Write for LogWriter {
 }
 
 /// Writes entry after entry. A line that cannot be written is lost.
-fn write(mut out: impl Write, entries: &Receiver<Entry>, lost: &AtomicU64) {
+fn write(mut out: impl Write, entries: &Receiver<LogEntry>, lost: &AtomicU64) {
     for entry in entries {
         let missing = lost.swap(0, Ordering::Relaxed);
         if missing > 0 {
@@ -75,10 +75,10 @@ fn write(mut out: impl Write, entries: &Receiver<Entry>, lost: &AtomicU64) {
             let _lost = out.write_all(line.as_bytes());
         }
         match entry {
-            Entry::Line(line) => {
+            LogEntry::Line(line) => {
                 let _lost = out.write_all(&line);
             }
-            Entry::Flush(written) => {
+            LogEntry::Flush(written) => {
                 let _lost = out.flush();
                 let _gone = written.try_send(());
             }
@@ -94,9 +94,9 @@ mod tests {
     use std::time::Duration;
 
     /// A pipe that takes a line for each leave that it is given.
-    struct Gate(Receiver<()>, Sender<String>);
+    struct SlowPipe(Receiver<()>, Sender<String>);
 
-    impl Write for Gate {
+    impl Write for SlowPipe {
         fn write(&mut self, line: &[u8]) -> io::Result<usize> {
             self.0.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
             let _read = self.1.send(String::from_utf8_lossy(line).into_owned());
@@ -111,8 +111,8 @@ mod tests {
     /// Turns red where a line waits for stderr (run: a queue that blocks where it is full: the test never ends).
     #[test]
     fn a_pipe_that_stands_still_holds_up_no_line() {
-        let ((leave, gate), (wrote, read)) = (channel(), channel());
-        let mut log = LogWriter::start(Gate(gate, wrote)).unwrap();
+        let ((leave, allowed), (wrote, read)) = (channel(), channel());
+        let mut log = LogWriter::start(SlowPipe(allowed, wrote)).unwrap();
         for n in 0..WAITING + 100 {
             log.write_all(format!("{n}\n").as_bytes()).unwrap();
         }
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn a_pipe_without_a_reader_fails_no_line() {
-        let ((leave, gate), (wrote, _read)) = (channel(), channel());
+        let ((leave, allowed), (wrote, _read)) = (channel(), channel());
         drop(leave);
-        let mut log = LogWriter::start(Gate(gate, wrote)).unwrap();
+        let mut log = LogWriter::start(SlowPipe(allowed, wrote)).unwrap();
         log.write_all(b"x\n").unwrap();
         log.flush_within(Duration::from_secs(60));
         log.write_all(b"y\n").unwrap();

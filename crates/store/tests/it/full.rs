@@ -73,7 +73,7 @@ async fn room_that_is_made_is_used_without_a_restart() {
 }
 
 /// Turns red where a store whose every write waits is taken for one that writes (run: the release before, in which
-/// `/readyz` said so for as long as somebody's transaction stood open).
+/// `/readyz` said so for as long as another transaction stood open).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_of_another_program_is_said_while_it_lasts() {
     let fixture = Fixture::new();

@@ -194,7 +194,7 @@ pub fn header_key(headers: &HeaderMap, most: usize) -> Result<Option<&str>, Refu
 /// That no header gives a key, where each item of a batch has its own in this field.
 ///
 /// # Errors
-/// 400: one does.
+/// 400: a header gives one all the same.
 pub fn no_header_key(headers: &HeaderMap, field: &str) -> Result<(), Refusal> {
     if KEY_HEADERS.iter().any(|name| headers.contains_key(*name)) {
         let sentence =

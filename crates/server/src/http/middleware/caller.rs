@@ -95,7 +95,7 @@ callers! {
     RequireOpsRead = OpsRead by Any,
     /// May act as an operator.
     RequireOpsAct = OpsAct by Fresh,
-    /// May stop all money: whoever keeps this process from its keys must not keep people from that.
+    /// May stop all money: a lost way to the keys must not take that from people.
     RequireHalt = OpsAct by Any,
     RequireAdmin = Admin by Fresh,
     /// May consent to another operator's action.
