@@ -15,7 +15,7 @@ use kernel::audit::seal::SealKey;
 use kernel::ports::clock::Clock;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use server::auth::verify::Verifier;
+use server::auth::verify::{KeyAge, Verifier};
 use server::backup::{BackupService, JournalStore, Source};
 use server::config::Config;
 use server::config::sources::CliFlags;
@@ -106,6 +106,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let app = App {
         kafka: None,
         relay: None,
+        require_key: false,
         webhooks: WebhookAdmin { context, rules },
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         verifier: Verifier::new(&config()?.auth, &KEY, ours.clock.clone()),
@@ -164,7 +165,7 @@ async fn transfer(
     let token =
         headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let token = token.ok_or(StatusCode::UNAUTHORIZED)?;
-    peer.verifier.check(token).await.map_err(|_| StatusCode::UNAUTHORIZED)?;
+    peer.verifier.check(token, KeyAge::Fresh).await.map_err(|_| StatusCode::UNAUTHORIZED)?;
     let n = peer.next.fetch_add(1, Ordering::Relaxed);
     let Body { from, to, asset, amount, cid } = body;
     peer.bare.transfer(n).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;

@@ -15,7 +15,7 @@ use kernel::ports::clock::Clock;
 use naive::Wal;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use server::auth::verify::Verifier;
+use server::auth::verify::{KeyAge, Verifier};
 use server::backup::{BackupService, JournalStore, Source};
 use server::config::Config;
 use server::config::sources::CliFlags;
@@ -104,6 +104,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
     let app = App {
         kafka: None,
         relay: None,
+        require_key: false,
         webhooks: WebhookAdmin { context, rules },
         internal: ours.flow,
         verifier: Verifier::new(&config()?.auth, &KEY, clock.clone()),
@@ -175,7 +176,11 @@ impl Peer {
         let token = headers.get("authorization").and_then(|value| value.to_str().ok());
         let token = token.and_then(|value| value.strip_prefix("Bearer "));
         let token = token.ok_or(StatusCode::UNAUTHORIZED)?;
-        let caller = self.verifier.check(token).await.map_err(|_| StatusCode::UNAUTHORIZED)?;
+        let caller = self
+            .verifier
+            .check(token, KeyAge::Fresh)
+            .await
+            .map_err(|_| StatusCode::UNAUTHORIZED)?;
         let user = caller.user.and_then(|user| i64::try_from(user.0).ok());
         Ok(user.unwrap_or(0))
     }

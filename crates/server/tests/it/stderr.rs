@@ -11,7 +11,7 @@ use testbed::Listening;
 
 /// The capacity of a pipe (pipe(7)).
 const CAPACITY: usize = 65_536;
-/// EX_IOERR of sysexits.
+/// The exit code of a write that failed: EX_IOERR of sysexits.
 const IO: i32 = 74;
 const WORD: &str = "a-word-that-callers-and-spot-share";
 

@@ -55,7 +55,7 @@ pub fn load_here(flags: &CliFlags) -> Result<LoadedConfig, ConfigError> {
 /// The same with these variables.
 ///
 /// # Errors
-/// As [`load_here`].
+/// What is wrong, as [`load_here`] says it.
 pub(crate) fn load(
     flags: &CliFlags,
     env: impl IntoIterator<Item = (String, String)>,
