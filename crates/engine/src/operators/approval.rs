@@ -14,6 +14,7 @@ use kernel::operators::{
 };
 use kernel::ports::journal::ServiceStatus;
 use kernel::principal::same_person;
+use kernel::reconcile;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::Value;
 
@@ -116,6 +117,7 @@ impl Operators {
             return Err(again());
         }
         let mut report = self.reconciler.prove(accept).await?;
+        report.excuse(&status.accepted);
         let is_there =
             |a: &&Accepted| report.breaks.iter().any(|b| *b.key == *a.key && b.amount == a.amount);
         let strange: Vec<&str> =
@@ -125,7 +127,7 @@ impl Operators {
             let why = format!("no such break with that amount: {}", strange.join(", "));
             return Err(Objection::NotPossible(why).into());
         }
-        report.excuse(&[accept.as_slice(), &status.accepted].concat());
+        report.accept(accept);
         if !report.ok {
             return Err(Objection::Breaks(report.breaks).into());
         }
@@ -135,7 +137,7 @@ impl Operators {
         }
         let approval = context.approval;
         let outcome = ActionResult::Resumed { accepted: accept.to_vec() };
-        let mut puts = vec![Put::Resume { accepted: accept.to_vec() }];
+        let mut puts = vec![Put::Resume { accepted: reconcile::rows(&status.accepted, accept) }];
         puts.extend(self.adopts_after_loss(&losses).await?);
         puts.extend(approval.map(|id| decides(context, id, ApprovalStatus::Approved)));
         puts.push(context.action(&outcome));

@@ -164,15 +164,66 @@ impl Report {
         self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
     }
 
-    /// Moves the accepted breaks out of the others.
+    /// Counts with what was accepted, in the order in which it was: a sum is expected to be off by it, and is broken
+    /// by the rest, also where what was accepted is gone again. Any other break is excused as it was accepted.
     pub fn excuse(&mut self, accepted: &[Accepted]) {
-        let excused = |found: &Break| {
-            accepted.iter().any(|a| *a.key == *found.key && a.amount == found.amount)
+        let sums: BTreeSet<&str> = accepted
+            .iter()
+            .map(|one| &*one.key)
+            .filter(|key| reconcile::SumBreak::of(key).is_some())
+            .collect();
+        let found: BTreeMap<String, Break> = std::mem::take(&mut self.breaks)
+            .into_iter()
+            .map(|found| (found.key.clone(), found))
+            .collect();
+        for key in sums.iter().filter(|key| !found.contains_key(**key)) {
+            let offset = reconcile::offset(accepted, key);
+            if offset != 0 && self.compared(key) {
+                let what = format!("{key}: {offset} was accepted, and is gone again");
+                let amount = offset.saturating_neg();
+                self.breaks.push(Break { key: (*key).to_owned(), amount, what });
+            }
+        }
+        for (key, found) in found {
+            if !sums.contains(&*key) {
+                let same = |one: &Accepted| *one.key == *key && one.amount == found.amount;
+                let list =
+                    if accepted.iter().any(same) { &mut self.accepted } else { &mut self.breaks };
+                list.push(found);
+                continue;
+            }
+            let offset = reconcile::offset(accepted, &key);
+            let amount = found.amount.saturating_sub(offset);
+            if amount != 0 {
+                let what = format!("{}; {offset} of it was accepted", found.what);
+                self.breaks.push(Break { key, amount, what });
+            }
+            if offset != 0 {
+                self.accepted.push(Break { amount: offset, ..found });
+            }
+        }
+        self.ok = self.breaks.is_empty();
+    }
+
+    /// Moves these breaks to those that are accepted, where they are there with the same amount.
+    pub(crate) fn accept(&mut self, accept: &[Accepted]) {
+        let same = |found: &Break| {
+            accept.iter().any(|one| *one.key == *found.key && one.amount == found.amount)
         };
-        let (excused, left) = std::mem::take(&mut self.breaks).into_iter().partition(excused);
-        self.accepted.extend::<Vec<_>>(excused);
+        let (accepted, left) = std::mem::take(&mut self.breaks).into_iter().partition(same);
+        self.accepted.extend::<Vec<_>>(accepted);
         self.breaks = left;
         self.ok = self.breaks.is_empty();
+    }
+
+    /// True where this round compared the sum of that key.
+    fn compared(&self, key: &str) -> bool {
+        let Some(sum) = reconcile::SumBreak::of(key) else { return false };
+        let proof = self.ledgers.iter().find(|proof| proof.ledger == sum.ledger);
+        proof.is_some_and(|proof| {
+            let listed = self.recounted && proof.accounts.is_some() && proof.unlisted.is_none();
+            proof.silent.is_none() && (listed || !sum.of_account)
+        })
     }
 }
 

@@ -196,7 +196,7 @@ pub struct Paused {
     pub at: Millis,
 }
 
-/// A break of conservation that two persons accepted: reports show it and subtract it. Any other break
+/// A break of conservation that two persons accepted: reports show it and count with it. Any other break
 /// halts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Accepted {

@@ -1,11 +1,13 @@
 //! The pure rules of conservation, over what was read of each side at one instant. They do not say when to
 //! read: `engine::reconciliation` does, in an order in which they raise no false alarm.
 
+mod accepted;
 mod account;
 mod ledger;
 mod lost;
 mod transfer;
 
+pub use accepted::{SumBreak, offset, rows};
 pub use account::account;
 pub use ledger::{books, counted};
 pub use lost::{accepted_loss, discounted, lost, shortened, was_shortened};

@@ -97,7 +97,8 @@ impl SingleTransaction<'_> {
         let lifts = "UPDATE halts SET lifted_at = $1 WHERE lifted_at IS NULL";
         self.execute(lifts, &[&self.at()]).await?;
         let sql = "INSERT INTO accepted_breaks (key, amount, at) \
-                   VALUES ($1, ($2::text)::numeric, $3) ON CONFLICT DO NOTHING";
+                   VALUES ($1, ($2::text)::numeric, $3) \
+                   ON CONFLICT (key, amount) DO UPDATE SET at = excluded.at";
         for Accepted { key, amount } in accepted {
             self.execute(sql, &[&&**key, &amount.to_string(), &self.at()]).await?;
         }

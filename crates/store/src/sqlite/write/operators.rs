@@ -93,7 +93,7 @@ impl WriteBatch<'_> {
         self.db.prepare_cached("DELETE FROM service_state WHERE name = 'halted'")?.execute([])?;
         let lifts = "UPDATE halts SET lifted_at = ? WHERE lifted_at IS NULL";
         self.db.prepare_cached(lifts)?.execute([int(self.at)])?;
-        let sql = "INSERT INTO accepted_breaks VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO accepted_breaks VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at";
         for Accepted { key, amount } in accepted {
             let row = params![&**key, amount.to_string(), int(self.at)];
             self.db.prepare_cached(sql)?.execute(row)?;

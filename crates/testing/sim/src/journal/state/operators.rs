@@ -94,9 +94,9 @@ impl Operators {
 
     pub(super) fn accept(&mut self, accepted: Vec<Accepted>) {
         for one in accepted {
-            if !self.accepted.contains(&one) {
-                self.accepted.push(one);
-            }
+            // what is accepted once more is what was accepted last
+            self.accepted.retain(|before| *before != one);
+            self.accepted.push(one);
         }
     }
 
