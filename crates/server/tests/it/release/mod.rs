@@ -156,7 +156,12 @@ fn kills(times: u64, rest: Duration) {
     let seeded = server.transfer(&tokens.user, TO_SPOT, "50000", "seed");
     assert_eq!(seeded.map(|answer| answer.status), Some(200), "Spot is funded");
     let (noted, next) = (Noted::default(), AtomicU64::new(0));
+    let acknowledged = || {
+        let noted = noted.lock().expect("no client panics");
+        noted.iter().filter(|(_, id)| id.is_some()).count()
+    };
     for kill in 0..times {
+        let before = acknowledged();
         let stop = AtomicBool::new(false);
         server = thread::scope(|scope| {
             let (running, stop) = (&server, &stop);
@@ -164,8 +169,9 @@ fn kills(times: u64, rest: Duration) {
                 let (user, noted, next) = (&tokens.user, &noted, &next);
                 scope.spawn(move || load(running, user, noted, (next, stop)))
             };
-            // a different moment each time
+            // a different moment each time; a busy machine may not have begun by then
             thread::sleep(rest + Duration::from_millis(7 * kill));
+            assert!(until(|| acknowledged() > before), "there is load");
             running.strike();
             stop.store(true, Ordering::Relaxed);
             clients.join().expect("no client panics");
@@ -173,10 +179,7 @@ fn kills(times: u64, rest: Duration) {
         });
     }
     let noted = noted.into_inner().expect("no client panics");
-    let acknowledged: Vec<_> = noted.iter().filter_map(|(_, id)| id.as_ref()).collect();
-    let least = usize::try_from(times).unwrap_or(usize::MAX);
-    assert!(acknowledged.len() > least, "there was load: {}", acknowledged.len());
-    for id in acknowledged {
+    for id in noted.iter().filter_map(|(_, id)| id.as_ref()) {
         let path = format!("/api/v1/internal_transfer/{id}");
         let state = || server.must("GET", &path, &tokens.user, None);
         let ended = until(|| state().text("state") == "COMMITTED");
