@@ -63,7 +63,7 @@ pub struct CaseEnv {
 pub enum Harm {
     /// At most one step failed or was done twice.
     Step,
-    /// One process died, or one of its calls did, once: where the node signs, an attempt may be lost with it.
+    /// One process died, or one of its calls did or never arrived, once: an attempt may be lost with it, which counts.
     Death,
     /// More than that, or a chain on a bad day.
     More,
@@ -186,7 +186,8 @@ impl Spot {
                 ChainTrouble::CrashBefore
                 | ChainTrouble::CrashAfter
                 | ChainTrouble::PanicBefore
-                | ChainTrouble::PanicAfter,
+                | ChainTrouble::PanicAfter
+                | ChainTrouble::LoseRequest,
             )
             | Self::Learn(_, ChainTrouble::CrashBefore | ChainTrouble::CrashAfter) => Harm::Death,
             Self::Write(..) | Self::Call(..) | Self::Learn(..) => Harm::Step,
