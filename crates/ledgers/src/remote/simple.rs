@@ -236,10 +236,7 @@ impl SimpleRemote {
         }
         match self.ask(key).await {
             Sent::Answered(SimpleReply { simple: Simple::Done, named: true, .. }) => {
-                match self.has_told_apart(key).await {
-                    Ok(()) => Answer::Done(UNNUMBERED),
-                    Err(cause) => Answer::Unknown(cause),
-                }
+                done_where(self.has_told_apart(key).await)
             }
             Sent::Answered(SimpleReply { simple: Simple::Done, .. }) => {
                 Answer::Unknown(self.unnamed("success"))
@@ -256,10 +253,7 @@ impl SimpleRemote {
     async fn refused(&self, key: Key, words: String, all_answered: bool) -> Answer {
         let cause = match self.ask(key).await {
             Sent::Answered(SimpleReply { simple: Simple::Done, named: true, .. }) => {
-                return match self.has_told_apart(key).await {
-                    Ok(()) => Answer::Done(UNNUMBERED),
-                    Err(cause) => Answer::Unknown(cause),
-                };
+                return done_where(self.has_told_apart(key).await);
             }
             Sent::Answered(SimpleReply {
                 simple: Simple::Refused(said),
@@ -303,10 +297,7 @@ impl SimpleRemote {
         }
         match self.ask(key).await {
             Sent::Answered(SimpleReply { simple: Simple::Done, .. }) => {
-                match self.tells_apart(key).await {
-                    Ok(()) => Answer::Done(UNNUMBERED),
-                    Err(cause) => Answer::Unknown(cause),
-                }
+                done_where(self.tells_apart(key).await)
             }
             Sent::Answered(SimpleReply { simple: Simple::Refused(words), .. }) => {
                 Answer::Unknown(self.unnamed(&words))
@@ -414,6 +405,11 @@ impl SimpleRemote {
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The answer of a success, where its service was shown to tell operations apart.
+fn done_where(told_apart: Result<(), Cause>) -> Answer {
+    told_apart.map_or_else(Answer::Unknown, |()| Answer::Done(UNNUMBERED))
 }
 
 /// The route of a leg.
