@@ -39,7 +39,7 @@ pub(super) struct RegistrationBudget {
     pub per_day: u128,
     /// The most of it for the transfers of one caller.
     pub per_caller: u128,
-    /// A transfer that needs a registration waits for so many milliseconds.
+    /// The longest wait of a transfer for its registration, in milliseconds.
     pub waits_for: Millis,
 }
 
@@ -213,7 +213,7 @@ fn by_contract<'a>(entries: impl Iterator<Item = &'a Entry>) -> u128 {
 /// What a reservation's unit says of it.
 enum WriteOutcome {
     Stands(Reservation),
-    /// It is not reserved: so much is used up today.
+    /// It is not reserved: this limit is used up today.
     Exhausted(RegistrationLimit),
 }
 

@@ -203,7 +203,7 @@ fn a_set_of_keys_that_is_not_read_again_opens_a_case_and_then_counts_no_more() {
     assert!(case["facts"].to_string().contains("status 503"), "{case}");
     let denied = pause();
     assert_eq!((denied.status, denied.text("code")), (503, "OVERLOADED"), "{denied:?}");
-    // whoever keeps the provider away keeps no person from looking, nor from the kill switch
+    // a provider that is out of reach takes neither reads nor the kill switch from persons
     assert_eq!(cases("open").0, 200);
     let why = || Some(json!({"reason": "a test"}));
     let halted = server.must("POST", "/api/v1/ops/halt", &ops, why());

@@ -307,7 +307,7 @@ async fn a_create_without_a_key_is_refused_where_one_is_required() {
     assert_eq!(reply.headers["idempotency-replayed"], "true", "{reply:?}");
 }
 
-/// Turns red where an address that writes a control character comes to a store (run: 500 on PostgreSQL), or a packed
+/// Turns red where an address with an escaped control character comes to a store (run: 500 on PostgreSQL), or a packed
 /// body is read as it is.
 #[tokio::test]
 async fn control_characters_and_packed_bodies_are_refused() {
