@@ -182,7 +182,7 @@ impl Pipeline {
                 self.shared.controls.is_halted("the journal is halted".into());
                 match pending.reason {
                     CommitReason::Opens(order) | CommitReason::Parks(order) => {
-                        order.refuse(Code::Halted)
+                        self.not_opened(&pending.record, pending.again, order, Code::Halted);
                     }
                     CommitReason::Answered(_) => {
                         rest.again.extend(self.again(pending, FuseMode::NoClaim))
@@ -217,7 +217,7 @@ impl Pipeline {
                 self.shared.room(false);
                 match pending.reason {
                     CommitReason::Opens(order) | CommitReason::Parks(order) => {
-                        order.refuse(Code::Overloaded)
+                        self.not_opened(&pending.record, pending.again, order, Code::Overloaded);
                     }
                     CommitReason::Answered(_)
                     | CommitReason::Moves
@@ -235,6 +235,17 @@ impl Pipeline {
                 rest.late.extend(self.late(&pending));
                 rest.unsure.push((pending, cause));
             }
+        }
+    }
+
+    /// Refuses an opening that was not written. An earlier write of the same transfer whose outcome is not
+    /// known may still be made: then the caller hears that, and the transfer is watched.
+    fn not_opened(&self, record: &Record, again: u8, order: CreateRequest, code: Code) {
+        if again == 0 {
+            order.refuse(code);
+        } else {
+            self.in_flight.maybe_held(record.id, record.head.version);
+            order.answer(OpenResult::Unknown(Cause::of(code.name())));
         }
     }
 
@@ -258,7 +269,7 @@ impl Pipeline {
             }
             CommitReason::Opens(order) | CommitReason::Parks(order) => {
                 match limits::exceeded(guard) {
-                    Some(code) => order.refuse(code),
+                    Some(code) => self.not_opened(&pending.record, pending.again, order, code),
                     None => order.answer(OpenResult::Bound),
                 }
             }
