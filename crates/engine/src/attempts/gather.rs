@@ -36,6 +36,8 @@ pub(crate) enum ClaimOutcome {
     /// The unit had no clear answer, and the journal has the attempt.
     Found(Attempt),
     Lost(Guard),
+    /// The unit contradicts the journal: the same unit is never written.
+    Contradicted(Cause),
 }
 
 impl Chains {
@@ -73,12 +75,15 @@ impl Chains {
             let ticket = self.shared.calls.begin(CallStart::Write);
             let wrote = self.shared.parts.journal.write(vec![unit.clone()]).await.pop();
             drop(ticket);
-            let lost = match wrote {
+            let over = match wrote {
                 Some(Wrote::Written(written)) => {
                     self.shared.room(true);
                     return ClaimOutcome::Stored(written);
                 }
-                Some(Wrote::Lost(guard)) => Some(guard),
+                Some(Wrote::Lost(guard)) => Some(ClaimOutcome::Lost(guard)),
+                Some(Wrote::Unknown(cause)) if cause.class == "CONTRADICTION" => {
+                    Some(ClaimOutcome::Contradicted(cause))
+                }
                 Some(Wrote::Full) => {
                     self.shared.room(false);
                     None
@@ -96,12 +101,12 @@ impl Chains {
             if unsure && let Some(found) = self.find_attempt(attempt).await {
                 return ClaimOutcome::Found(found);
             }
-            if let Some(guard) = lost {
+            if let Some(over) = over {
                 if unsure {
                     // should it be written after all, its members are found in it
                     attempt.members.iter().for_each(|member| self.stray(member.id));
                 }
-                return ClaimOutcome::Lost(guard);
+                return over;
             }
             self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }

@@ -419,12 +419,13 @@ impl Pipeline {
             same && (opens || stored.head.version != pending.record.head.version)
         });
         match (stands, pending.reason) {
-            // it was written after all
-            (Some(record), CommitReason::Opens(order)) => {
-                self.in_flight.hold(record.id);
+            // it was written after all, or before: an earlier request with its key, in the same
+            // millisecond, has the same id, and its transfer is carried already
+            (Some(record), CommitReason::Opens(order)) if self.in_flight.hold(record.id) => {
                 self.opened(&record, order);
                 rest.moved.push(record);
             }
+            (Some(_), CommitReason::Opens(order)) => order.answer(OpenResult::Bound),
             (Some(record), CommitReason::Parks(order)) => self.opened(&record, order),
             (Some(record), _) => rest.moved.push(record),
             (None, reason @ (CommitReason::Opens(_) | CommitReason::Parks(_)))

@@ -199,6 +199,14 @@ impl Pipeline {
             ClaimOutcome::Lost(guard) => {
                 self.not_claimed(station, &gathering, records, &guard).await;
             }
+            ClaimOutcome::Contradicted(cause) => {
+                // the flow is paused, so that the next claim waits for a person
+                if let Some(record) = records.first() {
+                    self.cases.contradicted(record, &cause.to_string());
+                }
+                lane.rests(self.shared.due(TROUBLE));
+                give_back_untried(station, records);
+            }
         }
     }
 

@@ -205,6 +205,10 @@ impl LaneWatch {
                 self.stop_ends(case, false).await?;
                 return Ok(LaneProgress::Nothing(format!("it is not stored: {guard:?}")));
             }
+            ClaimOutcome::Contradicted(cause) => {
+                self.stop_ends(case, false).await?;
+                return Ok(LaneProgress::Nothing(format!("it is not stored: {cause}")));
+            }
         };
         pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
         pool.carried.begin(Carried::found(attempt), 0);

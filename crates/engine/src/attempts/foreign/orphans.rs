@@ -191,6 +191,9 @@ impl Chains {
                 self.refuse_orphan(record, orphan, "it was not proven by that transaction before")
             }
             ClaimOutcome::Lost(guard) => OrphanClaim::Lost(guard),
+            ClaimOutcome::Contradicted(cause) => {
+                self.refuse_orphan(record, orphan, &cause.to_string())
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use kernel::ports::chain::{AttemptProof, Chain, Concern};
 use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use sim::chain::{ChainFlow, ChainPorts, ChainRules, Locking, Moment, SimChain, relay_terms};
-use sim::journal::{Backup, Place};
+use sim::journal::{Backup, Faults, Place};
 use sim::service::{ProcessBase, SimProcess, SimService, Wrap, simulated};
 use sim::world::Sim;
 use sim::wrong;
@@ -95,6 +95,11 @@ impl ChainEnv {
 
     pub(crate) fn chain(&self) -> &SimChain {
         &self.ports.chain
+    }
+
+    /// What goes wrong with the writes of the journal.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.place.faults
     }
 
     pub(crate) fn chain_id(&self) -> ChainId {

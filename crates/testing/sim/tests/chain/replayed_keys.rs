@@ -8,6 +8,7 @@ use engine::Refused;
 use kernel::ids::Id;
 use kernel::record::{Binding, Terms};
 use sim::chain::relay_terms;
+use sim::journal::Fault;
 
 const TWO_DAYS: u64 = 48 * 3_600_000;
 
@@ -66,4 +67,23 @@ fn a_key_that_is_used_again_after_two_days_pays_nothing_twice() {
     assert_eq!([paid, failed, waits].each_ref().map(times), [1, 0, 1]);
     assert_eq!(env.chain().paid().values().map(Vec::len).sum::<usize>(), 2);
     assert_eq!(env.chain().faults(), [""; 0]);
+}
+
+/// The second request comes in the same millisecond, so that its id is the same, and its write is lost.
+///
+/// Wrong build that turns it red: what is found under the id of an opening is carried as well, beside the
+/// record that waits; the claim of the two is refused for ever.
+#[test]
+fn a_request_whose_transfer_is_carried_already_carries_it_no_second_time() {
+    for fault in [Fault::LostBefore, Fault::LostAfter] {
+        let env = ChainEnv::open(None);
+        let pause = env.pause();
+        let waits = opens(&env, "bob");
+        env.faults().next(fault);
+        is_bound(&env, "bob", waits, "QUEUED_TRANSFER");
+        env.lifts(pause);
+        env.run(60_000);
+        assert_eq!(env.states(&[waits]), ["COMPLETED"]);
+        assert_eq!(env.chain().paid().get(&waits).map(Vec::len), Some(1));
+    }
 }
