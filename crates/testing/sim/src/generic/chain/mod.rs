@@ -307,6 +307,9 @@ fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<
     }
 }
 
+/// A stop for a wallet's transaction is over within so many seconds.
+const STOPS: u32 = 120;
+
 /// From so many deaths in a row on, a transfer that was tried alone has a case.
 const POISONOUS: usize = 3;
 
@@ -407,7 +410,8 @@ impl<C: ChainCase> Run<'_, C> {
         let Self { service, ports, case, line, .. } = self;
         let sim = service.sim.clone();
         let insist = |process: &SimProcess| {
-            ended_and_final(case.insists(ChainClient::at(&sim, process)), sim.clone())
+            let insists = case.insists(ChainClient::at(&sim, process));
+            ended_and_final(insists, sim.clone(), process.opened.journal.clone())
         };
         match service.outlive(line, process, |base| ports.next_process(base), insist) {
             Ok((process, Ok(ended))) => (process, ended),
@@ -449,13 +453,21 @@ impl<C: ChainCase> Run<'_, C> {
     }
 }
 
-/// How transfers ended, once the blocks that they are in are final.
+/// How transfers ended, once the blocks that they are in are final, and what a wallet's last transactions
+/// stopped goes on.
 async fn ended_and_final(
     insists: Fut<'static, Result<Vec<Record>, String>>,
     clock: Sim,
+    journal: Arc<dyn Journal>,
 ) -> Result<Vec<Record>, String> {
     let ended = insists.await;
     clock.sleep(60_000).await;
+    for _ in 0..STOPS {
+        match journal.service_status().await {
+            Ok(status) if !status.paused.is_empty() => clock.sleep(1_000).await,
+            Ok(_) | Err(_) => break,
+        }
+    }
     ended
 }
 

@@ -115,7 +115,8 @@ pub(super) fn two_workers<C: ChainCase>(
     service.sim.run_for(workers.after);
     workers.end.befalls(&first.sim);
     let insists = case.insists(ChainClient::at(&service.sim, &second.process));
-    let ended = second.sim.block_on(ended_and_final(insists, second.sim.clone()));
+    let journal = second.process.opened.journal.clone();
+    let ended = second.sim.block_on(ended_and_final(insists, second.sim.clone(), journal));
     let ended = match ended {
         Ok(Ok(ended)) => ended,
         why => panic!("{line}: {why:?}; {:?}", place.cases()),
