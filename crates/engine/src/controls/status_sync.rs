@@ -80,12 +80,11 @@ impl StatusSync {
         }
     }
 
-    /// Follows assets and accepted breaks. Each ledger gets to know an asset before any transfer uses it.
+    /// Follows assets. Each ledger gets to know an asset before any transfer uses it.
     pub(crate) fn know(&self, status: &ServiceStatus) {
         self.shared.assets.read(status.assets_version, &status.assets, || {
             self.shared.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
         });
-        self.reconciler.accept(&status.accepted);
     }
 
     /// Looks again at ledgers that were not adopted, once money may move again.

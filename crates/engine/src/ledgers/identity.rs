@@ -5,6 +5,7 @@ use crate::controls::admission::KnownLedgers;
 use crate::controls::halt::KillSwitch;
 use crate::ledgers::affected_transfers::Named;
 use crate::operators::accepted_loss::Loss;
+use crate::reconciliation::AcceptedBreaks;
 use crate::shared::SharedState;
 use crate::tasks::Background;
 use kernel::answer::Cause;
@@ -47,8 +48,12 @@ fn forgot(ledger: LedgerId, is: u64, was: u64) -> String {
 }
 
 /// The incarnation whose answers to a process count alone; `None`: every one's count.
-fn answered_by(status: &ServiceStatus, ledger: LedgerId) -> Option<Incarnation> {
-    let shortened = reconcile::was_shortened(ledger, &status.accepted);
+fn answered_by(
+    status: &ServiceStatus,
+    ledger: LedgerId,
+    accepted: &[Accepted],
+) -> Option<Incarnation> {
+    let shortened = reconcile::was_shortened(ledger, accepted);
     status.ledger(ledger).filter(|_| shortened).map(|stored| stored.incarnation)
 }
 
@@ -235,7 +240,9 @@ impl Ledgers {
         let answered = self.shared.controls.known(ledger);
         let status = self.shared.parts.journal.service_status().await.map_err(Adoption::Later)?;
         let stored = status.ledger(ledger);
-        let answered_by = answered_by(&status, ledger);
+        let breaks = AcceptedBreaks::read(&*self.shared.parts.journal, &status).await;
+        let before = breaks.map_err(Adoption::Later)?.named;
+        let answered_by = answered_by(&status, ledger, &before);
         let counts = |known: &Known| answered_by.is_none_or(|by| by == known.incarnation);
         let answered = answered.filter(counts).map_or(0, |known| known.highest);
         let actual = match port.hello().await {
@@ -263,7 +270,7 @@ impl Ledgers {
         // also of an incarnation that is known: the journal may be older than what it did, after a
         // restore or a failover
         let known = stored.is_some_and(|stored| stored.incarnation == actual.incarnation);
-        let accepted = [accepted, &status.accepted].concat();
+        let accepted = [accepted, &before].concat();
         let operations = self.matched(port, receipts, actual, &accepted).await?;
         // a caller that waits for one of them asks under its key
         Ok(Examined { stored, actual, adopts: (!known).then_some(operations), answered_by })

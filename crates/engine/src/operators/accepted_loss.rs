@@ -8,7 +8,7 @@
 use crate::operators::Objection;
 use crate::operators::Operators;
 use crate::operators::action_context::Stop;
-use crate::reconciliation::losses;
+use crate::reconciliation::{AcceptedBreaks, losses};
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::Known;
@@ -88,7 +88,8 @@ impl Operators {
         }
         let mut snapshot = journal.snapshot().await?;
         let above = actual.highest;
-        let lost = losses::unaccepted(&mut *snapshot, ledger, above, &status.accepted).await?;
+        let before = AcceptedBreaks::read(&**journal, &status).await?.named;
+        let lost = losses::unaccepted(&mut *snapshot, ledger, above, &before).await?;
         drop(snapshot);
         if lost.len() > MOST {
             let why =

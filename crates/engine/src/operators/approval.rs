@@ -6,6 +6,7 @@ use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::verdict::{VerdictContext, decides};
 use crate::operators::{ActionResult, Actor, Objection, Verdict};
+use crate::reconciliation::AcceptedBreaks;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{
@@ -116,18 +117,14 @@ impl Operators {
         if stands(&status)? != halt {
             return Err(again());
         }
+        let accepted = AcceptedBreaks::read(&*self.shared.parts.journal, &status).await?.named;
         let mut report = self.reconciler.prove(accept).await?;
-        report.excuse(&status.accepted);
-        let is_there =
-            |a: &&Accepted| report.breaks.iter().any(|b| *b.key == *a.key && b.amount == a.amount);
-        let strange: Vec<&str> =
-            accept.iter().filter(|a| !is_there(a)).map(|accepted| &*accepted.key).collect();
+        let strange = report.accept(accept);
         if !strange.is_empty() {
             // what is accepted before it is broken excuses a loss that is yet to come
             let why = format!("no such break with that amount: {}", strange.join(", "));
             return Err(Objection::NotPossible(why).into());
         }
-        report.accept(accept);
         if !report.ok {
             return Err(Objection::Breaks(report.breaks).into());
         }
@@ -137,7 +134,7 @@ impl Operators {
         }
         let approval = context.approval;
         let outcome = ActionResult::Resumed { accepted: accept.to_vec() };
-        let mut puts = vec![Put::Resume { accepted: reconcile::rows(&status.accepted, accept) }];
+        let mut puts = vec![Put::Resume { accepted: reconcile::rows(&accepted, accept) }];
         puts.extend(self.adopts_after_loss(&losses).await?);
         puts.extend(approval.map(|id| decides(context, id, ApprovalStatus::Approved)));
         puts.push(context.action(&outcome));

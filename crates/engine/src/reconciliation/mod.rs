@@ -4,6 +4,7 @@
 //! outside ledgers first and the journal afterwards, so it finds the claim of each effect: whatever is
 //! missing then is missing. In the other order every busy moment would look like a loss.
 
+mod accepted;
 mod accounts;
 mod lines;
 pub(crate) mod losses;
@@ -18,6 +19,7 @@ mod tests;
 #[cfg(test)]
 mod world;
 
+pub use accepted::AcceptedBreaks;
 pub use kernel::reconcile::Break;
 pub use progress::Progress;
 pub use stored::PROVEN;
@@ -65,8 +67,6 @@ pub struct Reconciler {
     ledgers: Arc<Ledgers>,
     report: Mutex<Option<Arc<Report>>>,
     checker: tokio::sync::Mutex<Checker>,
-    /// The breaks of conservation that persons accepted.
-    accepted: Mutex<Vec<Accepted>>,
     /// The breaks, by key and amount, for which this process raised the HALT that is in force.
     halted_for: Mutex<BTreeSet<(String, i128)>>,
     /// True while a background task counts all rows.
@@ -90,7 +90,6 @@ impl Reconciler {
             ledgers: ledgers.clone(),
             report: Mutex::default(),
             checker: tokio::sync::Mutex::new(Checker::behind(proven)),
-            accepted: Mutex::default(),
             halted_for: Mutex::default(),
             counting: AtomicBool::new(false),
             proving: ProofUnderWay::default(),
@@ -164,56 +163,52 @@ impl Report {
         self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
     }
 
-    /// Counts with what was accepted, in the order in which it was: a sum is expected to be off by it, and is broken
-    /// by the rest, also where what was accepted is gone again. Any other break is excused as it was accepted.
-    pub fn excuse(&mut self, accepted: &[Accepted]) {
-        let sums: BTreeSet<&str> = accepted
-            .iter()
-            .map(|one| &*one.key)
-            .filter(|key| reconcile::SumBreak::of(key).is_some())
-            .collect();
-        let found: BTreeMap<String, Break> = std::mem::take(&mut self.breaks)
-            .into_iter()
-            .map(|found| (found.key.clone(), found))
-            .collect();
-        for key in sums.iter().filter(|key| !found.contains_key(**key)) {
-            let offset = reconcile::offset(accepted, key);
+    /// Counts with what was accepted: a sum is expected to be off by it, and is broken by the rest, also where
+    /// what was accepted is gone again. Any other break is excused as it was accepted. A row that no action
+    /// accepted is a break itself.
+    pub fn excuse(&mut self, AcceptedBreaks { named, unnamed }: &AcceptedBreaks) {
+        let sums = named.iter().filter(|one| reconcile::SumBreak::of(&one.key).is_some());
+        // of a sum the last one counts
+        let mut offsets: BTreeMap<&str, i128> = sums.map(|one| (&*one.key, one.amount)).collect();
+        let found = std::mem::take(&mut self.breaks).into_iter();
+        for mut found in found.chain(unnamed.iter().map(reconcile::unnamed)) {
+            let Some(offset) = offsets.remove(&*found.key) else {
+                let same = |one: &Accepted| *one.key == *found.key && one.amount == found.amount;
+                let excused = named.iter().any(same);
+                if excused { &mut self.accepted } else { &mut self.breaks }.push(found);
+                continue;
+            };
+            let rest = found.amount.saturating_sub(offset);
+            if offset != 0 {
+                self.accepted.push(Break { amount: offset, ..found.clone() });
+            }
+            if rest != 0 {
+                found.what = format!("{}; {offset} of it was accepted", found.what);
+                self.breaks.push(Break { amount: rest, ..found });
+            }
+        }
+        for (key, offset) in offsets {
             if offset != 0 && self.compared(key) {
                 let what = format!("{key}: {offset} was accepted, and is gone again");
                 let amount = offset.saturating_neg();
-                self.breaks.push(Break { key: (*key).to_owned(), amount, what });
-            }
-        }
-        for (key, found) in found {
-            if !sums.contains(&*key) {
-                let same = |one: &Accepted| *one.key == *key && one.amount == found.amount;
-                let list =
-                    if accepted.iter().any(same) { &mut self.accepted } else { &mut self.breaks };
-                list.push(found);
-                continue;
-            }
-            let offset = reconcile::offset(accepted, &key);
-            let amount = found.amount.saturating_sub(offset);
-            if amount != 0 {
-                let what = format!("{}; {offset} of it was accepted", found.what);
-                self.breaks.push(Break { key, amount, what });
-            }
-            if offset != 0 {
-                self.accepted.push(Break { amount: offset, ..found });
+                self.breaks.push(Break { key: key.to_owned(), amount, what });
             }
         }
         self.ok = self.breaks.is_empty();
     }
 
-    /// Moves these breaks to those that are accepted, where they are there with the same amount.
-    pub(crate) fn accept(&mut self, accept: &[Accepted]) {
-        let same = |found: &Break| {
-            accept.iter().any(|one| *one.key == *found.key && one.amount == found.amount)
-        };
-        let (accepted, left) = std::mem::take(&mut self.breaks).into_iter().partition(same);
-        self.accepted.extend::<Vec<_>>(accepted);
-        self.breaks = left;
+    /// Moves these breaks to those that are accepted, where they are there with the same amount. Returns the
+    /// keys of those that are not.
+    pub(crate) fn accept<'a>(&mut self, accept: &'a [Accepted]) -> Vec<&'a str> {
+        let mut absent: Vec<&Accepted> = accept.iter().collect();
+        for found in std::mem::take(&mut self.breaks) {
+            let before = absent.len();
+            absent.retain(|one| *one.key != *found.key || one.amount != found.amount);
+            let is_accepted = absent.len() < before;
+            if is_accepted { &mut self.accepted } else { &mut self.breaks }.push(found);
+        }
         self.ok = self.breaks.is_empty();
+        absent.into_iter().map(|one| &*one.key).collect()
     }
 
     /// True where this round compared the sum of that key.
@@ -347,7 +342,8 @@ impl Checker {
         let mut round = Round { now: journal.now(), proven: &mut self.proven, assets: Vec::new() };
         let mut instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;
         let status = journal.service_status().await?;
-        if self.losses.changed(&status.accepted) {
+        let accepted = AcceptedBreaks::read(journal, &status).await?;
+        if self.losses.changed(&accepted.named) {
             // what was listed behind a number may be listed again under other keys
             self.outside.clear();
             instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;

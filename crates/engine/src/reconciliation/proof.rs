@@ -2,7 +2,9 @@
 //! accepted.
 
 use crate::reconciliation::task::CONSERVATION;
-use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Reconciler, Report};
+use crate::reconciliation::{
+    AcceptedBreaks, Checker, PROVEN, Progress, Proven, Reconciler, Report,
+};
 use kernel::answer::Cause;
 use kernel::operators::Accepted;
 use kernel::ports::journal::ServiceStatus;
@@ -11,12 +13,6 @@ use kernel::unit::{Guard, Put, Unit};
 use std::sync::{Mutex, PoisonError};
 
 impl Reconciler {
-    /// Follows the breaks of conservation that two persons accepted.
-    pub(crate) fn accept(&self, accepted: &[Accepted]) {
-        let mut known = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = accepted.to_vec();
-    }
-
     /// Forgets the breaks of the last HALT, since money moves again: the next HALT is for all of its own
     /// breaks.
     pub(crate) fn forget_halts(&self) {
@@ -27,11 +23,6 @@ impl Reconciler {
     pub(crate) async fn forgive(&self, report: Report) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
         self.checker.lock().await.forgive();
-    }
-
-    /// The breaks of conservation that two persons accepted.
-    pub(crate) fn accepted(&self) -> Vec<Accepted> {
-        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes a proof for a resume: every transfer and operation above those that were proven, and the sums
@@ -63,9 +54,19 @@ impl Reconciler {
         if let Some(cause) = report.silent() {
             return Err(cause.clone());
         }
+        report.excuse(&self.accepted().await?);
         let mut checker = self.checker.lock().await;
         report.round = checker.replaced(fresh);
         Ok(report)
+    }
+
+    /// The breaks of conservation that two persons accepted until now.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(super) async fn accepted(&self) -> Result<AcceptedBreaks, Cause> {
+        let journal = &*self.shared.parts.journal;
+        AcceptedBreaks::read(journal, &journal.service_status().await?).await
     }
 
     /// How far the present proof for a resume is: the number of the transfer to which it has come, and that

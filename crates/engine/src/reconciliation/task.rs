@@ -58,7 +58,7 @@ impl Reconciler {
         let mut checker = self.checker.lock().await;
         let (journal, ledgers) = (&*self.shared.parts.journal, &self.shared.parts.ledgers);
         let mut report = checker.round(journal, ledgers, &self.shared.plan.flows).await?;
-        report.excuse(&self.accepted());
+        report.excuse(&self.accepted().await?);
         self.conclude(checker, report).await
     }
 
@@ -72,7 +72,7 @@ impl Reconciler {
         fresh.count_all();
         let (journal, ledgers) = (&*self.shared.parts.journal, &self.shared.parts.ledgers);
         let mut report = fresh.round(journal, ledgers, &self.shared.plan.flows).await?;
-        report.excuse(&self.accepted());
+        report.excuse(&self.accepted().await?);
         let mut checker = self.checker.lock().await;
         report.round = checker.takes_count(fresh);
         self.conclude(checker, report).await

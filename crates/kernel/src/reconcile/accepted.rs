@@ -1,7 +1,9 @@
 //! Counts with what two persons accepted of a sum: each later proof expects it, and a sum without it is broken again.
+//! What they accepted is what the audit's actions say.
 
 use crate::ids::LedgerId;
-use crate::operators::Accepted;
+use crate::operators::{Accepted, ActionResult, PastAction};
+use crate::reconcile::Break;
 
 /// A break of the sums of a ledger, or of one account in it. Each proof finds it again with its whole amount; other
 /// breaks are of one transfer or operation, and are accepted once.
@@ -47,10 +49,33 @@ pub fn rows(accepted: &[Accepted], more: &[Accepted]) -> Vec<Accepted> {
     more.iter().map(row).collect()
 }
 
+/// What the actions that ended a HALT accepted, one after the other, in the order of acceptance.
+pub fn named(resumes: &[PastAction]) -> Vec<Accepted> {
+    let mut named: Vec<Accepted> = Vec::new();
+    for past in resumes {
+        let Some(ActionResult::Resumed { accepted }) = ActionResult::read(&past.result) else {
+            continue;
+        };
+        for row in rows(&named, &accepted) {
+            named.retain(|before| *before != row);
+            named.push(row);
+        }
+    }
+    named
+}
+
+/// The break of a row that no such action accepted: it excuses nothing.
+pub fn unnamed(row: &Accepted) -> Break {
+    let Accepted { key, amount } = row;
+    let what = format!("{key}: {amount} is among the accepted breaks, and no action accepted it");
+    Break { key: format!("accepted/{key}"), amount: *amount, what }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Accepted, SumBreak, offset, rows};
+    use super::{Accepted, SumBreak, named, offset, rows, unnamed};
     use crate::ids::LedgerId;
+    use crate::operators::{ActionResult, PastAction};
 
     #[test]
     fn sums_are_told_by_their_keys() {
@@ -78,5 +103,34 @@ mod tests {
         assert_eq!((offset(&before, sum), offset(&before, "y")), (2, 0));
         let more = [one(sum, -3), one(leg, 7)];
         assert_eq!(rows(&before, &more), [one(sum, -1), one(leg, 7)]);
+    }
+
+    /// Turns red where rows are believed that no action accepted, or where an action does not count beside
+    /// the earlier ones.
+    #[test]
+    fn what_was_accepted_is_what_the_actions_say() {
+        let one = |key: &str, amount| Accepted { key: key.into(), amount };
+        let (sum, leg) = ("FUNDING/3/total", "x/FUNDING/WITHDRAW");
+        let resume = |accepted| PastAction {
+            number: 1,
+            at: 0,
+            caller: "ops|1".into(),
+            key: "k".into(),
+            kind: "APPROVE".into(),
+            subject: "x".into(),
+            value: "{}".into(),
+            reason: "a test".into(),
+            result: ActionResult::Resumed { accepted }.stored(),
+        };
+        let other = PastAction { result: ActionResult::Refused.stored(), ..resume(Vec::new()) };
+        let all = [vec![one(sum, 5), one(leg, 7)], vec![one(sum, -5)], vec![one(sum, 5)]];
+        let mut actions: Vec<PastAction> = all.into_iter().map(resume).collect();
+        actions.insert(1, other);
+        let named = named(&actions);
+        assert_eq!(named, [one(leg, 7), one(sum, 0), one(sum, 5)]);
+        assert_eq!(offset(&named, sum), 5);
+        let found = unnamed(&one("FUNDING/3/account/4001", 9));
+        assert_eq!((&*found.key, found.amount), ("accepted/FUNDING/3/account/4001", 9));
+        assert_eq!(SumBreak::of(&found.key), None);
     }
 }

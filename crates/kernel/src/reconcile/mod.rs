@@ -7,7 +7,7 @@ mod ledger;
 mod lost;
 mod transfer;
 
-pub use accepted::{SumBreak, offset, rows};
+pub use accepted::{SumBreak, named, offset, rows, unnamed};
 pub use account::account;
 pub use ledger::{books, counted};
 pub use lost::{accepted_loss, discounted, lost, shortened, was_shortened};

@@ -11,7 +11,7 @@ use crate::http::admin::conservation;
 use crate::runtime::Fatal;
 use crate::{open_store, telemetry};
 use client::types::{Break, Proof};
-use engine::reconciliation::Checker;
+use engine::reconciliation::{AcceptedBreaks, Checker};
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::{LedgerForm, Reply};
 use kernel::ports::meter::NoMeter;
@@ -112,7 +112,7 @@ async fn opened(config: &Config) -> Result<Proof, Fault> {
     let round = checker.round(&*service.store, &service.ledgers, &service.flows).await;
     let mut report = round.map_err(failed)?;
     let status = service.store.service_status().await.map_err(failed)?;
-    report.excuse(&status.accepted);
+    report.excuse(&AcceptedBreaks::read(&*service.store, &status).await.map_err(failed)?);
     let unproven = conservation::unproven(service.ledgers.iter().cloned());
     Ok(conservation::proof(&report, unproven, &status.assets, status.halted.as_deref()))
 }

@@ -169,6 +169,10 @@ impl OperatorQueries for Embedded {
         self.ask(move |db, _| operators::past_action(db, &caller, &key))
     }
 
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        self.ask(|db, _| operators::resumes(db))
+    }
+
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         let now = self.now();
         self.ask(move |db, _| operators::approval(db, id, now))

@@ -18,6 +18,8 @@ pub trait OperatorQueries: Send + Sync {
         caller: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<PastAction>, Cause>>;
+    /// The actions that ended a HALT, oldest first: what they accepted is what the audit says was accepted.
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>>;
     /// The approval of this id.
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
     /// Numbered accounts, in the order of their numbers.

@@ -101,6 +101,10 @@ impl OperatorQueries for Postgres {
         })
     }
 
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(self.read_pool.confirmed(self.read_pool.resumes()))
+    }
+
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(self.read_pool.confirmed(self.read_pool.approval(id)))
     }

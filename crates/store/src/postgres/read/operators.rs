@@ -67,6 +67,15 @@ pub(crate) async fn past_action(
     one(db, &sql, &[&caller, &key]).await?.map(|row| action(&row)).transpose()
 }
 
+/// The actions that ended a HALT, oldest first.
+pub(crate) async fn resumes(db: &Pooled) -> Result<Vec<PastAction>, StoreError> {
+    let sql = format!(
+        "SELECT {ACTION_COLUMNS} FROM operator_actions \
+         WHERE result LIKE '%\"RESUMED\"%' ORDER BY action_id"
+    );
+    rows(db, &sql, &[]).await?.iter().map(action).collect()
+}
+
 /// Every approval as [`proposal`] reads it, with its status at the time `$1`; NULL: now.
 pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, value, \
     reason, requested_by, requested_at, CASE WHEN status = 'PENDING' \

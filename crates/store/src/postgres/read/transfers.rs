@@ -266,6 +266,10 @@ impl ReadPool {
         Ok(operators::past_action(&self.question().await?, caller, key).await?)
     }
 
+    pub(crate) async fn resumes(&self) -> Result<Vec<PastAction>, Cause> {
+        Ok(operators::resumes(&self.question().await?).await?)
+    }
+
     pub(crate) async fn approval(&self, id: Id) -> Result<Option<Approval>, Cause> {
         Ok(operators::approval(&self.question().await?, id, self.manual_now()).await?)
     }

@@ -88,6 +88,15 @@ pub(crate) fn past_action(
     db.prepare_cached(&sql)?.query_row([caller, key], action).optional()
 }
 
+/// The actions that ended a HALT, oldest first.
+pub(crate) fn resumes(db: &Connection) -> rusqlite::Result<Vec<PastAction>> {
+    let sql = format!(
+        "SELECT {ACTION_COLUMNS} FROM operator_actions \
+         WHERE result LIKE '%\"RESUMED\"%' ORDER BY action_id"
+    );
+    db.prepare_cached(&sql)?.query_map([], action)?.collect()
+}
+
 /// Every approval as [`proposal`] reads it, with its status at the time `?1`.
 pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, \
     value, reason, requested_by, requested_at, CASE WHEN status = 'PENDING' AND expires_at <= ?1 \

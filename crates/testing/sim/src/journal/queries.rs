@@ -121,6 +121,10 @@ impl OperatorQueries for SimJournal {
         Box::pin(async move { self.readable().map(|()| self.place.now().past_action(caller, key)) })
     }
 
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().resumes()) })
+    }
+
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(async move { self.readable().map(|()| self.place.now().approval(id, self.now())) })
     }

@@ -168,6 +168,9 @@ impl OperatorQueries for Waiting<dyn Journal> {
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         Box::pin(async move { wait(self.0.past_action(caller, key)) })
     }
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(async move { wait(self.0.resumes()) })
+    }
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(async move { wait(self.0.approval(id)) })
     }

@@ -102,6 +102,10 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         self.inner().past_action(caller, key)
     }
+    /// In the place of [`OperatorQueries::resumes`].
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        self.inner().resumes()
+    }
     /// In the place of [`OperatorQueries::approval`].
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.inner().approval(id)
@@ -257,6 +261,9 @@ impl<T: JournalWrapper> OperatorQueries for Wrapper<T> {
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         self.0.past_action(caller, key)
+    }
+    fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        self.0.resumes()
     }
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.0.approval(id)
