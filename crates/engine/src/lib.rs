@@ -189,6 +189,7 @@ impl Engine {
             None => None,
         };
         let shared = Arc::new(SharedState::new(parts, plan, Lease::new(leased.ends), ids));
+        shared.is_asked_before_sending();
         let open = counts.iter().map(|count| count.transfers).sum();
         let lower = Lower::new(&shared, &open_cases, open, proven);
         let engine = compose(shared, lower, sender);

@@ -14,9 +14,19 @@ use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::money::Asset;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Seen;
-use kernel::record::{Record, Terms};
+use kernel::ports::sending::SendPermission;
+use kernel::record::{Record, System, Terms};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The controls of an engine, for as long as it is there: its ports hold this, and it holds its ports.
+struct EnginePermission(Weak<SharedState>);
+
+impl SendPermission for EnginePermission {
+    fn may_send(&self, system: System) -> bool {
+        self.0.upgrade().is_some_and(|shared| shared.controls.may_send(system))
+    }
+}
 
 /// The state that every component holds. It holds none of them.
 pub(crate) struct SharedState {
@@ -51,6 +61,14 @@ impl SharedState {
             full: AtomicBool::new(false),
             parts,
         }
+    }
+
+    /// Has each port ask these controls before it sends what has an effect. Once the engine is gone, nothing
+    /// is sent any more.
+    pub(crate) fn is_asked_before_sending(self: &Arc<Self>) {
+        let permission: Arc<dyn SendPermission> = Arc::new(EnginePermission(Arc::downgrade(self)));
+        self.parts.ledgers.iter().for_each(|ledger| ledger.ask_before_sending(&permission));
+        self.parts.chains.iter().for_each(|chain| chain.ask_before_sending(&permission));
     }
 
     /// The ledgers outside the journal's database.

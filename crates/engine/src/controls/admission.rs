@@ -71,11 +71,15 @@ impl Flags {
     }
 }
 
-fn system(party: &Party) -> Scope {
-    match party.system {
+const fn scope(system: System) -> Scope {
+    match system {
         System::Ledger(ledger) => Scope::Ledger(ledger),
         System::Chain(chain) => Scope::Chain(chain),
     }
+}
+
+fn system(party: &Party) -> Scope {
+    scope(party.system)
 }
 
 fn account(party: &Party) -> Option<Scope> {
@@ -326,6 +330,12 @@ impl Controls {
         let flags = self.flags();
         let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Chain(chain));
         flags.halted.is_none() && !stands && !self.stale()
+    }
+
+    /// True where what has an effect may reach this system now, whatever flow it is of.
+    pub(crate) fn may_send(&self, system: System) -> bool {
+        let flags = self.flags();
+        flags.halted.is_none() && !flags.stands(scope(system)) && !self.stale()
     }
 
     /// Waits until forms may be signed and sent.

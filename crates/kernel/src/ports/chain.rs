@@ -5,6 +5,7 @@
 //! own waits; where it knows nothing, it says so.
 
 use super::Fut;
+use super::sending::SendPermission;
 use crate::answer::{Cause, Evidence};
 use crate::attempt::{Attempt, Form, Lock, MemberVerdict, Purpose};
 use crate::ids::{AssetId, ChainId, Id, Millis};
@@ -327,6 +328,8 @@ pub trait Chain: Send + Sync {
     /// nothing is known ([`CHAIN_UNBOUND`]). From then on no answer of another chain counts, and nothing is
     /// signed for one.
     fn bind(&self, identity: &ChainIdentity);
+    /// Has the port ask before the first byte of each transaction that it sends.
+    fn ask_before_sending(&self, _permission: &Arc<dyn SendPermission>) {}
     /// Each provider, as this process saw it last. It is read in RAM and waits for nothing.
     fn providers(&self) -> Vec<ProviderReport> {
         Vec::new()

@@ -1,6 +1,7 @@
 //! The port to a ledger: a system that holds accounts and keeps its answers (`ledgers.md` §1–2).
 
 use super::Fut;
+use super::sending::SendPermission;
 use crate::answer::{Answer, Cause};
 use crate::code::Code;
 use crate::ids::{AssetId, Day, Id, LedgerId, Millis, UserId};
@@ -183,6 +184,9 @@ pub trait Ledger: Send + Sync {
     /// Tells the ledger every asset that there is from now on, before any operation names a new one. A
     /// ledger that reads the assets itself does nothing.
     fn know(&self, _assets: &[Asset]) {}
+    /// Has the ledger ask before the first byte of what has an effect. One that is in this process, or in the
+    /// journal's database, has no way to wait on and does nothing.
+    fn ask_before_sending(&self, _permission: &Arc<dyn SendPermission>) {}
     /// Some where the ledger lives in the journal's database.
     fn enlist(&self) -> Option<&dyn Enlist> {
         None

@@ -13,6 +13,7 @@ pub mod journal;
 pub mod ledger;
 pub mod meter;
 pub mod outbox;
+pub mod sending;
 pub mod spawn;
 pub mod webhooks;
 

@@ -2,7 +2,7 @@
 //! results, lists them, and can be fenced.
 
 use super::asset_codes::AssetCodes;
-use super::http::{Http, Keep, Settings, Unfit};
+use super::http::{Http, Keep, Purpose, Settings, Unfit};
 use super::wire::{self, Head, OperationRequest};
 use super::{classify, queries};
 use kernel::answer::{Answer, Cause};
@@ -11,6 +11,7 @@ use kernel::money::Asset;
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
+use kernel::ports::sending::SendPermission;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A ledger at the other end of the full form.
@@ -38,7 +39,7 @@ impl Remote {
     /// # Errors
     /// Why it cannot be reached by these settings.
     pub fn new(id: LedgerId, settings: &Settings, asset_codes: AssetCodes) -> Result<Self, Unfit> {
-        let http = Http::new(settings, Keep::Open)?;
+        let http = Http::new(id, settings, Keep::Open)?;
         let none = Known { identity: Identity(0), incarnation: Incarnation(0), highest: 0 };
         Ok(Self { id, http, batch: settings.batch, asset_codes, last: Mutex::new(none) })
     }
@@ -116,7 +117,7 @@ impl Remote {
         let operations = chunk.iter().map(|spoken| spoken.asked.clone()).collect();
         let body = wire::Operations { ledger, incarnation, min_seq, operations };
         let ops: Vec<Op> = chunk.iter().map(|spoken| spoken.op.clone()).collect();
-        match self.http.post("operations", &body, wire::MANY).await {
+        match self.http.post("operations", &body, Purpose::Effect, wire::MANY).await {
             Ok(whole) => {
                 self.noted(classify::results(known, &ops, &self.asset_codes, whole.reply()))
             }
@@ -151,7 +152,7 @@ impl Remote {
         let Head { ledger, incarnation, min_seq } = Head::of(known);
         let (req_id, leg) = (key.id.to_string(), key.leg.name().to_owned());
         let body = wire::Fence { ledger, incarnation, min_seq, req_id, leg };
-        let reply = match self.http.post("fences", &body, wire::ONE).await {
+        let reply = match self.http.post("fences", &body, Purpose::Question, wire::ONE).await {
             Ok(whole) => self.noted(classify::fenced(known, key, &self.asset_codes, whole.reply())),
             Err(cause) => Reply::NoAnswer(cause),
         };
@@ -175,6 +176,10 @@ impl Ledger for Remote {
 
     fn know(&self, assets: &[Asset]) {
         self.asset_codes.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
+    }
+
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.http.check.ask(permission);
     }
 
     fn hello(&self) -> Fut<'_, Reply<()>> {
@@ -221,7 +226,7 @@ impl Ledger for Remote {
             let Head { ledger, incarnation, min_seq } = Head::of(known);
             let open = open.iter().map(Id::to_string).collect();
             let body = wire::Horizon { ledger, incarnation, min_seq, id: id.to_string(), open };
-            match self.http.post("horizon", &body, wire::ONE).await {
+            match self.http.post("horizon", &body, Purpose::Question, wire::ONE).await {
                 Ok(whole) => self.noted(queries::horizon(known, whole.reply())),
                 Err(cause) => Reply::NoAnswer(cause),
             }
@@ -260,7 +265,7 @@ impl Ledger for Remote {
                 key: change.key.to_string(),
             };
             let path = format!("accounts/{}/status", change.user);
-            match self.http.post(&path, &body, wire::ONE).await {
+            match self.http.post(&path, &body, Purpose::Question, wire::ONE).await {
                 Ok(whole) => self.noted(queries::status(known, &change, whole.reply())),
                 Err(cause) => Reply::NoAnswer(cause),
             }

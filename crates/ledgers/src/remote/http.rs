@@ -3,9 +3,13 @@
 
 use super::classify::HttpReply;
 use super::tls;
+use futures_util::stream;
 use kernel::answer::Cause;
-use reqwest::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
-use reqwest::{Method, Url};
+use kernel::ids::LedgerId;
+use kernel::ports::sending::{NOT_SENT, NotSent, SendCheck};
+use kernel::record::System;
+use reqwest::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use reqwest::{Body, Method, Url};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -61,10 +65,28 @@ pub(super) enum Keep {
     Closed,
 }
 
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It may move money, so it is not sent where it may not be sent any more.
+    Effect,
+    /// It moves none.
+    Question,
+}
+
+/// A body as it is sent.
+struct Request {
+    body: Vec<u8>,
+    purpose: Purpose,
+}
+
 /// The way to one ledger.
 #[derive(Debug)]
 pub(super) struct Http {
+    ledger: LedgerId,
     client: reqwest::Client,
+    /// Asked when a connection stands.
+    pub(super) check: SendCheck,
     base: String,
     token: Option<HeaderValue>,
     timeout: Duration,
@@ -74,7 +96,7 @@ pub(super) struct Http {
 /// Why a request has no answer.
 #[derive(Debug)]
 pub(super) enum Undelivered {
-    /// Not one byte of it left this process: no connection stood.
+    /// Not one byte of it left this process: no connection stood, or it might not be sent any more.
     Never(Cause),
     /// It may have arrived, or may arrive yet, however its connection ended.
     Perhaps(Cause),
@@ -122,7 +144,7 @@ pub fn address(url: &str) -> Result<Url, Unfit> {
 }
 
 impl Http {
-    pub(super) fn new(settings: &Settings, keep: Keep) -> Result<Self, Unfit> {
+    pub(super) fn new(ledger: LedgerId, settings: &Settings, keep: Keep) -> Result<Self, Unfit> {
         let url = address(&settings.url)?;
         let tls = tls::config(url.scheme() == "https").map_err(Unfit)?;
         let client = reqwest::Client::builder()
@@ -151,7 +173,9 @@ impl Http {
             }
         };
         Ok(Self {
+            ledger,
             client,
+            check: SendCheck::default(),
             base: url.as_str().trim_end_matches('/').to_owned(),
             token,
             timeout: Duration::from_millis(settings.timeout_ms),
@@ -167,9 +191,10 @@ impl Http {
         &self,
         path: &str,
         body: &impl serde::Serialize,
+        purpose: Purpose,
         most: usize,
     ) -> Result<Whole, Cause> {
-        Ok(self.deliver(path, body, most).await?)
+        Ok(self.deliver(path, body, purpose, most).await?)
     }
 
     /// The same, for callers that must know whether the request may still arrive.
@@ -177,18 +202,19 @@ impl Http {
         &self,
         path: &str,
         body: &impl serde::Serialize,
+        purpose: Purpose,
         most: usize,
     ) -> Result<Whole, Undelivered> {
         let body = serde_json::to_vec(body);
         let body = body.map_err(|_| Undelivered::Never(Cause::of("BAD_OPERATION")))?;
-        self.send(Method::POST, path, Some(body), most).await
+        self.send(Method::POST, path, Some(Request { body, purpose }), most).await
     }
 
     async fn send(
         &self,
         method: Method,
         path: &str,
-        body: Option<Vec<u8>>,
+        asked: Option<Request>,
         most: usize,
     ) -> Result<Whole, Undelivered> {
         let waits = tokio::time::timeout(self.timeout / 2, self.permits.acquire());
@@ -201,12 +227,28 @@ impl Http {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.clone());
         }
-        if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body);
+        if let Some(Request { body, purpose }) = asked {
+            request = request.header(CONTENT_TYPE, "application/json");
+            request = match purpose {
+                Purpose::Question => request.body(body),
+                // not chunked, which a ledger need not understand
+                Purpose::Effect => {
+                    request.header(CONTENT_LENGTH, body.len()).body(self.checked(body))
+                }
+            };
         }
         // a body that drips is cut off like one that never comes
         let read = tokio::time::timeout(self.timeout, whole(request, most));
         read.await.unwrap_or(Err(Undelivered::Perhaps(Cause::of("TIMEOUT"))))
+    }
+}
+
+impl Http {
+    /// A body that is taken up when the connection stands, and that asks then whether it may be sent. Where it may
+    /// not, the connection is closed without a byte of the request.
+    fn checked(&self, body: Vec<u8>) -> Body {
+        let (check, system) = (self.check.clone(), System::Ledger(self.ledger));
+        Body::wrap_stream(stream::once(async move { check.passes(system).map(|()| body) }))
     }
 }
 
@@ -225,8 +267,11 @@ async fn whole(request: reqwest::RequestBuilder, most: usize) -> Result<Whole, U
 }
 
 /// Nothing that counts came back: the request may have arrived all the same, unless no connection
-/// ever stood.
+/// ever stood, or nothing might be sent on it any more.
 fn lost(fault: reqwest::Error) -> Undelivered {
+    if NotSent::is_behind(&fault) {
+        return Undelivered::Never(Cause::of(NOT_SENT));
+    }
     let never = fault.is_connect();
     let class = if fault.is_timeout() {
         "TIMEOUT"
@@ -248,7 +293,7 @@ fn lost(fault: reqwest::Error) -> Undelivered {
 
 #[cfg(test)]
 mod tests {
-    use super::{Http, Keep, Settings, Token, address};
+    use super::{Http, Keep, LedgerId, Settings, Token, address};
 
     fn settings(url: &str, token: &str) -> Settings {
         Settings {
@@ -276,10 +321,12 @@ mod tests {
     #[test]
     fn a_token_is_not_shown() {
         let settings = settings("https://x.example", "hunter2");
-        let http = Http::new(&settings, Keep::Open).unwrap();
+        let http = Http::new(LedgerId::SPOT, &settings, Keep::Open).unwrap();
         for shown in [format!("{settings:?}"), format!("{http:?}")] {
             assert!(!shown.contains("hunter2"), "{shown}");
         }
-        assert!(Http::new(&self::settings("http://x", "a\nb"), Keep::Open).is_err());
+        assert!(
+            Http::new(LedgerId::SPOT, &self::settings("http://x", "a\nb"), Keep::Open).is_err()
+        );
     }
 }

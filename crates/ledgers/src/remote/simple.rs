@@ -13,7 +13,7 @@
 use super::asset_codes::AssetCodes;
 use super::classify::{self, Simple, SimpleReply};
 use super::concurrent::concurrent;
-use super::http::{Http, Keep, Settings, Undelivered, Unfit};
+use super::http::{Http, Keep, Purpose, Settings, Undelivered, Unfit};
 use super::wire::{self, OperationRequest};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
@@ -25,6 +25,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{
     EarlierSends, Holding, Ledger, LedgerForm, Reply, StatusChange, Stored, Totals, Whose,
 };
+use kernel::ports::sending::SendPermission;
 use kernel::record::Account;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +123,7 @@ impl SimpleRemote {
     ) -> Result<Self, Unfit> {
         Ok(Self {
             id,
-            http: Http::new(settings, Keep::Closed)?,
+            http: Http::new(id, settings, Keep::Closed)?,
             max_in_flight: settings.max_in_flight,
             asset_codes,
             refusals,
@@ -145,8 +146,14 @@ impl SimpleRemote {
         free.then(|| Alone(self, key))
     }
 
-    async fn send(&self, path: &str, body: &impl serde::Serialize, key: Key) -> Sent {
-        let sent = self.http.deliver(path, body, wire::ONE).await;
+    async fn send(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+        purpose: Purpose,
+        key: Key,
+    ) -> Sent {
+        let sent = self.http.deliver(path, body, purpose, wire::ONE).await;
         *lock(&self.lost) = match &sent {
             Ok(_) => None,
             Err(Undelivered::Never(cause) | Undelivered::Perhaps(cause)) => Some(cause.clone()),
@@ -169,7 +176,7 @@ impl SimpleRemote {
 
     async fn ask(&self, key: Key) -> Sent {
         let (id, leg) = (key.id.to_string(), key.leg.name());
-        self.send("query", &Query { req_id: &id, leg }, key).await
+        self.send("query", &Query { req_id: &id, leg }, Purpose::Question, key).await
     }
 
     /// One operation, and the questions after it where its answer alone proves nothing.
@@ -190,7 +197,7 @@ impl SimpleRemote {
             EarlierSends::OnlyHere => before,
             EarlierSends::Unknown => false,
         };
-        let said = match self.send(path, &asked, key).await {
+        let said = match self.send(path, &asked, Purpose::Effect, key).await {
             Sent::Answered(said) => said,
             Sent::Unanswered(cause) => return Answer::Unknown(cause),
             Sent::Undelivered(cause) => {
@@ -318,7 +325,7 @@ impl SimpleRemote {
     async fn tells_apart(&self, key: Key) -> Result<(), Cause> {
         let id = Id(key.id.0 ^ DRAWN).to_string();
         let none = Query { req_id: &id, leg: key.leg.name() };
-        match self.http.deliver("query", &none, wire::ONE).await {
+        match self.http.deliver("query", &none, Purpose::Question, wire::ONE).await {
             Ok(whole) if classify::denies(whole.reply()) => {
                 self.distinguishes.store(true, Ordering::Relaxed);
                 Ok(())
@@ -438,6 +445,10 @@ impl Ledger for SimpleRemote {
 
     fn form(&self) -> LedgerForm {
         LedgerForm::Simple
+    }
+
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.http.check.ask(permission);
     }
 
     fn own_world(&self) -> bool {

@@ -56,6 +56,7 @@ use kernel::ports::chain::{
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
+use kernel::ports::sending::SendPermission;
 use kernel::record::{Account, Record};
 use rest::RestCause;
 use rpc::{
@@ -306,6 +307,10 @@ impl Chain for NearChain {
 
     fn bind(&self, identity: &ChainIdentity) {
         self.link.rpc.expected().bind(identity);
+    }
+
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.link.rpc.check.ask(permission);
     }
 
     fn providers(&self) -> Vec<ProviderReport> {

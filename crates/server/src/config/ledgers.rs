@@ -3,7 +3,7 @@
 use super::address::Address;
 use super::secret::Secret;
 use super::section::{Setting, SettingKey, SettingRules, Shape, section};
-use kernel::ids::LedgerId;
+use kernel::ids::{LedgerId, Millis};
 use ledgers::remote;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    fn rules(&self, id: LedgerId, rules: &mut SettingRules) {
+    fn rules(&self, id: LedgerId, rules: &mut SettingRules, lease_ms: Millis) {
         let name = named(id);
         let key = |key: &str| format!("ledgers.{name}.{key}");
         let fits = match self.kind {
@@ -148,6 +148,14 @@ impl Ledger {
             &format!("above 0 and not above ledgers.{name}.timeout_ms"),
         );
         rules.need(
+            key("connect_timeout_ms"),
+            self.connect_timeout_ms.saturating_add(self.timeout_ms / 2) < lease_ms,
+            &format!(
+                "with half of ledgers.{name}.timeout_ms below engine.lease_seconds: what waits longer for its \
+                 connection may not be sent any more"
+            ),
+        );
+        rules.need(
             key("max_in_flight"),
             (1..=1_024).contains(&self.max_in_flight),
             "from 1 to 1024",
@@ -184,14 +192,15 @@ impl Ledgers {
         self
     }
 
-    pub(super) fn rules(&self, rules: &mut SettingRules) {
+    /// `lease_ms`: how long others take this process for alive without a word of it.
+    pub(super) fn rules(&self, rules: &mut SettingRules, lease_ms: Millis) {
         for name in self.0.keys() {
             let known = LedgerId::of_users().any(|id| named(id) == *name);
             let names = "no such ledger; there may be funding, spot, future, margin";
             rules.need(format!("ledgers.{name}"), known, names);
         }
         for (id, ledger) in self.all() {
-            ledger.rules(id, rules);
+            ledger.rules(id, rules, lease_ms);
         }
         let plain = |url: &str| url.trim_end_matches('/').to_owned();
         let mut seen: Vec<(String, LedgerId)> = Vec::new();
@@ -216,7 +225,7 @@ mod tests {
 
     fn broken(ledgers: &Ledgers) -> Vec<String> {
         let mut rules = SettingRules::default();
-        ledgers.rules(&mut rules);
+        ledgers.rules(&mut rules, 60_000);
         rules.broken().into_iter().map(|broken| broken.key).collect()
     }
 
@@ -249,6 +258,8 @@ mod tests {
         assert_eq!(with(LedgerId::MARGIN, address), ["ledgers.margin.url"]);
         let hasty = Ledger { timeout_ms: 20, connect_timeout_ms: 21, ..remote("http://x") };
         assert_eq!(with(LedgerId::SPOT, hasty), ["ledgers.spot.connect_timeout_ms"]);
+        let slow = Ledger { timeout_ms: 60_000, connect_timeout_ms: 30_000, ..remote("http://x") };
+        assert_eq!(with(LedgerId::SPOT, slow), ["ledgers.spot.connect_timeout_ms"]);
         let none = Ledger { max_in_flight: 0, batch: 0, ..remote("http://x") };
         assert_eq!(
             with(LedgerId::SPOT, none),

@@ -122,14 +122,15 @@ impl Config {
     pub fn broken(&self) -> Vec<Broken> {
         let mut rules = SettingRules::default();
         self.database.rules(&mut rules);
-        self.kafka.rules(&mut rules, self.engine.lease_seconds.saturating_mul(1_000));
+        let lease_ms = self.engine.lease_seconds.saturating_mul(1_000);
+        self.kafka.rules(&mut rules, lease_ms);
         let (shared, workers) = (self.database.is_set(), self.engine.workers);
         self.relay.rules(&mut rules, relay::RelaySurroundings { shared, workers });
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules);
         self.transfer.rules(&mut rules);
         self.engine.rules(&mut rules);
-        self.ledgers.rules(&mut rules);
+        self.ledgers.rules(&mut rules, lease_ms);
         self.limits.rules(&mut rules);
         self.alerts.rules(&mut rules);
         self.webhooks.rules(&mut rules);

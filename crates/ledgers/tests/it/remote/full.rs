@@ -4,14 +4,19 @@
 //! of an answer but not its body; send what was not answered again; give every caller a permit; leave
 //! the number of a fence at 0.
 
-use super::{Does, End, KNOWN, class};
+use super::{Does, End, KNOWN, LedgerId, Remote, class, symbols};
 use crate::fixture::{deposit, op, withdraw};
 use kernel::answer::Answer;
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, UserId};
 use kernel::operation::{Key, StoredOutcome};
 use kernel::ports::ledger::{AccountStatus, Ledger, Reply, StatusChange, Stored};
+use kernel::ports::sending::{NOT_SENT, SendPermission};
+use kernel::record::System;
+use std::io::Read;
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const WHO: &str = "\"ledger\":\"0000000000000000000000000000000a\",\
                    \"incarnation\":\"0000000000000000000000000000000b\",\"highest\":9";
@@ -71,8 +76,7 @@ async fn silence_in_every_form_is_unknown_and_asked_once() {
     let gone = End::saying(&[]);
     let mut settings = End::settings(gone.at);
     settings.url = "http://127.0.0.1:1".to_owned();
-    let unreachable =
-        super::Remote::new(super::LedgerId::FUTURE, &settings, super::symbols()).unwrap();
+    let unreachable = Remote::new(LedgerId::FUTURE, &settings, symbols()).unwrap();
     assert_eq!(class(&unreachable.hello().await), "UNREACHABLE");
 }
 
@@ -157,4 +161,73 @@ async fn a_status_says_why_and_who_in_one_field() {
     let asked = &end.requests()[0];
     assert!(asked.starts_with("POST /ledger/accounts/7/status"), "{asked}");
     assert!(asked.contains("\"reason\":\"court order 12 (by portage|9)\""), "{asked}");
+}
+
+struct May(AtomicBool);
+
+impl SendPermission for May {
+    fn may_send(&self, system: System) -> bool {
+        assert!(
+            matches!(system, System::Ledger(LedgerId::FUTURE | LedgerId::MARGIN)),
+            "{system:?}"
+        );
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The engine asked, and allowed it; then a HALT came, or the lease ran out, while the request waited for its
+/// connection.
+///
+/// Wrong build that turns it red: a body that is given as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn not_a_byte_is_sent_of_what_may_not_be_sent_any_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let read = std::thread::spawn(move || {
+        let forms = [(); 2].map(|()| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        forms.concat()
+    });
+    let full = Remote::new(LedgerId::FUTURE, &End::settings(at), symbols()).unwrap();
+    let forms: [Box<dyn Ledger>; 2] = [Box::new(full), Box::new(End::client(at))];
+    let may: Arc<dyn SendPermission> = Arc::new(May(AtomicBool::new(false)));
+    for form in &forms {
+        form.ask_before_sending(&may);
+        let reply = form.execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
+        let refused = match &reply {
+            Reply::NoAnswer(cause) => cause.class,
+            Reply::Answered(_, answers) => match answers.as_slice() {
+                [Answer::Unknown(cause)] => cause.class,
+                other => panic!("{other:?}"),
+            },
+            Reply::OtherLedger(_) => panic!("{reply:?}"),
+        };
+        assert_eq!(refused, NOT_SENT, "{:?}", form.form());
+    }
+    drop(forms);
+    assert_eq!(read.join().unwrap(), b"", "something was sent");
+}
+
+/// What may be sent has its length in its head, since a ledger need not understand chunks; a question is never
+/// kept back.
+#[tokio::test]
+async fn what_may_be_sent_is_sent_with_its_length() {
+    let end = End::saying(&[(200, &results(&[done(1, Leg::Withdraw, 6)])), (404, "")]);
+    let full = end.full();
+    let may = Arc::new(May(AtomicBool::new(true)));
+    let permission: Arc<dyn SendPermission> = may.clone();
+    full.ask_before_sending(&permission);
+    full.execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
+    may.0.store(false, Ordering::SeqCst);
+    full.query(KNOWN, Key { id: Id(1), leg: Leg::Withdraw }).await;
+    let asked = end.requests();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let (head, body) = asked[0].split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
+    assert!(!head.contains("transfer-encoding"), "{head}");
 }

@@ -137,10 +137,13 @@ fn has_full_access(permission: Option<&Value>) -> bool {
     permission.and_then(Value::as_str) == Some("FullAccess")
 }
 
+/// The method that has an effect.
+pub(super) const SENDS: &str = "send_tx";
+
 /// Sends signed bytes, and waits for nothing.
 pub(in crate::near) fn send(bytes: &[u8]) -> RpcCall<()> {
     let params = json!({ "signed_tx_base64": STANDARD.encode(bytes), "wait_until": "NONE" });
-    RpcCall { method: "send_tx", params, read: |reply| reply.map(drop) }
+    RpcCall { method: SENDS, params, read: |reply| reply.map(drop) }
 }
 
 /// The status of a transaction.

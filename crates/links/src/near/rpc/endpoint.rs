@@ -2,17 +2,21 @@
 //! repeated here.
 
 use super::budget::RequestBudget;
-use super::calls::identity;
+use super::calls::{SENDS, identity};
 use super::identity::{ExpectedChain, SHOWN_FOR, ShownIdentity};
 use super::reply::{RATE_LIMITED, RpcFailure, read};
 use super::tls;
 use crate::near::settings::RpcLimits;
+use futures_util::stream;
 use kernel::answer::Cause;
-use kernel::ids::Millis;
+use kernel::ids::{ChainId, Millis};
 use kernel::ports::chain::{ChainIdentity, ProviderReport, ProviderState};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::{Meter, Seen};
-use reqwest::Url;
+use kernel::ports::sending::{NOT_SENT, NotSent, SendCheck};
+use kernel::record::System;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::{Body, Url};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -29,9 +33,11 @@ const REST: Millis = 1_000;
 /// How long a connection waits for its next request.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The ports of an endpoint, and the name of the chain that it measures for.
+/// The ports of an endpoint, and its chain.
 pub(super) struct EndpointPorts {
-    pub chain: &'static str,
+    pub chain: ChainId,
+    /// Asked before the first byte of a transaction.
+    pub check: SendCheck,
     pub clock: Arc<dyn Clock>,
     pub meter: Arc<dyn Meter>,
     /// Which chain it has to show.
@@ -174,7 +180,7 @@ impl RpcEndpoint {
             Err(RpcFailure::Silent(cause)) => cause.class,
         };
         let nanos = self.ports.clock.ticks().saturating_sub(begun);
-        let (chain, provider) = (self.ports.chain, &*self.label);
+        let (chain, provider) = (self.ports.chain.name(), &*self.label);
         self.ports.meter.see(Seen::ChainCall { chain, provider, method, outcome, nanos });
         reply
     }
@@ -206,8 +212,13 @@ impl RpcEndpoint {
         id: &str,
     ) -> Result<(u16, Vec<u8>), Cause> {
         let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let request = self.client.post(self.url.clone());
-        let request = request.header("content-type", "application/json").body(call.to_string());
+        let call = call.to_string();
+        let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let request = if method == SENDS {
+            request.header(CONTENT_LENGTH, call.len()).body(self.checked(call))
+        } else {
+            request.body(call)
+        };
         let mut response = request.send().await.map_err(lost)?;
         let status = response.status().as_u16();
         let mut body = Vec::new();
@@ -220,6 +231,13 @@ impl RpcEndpoint {
         Ok((status, body))
     }
 
+    /// A body that is taken up when the connection stands, and that asks then whether it may be sent. Where it may
+    /// not, the connection is closed without a byte of the request.
+    fn checked(&self, body: String) -> Body {
+        let (check, system) = (self.ports.check.clone(), System::Chain(self.ports.chain));
+        Body::wrap_stream(stream::once(async move { check.passes(system).map(|()| body) }))
+    }
+
     /// How it does: a node that answers with an error answers.
     fn note(&self, reply: &Result<Value, RpcFailure>) {
         let Err(RpcFailure::Silent(cause)) = reply else {
@@ -227,6 +245,10 @@ impl RpcEndpoint {
             self.rests_until.store(0, Ordering::Relaxed);
             return;
         };
+        if cause.class == NOT_SENT {
+            // it was not asked
+            return;
+        }
         if cause.class != RATE_LIMITED {
             self.identity.was_silent();
         }
@@ -248,6 +270,9 @@ impl RpcEndpoint {
 
 /// Nothing came back: the request may have arrived all the same.
 fn lost(fault: reqwest::Error) -> Cause {
+    if NotSent::is_behind(&fault) {
+        return Cause::of(NOT_SENT);
+    }
     let class = if fault.is_timeout() {
         "TIMEOUT"
     } else if fault.is_connect() {

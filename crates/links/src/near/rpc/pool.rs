@@ -14,6 +14,7 @@ use kernel::answer::Cause;
 use kernel::ports::chain::{ChainIdentity, ProviderReport, WRONG_CHAIN};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::Meter;
+use kernel::ports::sending::SendCheck;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,8 @@ const NO_VALIDITY_FOR: u64 = 60_000 * TICKS;
 /// The providers of one chain.
 pub(in crate::near) struct RpcPool {
     pub(super) endpoints: Vec<RpcEndpoint>,
+    /// Asked before the first byte of a transaction.
+    pub(in crate::near) check: SendCheck,
     /// Which chain they have to show.
     expected: Arc<ExpectedChain>,
     pub(super) needed: usize,
@@ -61,11 +64,11 @@ impl RpcPool {
         clock: &Arc<dyn Clock>,
         meter: &Arc<dyn Meter>,
     ) -> Result<Self, String> {
-        let chain = settings.chain.name();
+        let (chain, check) = (settings.chain, SendCheck::default());
         let expected = Arc::new(ExpectedChain::new(settings.network));
         let open = |url: &String| {
             let (clock, meter, expected) = (clock.clone(), meter.clone(), expected.clone());
-            let ports = EndpointPorts { chain, clock, meter, expected };
+            let ports = EndpointPorts { chain, check: check.clone(), clock, meter, expected };
             RpcEndpoint::new(url.trim(), settings.limits, ports)
         };
         let endpoints = settings.rpc_urls.iter().map(open).collect::<Result<Vec<_>, String>>()?;
@@ -75,6 +78,7 @@ impl RpcPool {
         }
         Ok(Self {
             endpoints,
+            check,
             expected,
             needed: settings.providers_needed,
             most_validity: settings.validity_blocks,

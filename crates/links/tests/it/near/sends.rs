@@ -10,7 +10,10 @@ use devnet::near::near_primitives::transaction::SignedTransaction;
 use devnet::near::{Fault, Rule};
 use kernel::attempt::{Form, Purpose};
 use kernel::ports::chain::{AttemptProof, Chain};
+use kernel::ports::sending::{NOT_SENT, SendPermission};
+use kernel::record::System;
 use links::near::NearSettings;
+use std::sync::Arc;
 
 const DONE: [(&str, bool); 2] = [("done", false); 2];
 
@@ -154,4 +157,32 @@ async fn another_process_goes_on_with_what_was_stored() {
     let lock = next.next_lock(&lane, Some(&attempt.lock), &members).await.unwrap();
     let number = |lock: &kernel::attempt::Lock| lock.0.parse::<u64>().unwrap();
     assert_eq!(number(&lock), number(&attempt.lock) + 1);
+}
+
+struct Never;
+
+impl SendPermission for Never {
+    fn may_send(&self, _: System) -> bool {
+        false
+    }
+}
+
+/// The engine allowed it, and a HALT came while the connection was made.
+///
+/// Wrong build that turns it red: a transaction whose body is given as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_transaction_is_sent_that_may_not_be_sent_any_more() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    let attempt = world.pay(&port, members.clone()).await;
+    let permission: Arc<dyn SendPermission> = Arc::new(Never);
+    port.ask_before_sending(&permission);
+    let sent = port.broadcast(std::slice::from_ref(&attempt)).await;
+    assert!(matches!(&sent[..], [Err(cause)] if cause.class == NOT_SENT), "{sent:?}");
+    world.devnet.settle();
+    assert_eq!(world.paid(&members), [0, 0]);
+    // it is asked all the same, and no provider is to blame
+    assert!(port.providers().iter().all(|provider| provider.failures == 0));
+    assert!(matches!(port.prove(&[attempt]).await[..], [AttemptProof::NotYet(_)]));
 }

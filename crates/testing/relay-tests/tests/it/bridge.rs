@@ -12,6 +12,7 @@ use kernel::ports::chain::{
     Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
+use kernel::ports::sending::SendPermission;
 use kernel::record::Record;
 use links::near::{NearChain, NearFacts};
 use sim::world::breath;
@@ -42,6 +43,10 @@ impl Chain for BridgedPort {
 
     fn bind(&self, identity: &ChainIdentity) {
         self.near.bind(identity);
+    }
+
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.near.ask_before_sending(permission);
     }
 
     fn providers(&self) -> Vec<ProviderReport> {

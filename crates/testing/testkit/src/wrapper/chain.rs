@@ -10,6 +10,7 @@ use kernel::ports::chain::{
     LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
     Signed, Unsigned,
 };
+use kernel::ports::sending::SendPermission;
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -115,6 +116,9 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn bind(&self, identity: &ChainIdentity) {
         self.0.bind(identity);
+    }
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.0.inner().ask_before_sending(permission);
     }
     fn providers(&self) -> Vec<ProviderReport> {
         self.0.inner().providers()

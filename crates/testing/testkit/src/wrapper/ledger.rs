@@ -9,6 +9,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{
     Enlist, Holding, Ledger, LedgerForm, Reply, StatusChange, Stored, Totals, Whose,
 };
+use kernel::ports::sending::SendPermission;
 use std::sync::Arc;
 
 /// What stands around a ledger; each default passes its call on.
@@ -29,6 +30,10 @@ pub trait LedgerWrapper: Send + Sync {
     /// In the place of [`Ledger::know`].
     fn know(&self, assets: &[Asset]) {
         self.inner().know(assets);
+    }
+    /// In the place of [`Ledger::ask_before_sending`].
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.inner().ask_before_sending(permission);
     }
     /// In the place of [`Ledger::hello`].
     fn hello(&self) -> Fut<'_, Reply<()>> {
@@ -84,6 +89,9 @@ impl<T: LedgerWrapper> Ledger for Wrapper<T> {
     }
     fn know(&self, assets: &[Asset]) {
         self.0.know(assets);
+    }
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.0.ask_before_sending(permission);
     }
     fn hello(&self) -> Fut<'_, Reply<()>> {
         self.0.hello()

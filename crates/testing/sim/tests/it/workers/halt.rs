@@ -90,3 +90,24 @@ fn a_halt_waits_no_longer_than_a_lease_and_a_worker_that_missed_it_makes_no_call
     }
     assert!(waited, "it never waited for the lease");
 }
+
+/// A process stands still while its call waits for a connection; a HALT is quiet once its lease is over; then it
+/// goes on, and its connection stands.
+///
+/// Wrong build that turns it red: an engine whose ports do not ask it before they send.
+#[test]
+fn what_waited_for_its_connection_is_not_sent_after_a_halt() {
+    for seed in 0..10 {
+        let (cluster, [first, second], calls) = two(seed);
+        calls.connects.store(true, Ordering::SeqCst);
+        cluster.ask(&second, 0..4);
+        cluster.passes(100);
+        second.sim.pause();
+        assert!(halts(&cluster, &first), "seed {seed}: a worker without a lease is none");
+        calls.connects.store(false, Ordering::SeqCst);
+        second.sim.resume();
+        cluster.passes(40_000);
+        assert_eq!(calls.came.load(Ordering::SeqCst), 0, "seed {seed}: a call under HALT");
+        assert_ne!(cluster.open(&first), []);
+    }
+}

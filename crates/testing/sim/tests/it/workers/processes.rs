@@ -9,7 +9,8 @@ use kernel::operation::{Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Ledger, Reply};
-use kernel::record::{Binding, Record, Terms};
+use kernel::ports::sending::{NOT_SENT, SendCheck, SendPermission};
+use kernel::record::{Binding, Record, System, Terms};
 use sim::journal::Place;
 use sim::service::{SimService, SimWorker, simulated};
 use sim::world::{Sim, Stop};
@@ -147,6 +148,10 @@ impl Cluster {
 /// What a test does to the calls of one process.
 #[derive(Clone, Default)]
 pub(crate) struct CallControl {
+    /// Calls wait for their connections until this is false.
+    pub(crate) connects: Arc<AtomicBool>,
+    /// Asked when a connection stands.
+    check: SendCheck,
     /// Calls wait until this is false.
     pub(crate) held: Arc<AtomicBool>,
     /// Calls are lost on their way.
@@ -166,8 +171,17 @@ impl LedgerWrapper for GatedLedger {
     fn inner(&self) -> &dyn Ledger {
         &*self.inner
     }
+    fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
+        self.calls.check.ask(permission);
+    }
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move {
+            while self.calls.connects.load(Ordering::SeqCst) {
+                self.sim.sleep(10).await;
+            }
+            if self.calls.check.passes(System::Ledger(self.inner.id())).is_err() {
+                return Reply::NoAnswer(Cause::of(NOT_SENT));
+            }
             if self.calls.lost.load(Ordering::SeqCst) {
                 return Reply::NoAnswer(Cause::of("TIMEOUT"));
             }

@@ -1,0 +1,65 @@
+//! Asks once more whether a request may be sent, when its connection stands and right before its first byte:
+//! since the engine asked, a HALT may have come, or this worker's lease may have run out.
+
+use crate::record::System;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The cause of a request of which no byte was sent, since it may not be sent any more.
+pub const NOT_SENT: &str = "NOT_SENT";
+
+/// Says whether what has an effect may be sent now. It answers at once.
+pub trait SendPermission: Send + Sync {
+    /// False under HALT, where the system is paused, and where the other workers may take this one for dead.
+    fn may_send(&self, system: System) -> bool;
+}
+
+/// The permission that a port asks for, of the engine that it serves. Without an engine everything may be sent.
+/// Clones are the same one.
+#[derive(Clone, Default)]
+pub struct SendCheck(Arc<Mutex<Option<Arc<dyn SendPermission>>>>);
+
+impl fmt::Debug for SendCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendCheck")
+    }
+}
+
+impl SendCheck {
+    /// Asks this engine from now on.
+    pub fn ask(&self, permission: &Arc<dyn SendPermission>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(permission.clone());
+    }
+
+    /// Asks whether what has an effect may be sent to the system now.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn passes(&self, system: System) -> Result<(), NotSent> {
+        let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if asked.is_none_or(|permission| permission.may_send(system)) {
+            Ok(())
+        } else {
+            Err(NotSent)
+        }
+    }
+}
+
+/// The error of a body that was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotSent;
+
+impl fmt::Display for NotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it may not be sent any more")
+    }
+}
+
+impl std::error::Error for NotSent {}
+
+impl NotSent {
+    /// True where this is behind an error.
+    pub fn is_behind(error: &(dyn std::error::Error + 'static)) -> bool {
+        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+    }
+}
