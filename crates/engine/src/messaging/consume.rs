@@ -150,9 +150,16 @@ impl Messaging {
         if !table.consumers.contains(&group) {
             return Err(Consumption::Poison("FOREIGN_TRANSFER"));
         }
-        // what is paused is sent again until it is not
-        let stands = self.shared.controls.fuse_mode(&record).is_some();
-        if stands || !self.shared.plan.is_moved_by(&record, group.topic) {
+        // what is paused is sent again when no pause stands
+        let stands = || self.shared.controls.fuse_mode(&record).is_some();
+        if stands() {
+            self.hold_back(record.id);
+            // who lifts a pause changes the controls first and looks then at what is held back
+            if stands() {
+                return Err(Consumption::Passed);
+            }
+        }
+        if !self.shared.plan.is_moved_by(&record, group.topic) {
             return Err(Consumption::Passed);
         }
         Ok(record)

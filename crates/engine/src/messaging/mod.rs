@@ -30,7 +30,7 @@ use kernel::ids::{Id, Millis};
 use kernel::ports::bus::Bus;
 use kernel::ports::inbox::Inbox;
 use kernel::ports::outbox::Outbox;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// How often outbox and bus are looked at where nothing wakes their task.
@@ -101,6 +101,8 @@ pub struct Messaging {
     client: Option<BusClient>,
     /// The transfers whose message may not be sent again yet, with their versions.
     unsent: Mutex<BTreeMap<Id, u32>>,
+    /// The transfers whose message was passed over, since a pause stood.
+    held_back: Mutex<BTreeSet<Id>>,
 }
 
 impl Messaging {
@@ -118,6 +120,7 @@ impl Messaging {
             in_flight: in_flight.clone(),
             client,
             unsent: Mutex::default(),
+            held_back: Mutex::default(),
         })
     }
 

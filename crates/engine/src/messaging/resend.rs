@@ -6,8 +6,14 @@ use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::record::Record;
 use kernel::unit::Wrote;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{MutexGuard, PoisonError};
+
+/// The most transfers of which this process remembers that a pause held them back. Those above it wait until
+/// the scanner looks at them.
+const MOST: usize = 100_000;
+/// How many of them are read at once.
+const PAGE: usize = 1_000;
 
 impl Messaging {
     /// Sends again the message of each transfer whose time has come. Under HALT and during a pause nothing
@@ -67,5 +73,42 @@ impl Messaging {
         self.unsent().retain(|id, _| !waiting.contains_key(id));
         self.send_again(found).await;
         Ok(())
+    }
+
+    fn held_back(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+        self.held_back.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a transfer whose message was passed over, since a pause stands.
+    pub(crate) fn hold_back(&self, id: Id) {
+        let mut held = self.held_back();
+        if held.len() < MOST {
+            held.insert(id);
+        }
+    }
+
+    /// Has the messages sent again that a pause held back and that none holds back any more.
+    pub(crate) async fn release(&self) {
+        let ids: Vec<Id> = std::mem::take(&mut *self.held_back()).into_iter().collect();
+        for page in ids.chunks(PAGE) {
+            let found = match self.shared.parts.journal.get(page.to_vec()).await {
+                Ok(found) => found,
+                Err(cause) => {
+                    // the scanner finds them when their time has come
+                    tracing::warn!(%cause, "what was paused waits until it is due");
+                    return;
+                }
+            };
+            for record in found {
+                if self.shared.plan.table(record.flow).ends(record.head.state) {
+                    continue;
+                }
+                if self.shared.controls.fuse_mode(&record).is_some() {
+                    self.hold_back(record.id);
+                } else {
+                    self.unsent().insert(record.id, record.head.version);
+                }
+            }
+        }
     }
 }

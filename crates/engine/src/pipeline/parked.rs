@@ -56,6 +56,7 @@ impl Pipeline {
 
     /// Goes on with the parked transfers that no pause stops any more.
     pub(crate) async fn go_on(self: &Arc<Self>) {
+        self.messaging.release().await;
         let ready: Vec<Record> = {
             let mut parked = self.parked();
             let ids: Vec<Id> = parked

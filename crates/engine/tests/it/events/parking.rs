@@ -8,6 +8,7 @@
 use super::fixture::AccountService;
 use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::ids::Id;
+use kernel::operators::Scope;
 use kernel::ports::bus::{Bus as _, PartitionLag};
 use kernel::ports::inbox::{Inbox as _, ParkedKey};
 use std::sync::atomic::Ordering;
@@ -162,7 +163,7 @@ async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
     let seek = AdminAction::Seek { group: "execution-group".into(), to: 0 };
     let refused = test.service.execute_as("ada", "early", seek.clone()).await;
     assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
-    let scope = kernel::operators::Scope::Group("execution-group");
+    let scope = Scope::Group("execution-group");
     let paused = test.service.execute_as("ada", "pause", AdminAction::Pause(scope)).await;
     let ActionResult::Paused { number: Some(number) } = paused.expect("it is paused").outcome
     else {
@@ -182,5 +183,39 @@ async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
     test.wait_for_end(&[waits]).await;
     test.no_lag("execution-group", "transfer-execution").await;
     test.holds("A-1", 1_000 - 11).await;
+    test.in_order().await;
+}
+
+/// What a message would have moved during a pause goes on when the pause is lifted, and waits for no second look.
+///
+/// Turns red where its message is passed over and nothing else (run: the release before): it waits a minute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_pause_held_back_goes_on_when_it_is_lifted() {
+    let test = AccountService::open(true).await;
+    test.account("A-1", 1, 1_000).await;
+    test.account("B-1", 2, 0).await;
+    let pause = async |key: &str, scope| {
+        let done = test.service.execute_as("ada", key, AdminAction::Pause(scope)).await;
+        match done.expect("it is paused").outcome {
+            ActionResult::Paused { number: Some(number) } => number,
+            other => panic!("{other:?}"),
+        }
+    };
+    let lift = async |key: &str, number| {
+        let done = test.service.execute_as("ada", key, AdminAction::Unpause(number)).await;
+        done.expect("it is lifted");
+    };
+    let group = pause("group", Scope::Group("validation-group")).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let waits = test.open_transfer("A-1", "B-1", 6).await.id;
+    let flow = test.service.engine.flows().named("account").expect("the flow");
+    let flow = pause("flow", Scope::Flow(flow)).await;
+    lift("the group", group).await;
+    test.no_lag("validation-group", "transfer-validation").await;
+    test.service.wait_for_state(waits, "PENDING").await;
+    lift("the flow", flow).await;
+    // no minute passes: the clock of the test stands
+    test.wait_for_end(&[waits]).await;
+    test.holds("B-1", 6).await;
     test.in_order().await;
 }
