@@ -55,7 +55,7 @@ impl AccountService {
         Self::tuned(fuse, |settings| settings.resend = Backoff { base: 50, cap: 200 }).await
     }
 
-    async fn tuned(fuse: bool, tune: impl FnOnce(&mut Settings)) -> Self {
+    pub(super) async fn tuned(fuse: bool, tune: impl FnOnce(&mut Settings)) -> Self {
         let mut service = TestService::open_with(fuse, NEVER, tune).await;
         service.bus = Some(Self::new_bus(&service));
         service.restart().await;

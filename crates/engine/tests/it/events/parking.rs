@@ -6,15 +6,18 @@
 //! (`the_offset_waits_until_the_messages_are_parked`).
 
 use super::fixture::AccountService;
+use engine::Settings;
 use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::ids::Id;
 use kernel::operators::Scope;
 use kernel::ports::bus::{Bus as _, PartitionLag};
 use kernel::ports::inbox::{Inbox as _, ParkedKey};
+use kernel::retry::Backoff;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use testkit::{MINUTE, wait_for, wait_until};
 
+const HOUR: u64 = 3_600_000;
 /// A transfer of this amount gets no answer.
 const BAD: u128 = 13;
 
@@ -191,7 +194,9 @@ async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
 /// Turns red where its message is passed over and nothing else (run: the release before): it waits a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_pause_held_back_goes_on_when_it_is_lifted() {
-    let test = AccountService::open(true).await;
+    // no second look within the test
+    let later = |settings: &mut Settings| settings.resend = Backoff { base: HOUR, cap: HOUR };
+    let test = AccountService::tuned(true, later).await;
     test.account("A-1", 1, 1_000).await;
     test.account("B-1", 2, 0).await;
     let pause = async |key: &str, scope| {
@@ -214,7 +219,6 @@ async fn what_a_pause_held_back_goes_on_when_it_is_lifted() {
     test.no_lag("validation-group", "transfer-validation").await;
     test.service.wait_for_state(waits, "PENDING").await;
     lift("the flow", flow).await;
-    // no minute passes: the clock of the test stands
     test.wait_for_end(&[waits]).await;
     test.holds("B-1", 6).await;
     test.in_order().await;
