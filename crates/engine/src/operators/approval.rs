@@ -34,6 +34,12 @@ fn again() -> Stop {
     Objection::NotPossible(why).into()
 }
 
+/// The objection to a stored proposal that this release does not read, as one of a former release.
+pub(super) fn older_form() -> Stop {
+    let why = "it was proposed in the form of another release: reject it, and propose it again";
+    Objection::NotPossible(why.to_owned()).into()
+}
+
 impl Operators {
     /// Proposes a verdict or, with four eyes off, gives it.
     pub(super) async fn resolve_by_hand(
@@ -184,14 +190,13 @@ impl Operators {
         if same_person(&context.actor.caller, &approval.caller) {
             return Err(Objection::SamePerson.into());
         }
-        let unreadable = || Stop::from(Cause::of("STORED_PROPOSAL"));
-        match Proposed::read(&approval).ok_or_else(unreadable)? {
+        match Proposed::read(&approval).ok_or_else(older_form)? {
             Proposed::Resume(resume) => self.lift(context, &resume).await,
             Proposed::Lift(lift) => self.approve_lift(context, id, &lift).await,
             Proposed::Deposit(deposit) => self.approve_deposit(context, &approval, &deposit).await,
             Proposed::Verdict(ProposedVerdict { answer: verdict, state, entered, .. })
             | Proposed::Cancel(ProposedCancel { answer: verdict, state, entered, .. }) => {
-                let transfer = approval.subject.parse().map_err(|_| unreadable())?;
+                let transfer = approval.subject.parse().map_err(|_| older_form())?;
                 let judgement = VerdictContext { id: transfer, verdict, state, entered };
                 self.judge(context, &judgement).await
             }

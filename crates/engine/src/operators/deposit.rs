@@ -4,6 +4,7 @@ use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::operators::Operators;
+use crate::operators::approval::older_form;
 use crate::operators::verdict::decides;
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -84,7 +85,7 @@ impl Operators {
         deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
         let movement = deposit.movement(approval, &self.shared.assets());
-        let movement = movement.ok_or_else(|| Cause::of("STORED_PROPOSAL"))?;
+        let movement = movement.ok_or_else(older_form)?;
         let outcome = ActionResult::Deposited { reference: movement.reference.clone() };
         let approved = Approved { proposal: approval.id, action: context.row(&outcome) };
         let ticket = self.shared.calls.begin(CallStart::Write);

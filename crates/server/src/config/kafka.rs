@@ -4,6 +4,7 @@ use super::secret::Secret;
 use super::section::{Setting, SettingRules, Shape, section};
 use kernel::ids::Millis;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// How a connection to the brokers is protected.
@@ -46,6 +47,8 @@ section! {
         client_id: String = "portage".to_owned(),
         /// How a connection is protected: `plaintext`, `tls`, `sasl_plaintext` or `sasl_tls`.
         security: KafkaSecurity = KafkaSecurity::Plaintext,
+        /// The network to the brokers is private: messages may cross it in the clear. Without it, brokers beyond loopback need TLS.
+        private_network: bool = false,
         /// How the user proves itself: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`.
         sasl_mechanism: String = "SCRAM-SHA-512".to_owned(),
         /// The user, where `security` has one.
@@ -71,6 +74,15 @@ impl Kafka {
     /// True where the bus is Kafka.
     pub const fn is_set(&self) -> bool {
         !self.brokers.is_empty()
+    }
+
+    /// True where every broker is on this machine, by its name or address.
+    fn is_local(&self) -> bool {
+        self.brokers.split(',').all(|broker| {
+            let host = broker.trim().rsplit_once(':').map_or(broker.trim(), |(host, _)| host);
+            let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        })
     }
 
     /// `lease_ms`: how long the outbox's buckets stay with a process that does not renew them.
@@ -102,6 +114,12 @@ impl Kafka {
             "kafka.brokers",
             cfg!(feature = "kafka"),
             "empty: this binary was built without Kafka. Build it with `cargo build --release --features kafka`",
+        );
+        rules.need(
+            "kafka.security",
+            self.security.has_tls() || self.private_network || self.is_local(),
+            "`tls` or `sasl_tls` for brokers beyond loopback, or kafka.private_network where the network to them is \
+             private: account numbers and amounts cross it",
         );
         rules.need("kafka.client_id", !self.client_id.is_empty(), "a name");
         let below = self.publish_timeout_ms.saturating_mul(3) < lease_ms;
@@ -138,7 +156,7 @@ mod tests {
 
     /// The keys of a section that break a rule.
     fn broken(change: impl FnOnce(&mut Kafka)) -> Vec<String> {
-        let mut kafka = Kafka { brokers: "a:9092".to_owned(), ..Kafka::default() };
+        let mut kafka = Kafka { brokers: "127.0.0.1:9092".to_owned(), ..Kafka::default() };
         change(&mut kafka);
         let mut rules = SettingRules::default();
         kafka.rules(&mut rules, LEASE_MS);
@@ -161,11 +179,36 @@ mod tests {
         assert_eq!(unset, ["kafka.user"]);
     }
 
+    /// Turns red where messages cross a network in the clear and no setting says that it is private.
+    #[test]
+    fn beyond_loopback_only_encrypted_or_in_a_private_network() {
+        let to = |brokers: &str| broken(|kafka| kafka.brokers = brokers.to_owned());
+        for local in ["localhost:9092", "127.0.0.1:1, [::1]:2", "127.8.0.1:3"] {
+            assert_eq!(to(local), [""; 0], "{local}");
+        }
+        for far in
+            ["kafka:9092", "127.0.0.1:1,10.0.0.7:2", "localhost.example:1", "[2001:db8::1]:1"]
+        {
+            assert_eq!(to(far), ["kafka.security"], "{far}");
+        }
+        let far = |kafka: &mut Kafka| kafka.brokers = "kafka:9092".to_owned();
+        let tls = broken(|kafka| {
+            far(kafka);
+            kafka.security = KafkaSecurity::Tls;
+        });
+        let said = broken(|kafka| {
+            far(kafka);
+            kafka.private_network = true;
+        });
+        assert_eq!((tls, said), (Vec::<String>::new(), Vec::<String>::new()));
+    }
+
     /// Turns red where a binary without Kafka takes brokers: it would keep the bus in the process.
     #[test]
     fn a_binary_without_kafka_refuses_brokers() {
         let mut rules = SettingRules::default();
-        Kafka { brokers: "a:9092".to_owned(), ..Kafka::default() }.rules(&mut rules, LEASE_MS);
+        Kafka { brokers: "127.0.0.1:9092".to_owned(), ..Kafka::default() }
+            .rules(&mut rules, LEASE_MS);
         let refused = rules.broken().iter().any(|broken| broken.key == "kafka.brokers");
         assert_eq!(refused, !cfg!(feature = "kafka"));
     }

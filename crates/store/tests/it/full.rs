@@ -6,7 +6,7 @@ use kernel::money::Amount;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::unit::Wrote;
 use std::sync::Arc;
-use store::sqlite::Embedded;
+use store::sqlite::{Embedded, FILE};
 
 fn reopened(fixture: &Fixture, bytes: Option<u64>) -> Arc<Embedded> {
     open_unlocked(|| fixture.try_open(bytes)).unwrap_or_else(|error| panic!("{error}"))
@@ -97,4 +97,30 @@ async fn a_lock_of_another_program_is_said_while_it_lasts() {
     let (wrote, ()) = tokio::join!(held, released);
     assert!(matches!(wrote.first(), Some(Wrote::Written(_))), "{wrote:?}");
     assert_eq!(store.writes(), Ok(()));
+}
+
+/// A person reads for long while much is written: the log grows, since nothing of it may be moved away. It is small
+/// again soon after the reader has gone.
+///
+/// Turns red where the log keeps its largest size for ever (run: the release before).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_a_reader_held_up_is_small_again() {
+    let fixture = Fixture::new();
+    let store = reopened(&fixture, None);
+    fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
+    let file = fixture.dir.path().join(format!("{FILE}-wal"));
+    let log = || std::fs::metadata(&file).expect("a log").len();
+    let (reader, tool) = (fixture.tool(), fixture.tool());
+    reader.execute_batch("BEGIN; SELECT count(*) FROM transfers").expect("it reads");
+    let fill = "INSERT INTO case_notes (case_id, at, caller, kind, text) \
+                VALUES (0, 0, 'FILL', 'COMMENT', hex(zeroblob(50000000)))";
+    tool.execute(fill, []).expect("a row");
+    written(&store, fixture.opening(1, 1, 1)).await;
+    let limit = 64 * 1024 * 1024;
+    assert!(log() > limit, "{} bytes", log());
+    reader.execute_batch("COMMIT").expect("it has read");
+    for n in 2..6 {
+        written(&store, fixture.opening(n, 1, 1)).await;
+    }
+    assert!(log() <= limit, "{} bytes", log());
 }

@@ -19,6 +19,9 @@ const MOST: usize = 4_096;
 /// After so many pages of log (32 MB) they are moved into the database, between two writes. Fewer
 /// move a hot page more often; more make the pause longer.
 const CHECKPOINT: i64 = 8_000;
+/// The log is cut to this many bytes once all of it is in the database: a reader that held it up, such as a
+/// person's `sqlite3`, leaves no large file behind.
+const LOG_LIMIT: i64 = 64 * 1024 * 1024;
 
 /// The writer thread with its connection and its state.
 pub(crate) struct Writer {
@@ -171,6 +174,7 @@ pub(crate) fn setup(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
+    db.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
     db.pragma_update(None, "cache_size", -32_768)?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
     db.set_prepared_statement_cache_capacity(128);
