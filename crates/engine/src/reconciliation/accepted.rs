@@ -1,5 +1,5 @@
 //! What two persons accepted of the breaks. A row of the journal counts only where an action of the audit
-//! accepted it: rows that somebody else writes excuse nothing, and are breaks themselves.
+//! accepted it: rows that another program writes excuse nothing, and are breaks themselves.
 
 use kernel::answer::Cause;
 use kernel::operators::Accepted;

@@ -342,8 +342,7 @@ impl Checker {
         let mut round = Round { now: journal.now(), proven: &mut self.proven, assets: Vec::new() };
         let mut instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;
         let status = journal.service_status().await?;
-        let accepted = AcceptedBreaks::read(journal, &status).await?;
-        if self.losses.changed(&accepted.named) {
+        if self.losses.changed(&AcceptedBreaks::read(journal, &status).await?.named) {
             // what was listed behind a number may be listed again under other keys
             self.outside.clear();
             instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;

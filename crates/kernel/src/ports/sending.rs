@@ -34,7 +34,7 @@ impl SendCheck {
     /// Asks whether what has an effect may be sent to the system now.
     ///
     /// # Errors
-    /// It may not.
+    /// [`NotSent`], where it may not be sent.
     pub fn passes(&self, system: System) -> Result<(), NotSent> {
         let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if asked.is_none_or(|permission| permission.may_send(system)) {

@@ -67,17 +67,17 @@ pub(super) enum Keep {
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum SendPurpose {
     /// It may move money, so it is not sent where it may not be sent any more.
     Effect,
-    /// It moves none.
+    /// It moves no money.
     Question,
 }
 
 /// A body as it is sent.
-struct Request {
+struct PostedBody {
     body: Vec<u8>,
-    purpose: Purpose,
+    purpose: SendPurpose,
 }
 
 /// The way to one ledger.
@@ -191,7 +191,7 @@ impl Http {
         &self,
         path: &str,
         body: &impl serde::Serialize,
-        purpose: Purpose,
+        purpose: SendPurpose,
         most: usize,
     ) -> Result<Whole, Cause> {
         Ok(self.deliver(path, body, purpose, most).await?)
@@ -202,19 +202,19 @@ impl Http {
         &self,
         path: &str,
         body: &impl serde::Serialize,
-        purpose: Purpose,
+        purpose: SendPurpose,
         most: usize,
     ) -> Result<Whole, Undelivered> {
         let body = serde_json::to_vec(body);
         let body = body.map_err(|_| Undelivered::Never(Cause::of("BAD_OPERATION")))?;
-        self.send(Method::POST, path, Some(Request { body, purpose }), most).await
+        self.send(Method::POST, path, Some(PostedBody { body, purpose }), most).await
     }
 
     async fn send(
         &self,
         method: Method,
         path: &str,
-        asked: Option<Request>,
+        asked: Option<PostedBody>,
         most: usize,
     ) -> Result<Whole, Undelivered> {
         let waits = tokio::time::timeout(self.timeout / 2, self.permits.acquire());
@@ -227,12 +227,12 @@ impl Http {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.clone());
         }
-        if let Some(Request { body, purpose }) = asked {
+        if let Some(PostedBody { body, purpose }) = asked {
             request = request.header(CONTENT_TYPE, "application/json");
             request = match purpose {
-                Purpose::Question => request.body(body),
+                SendPurpose::Question => request.body(body),
                 // not chunked, which a ledger need not understand
-                Purpose::Effect => {
+                SendPurpose::Effect => {
                     request.header(CONTENT_LENGTH, body.len()).body(self.checked(body))
                 }
             };

@@ -13,7 +13,7 @@
 use super::asset_codes::AssetCodes;
 use super::classify::{self, Simple, SimpleReply};
 use super::concurrent::concurrent;
-use super::http::{Http, Keep, Purpose, Settings, Undelivered, Unfit};
+use super::http::{Http, Keep, SendPurpose, Settings, Undelivered, Unfit};
 use super::wire::{self, OperationRequest};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
@@ -150,7 +150,7 @@ impl SimpleRemote {
         &self,
         path: &str,
         body: &impl serde::Serialize,
-        purpose: Purpose,
+        purpose: SendPurpose,
         key: Key,
     ) -> Sent {
         let sent = self.http.deliver(path, body, purpose, wire::ONE).await;
@@ -176,7 +176,7 @@ impl SimpleRemote {
 
     async fn ask(&self, key: Key) -> Sent {
         let (id, leg) = (key.id.to_string(), key.leg.name());
-        self.send("query", &Query { req_id: &id, leg }, Purpose::Question, key).await
+        self.send("query", &Query { req_id: &id, leg }, SendPurpose::Question, key).await
     }
 
     /// One operation, and the questions after it where its answer alone proves nothing.
@@ -197,7 +197,7 @@ impl SimpleRemote {
             EarlierSends::OnlyHere => before,
             EarlierSends::Unknown => false,
         };
-        let said = match self.send(path, &asked, Purpose::Effect, key).await {
+        let said = match self.send(path, &asked, SendPurpose::Effect, key).await {
             Sent::Answered(said) => said,
             Sent::Unanswered(cause) => return Answer::Unknown(cause),
             Sent::Undelivered(cause) => {
@@ -325,7 +325,7 @@ impl SimpleRemote {
     async fn tells_apart(&self, key: Key) -> Result<(), Cause> {
         let id = Id(key.id.0 ^ DRAWN).to_string();
         let none = Query { req_id: &id, leg: key.leg.name() };
-        match self.http.deliver("query", &none, Purpose::Question, wire::ONE).await {
+        match self.http.deliver("query", &none, SendPurpose::Question, wire::ONE).await {
             Ok(whole) if classify::denies(whole.reply()) => {
                 self.distinguishes.store(true, Ordering::Relaxed);
                 Ok(())

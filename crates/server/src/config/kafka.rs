@@ -79,7 +79,8 @@ impl Kafka {
     /// True where every broker is on this machine, by its name or address.
     fn is_local(&self) -> bool {
         self.brokers.split(',').all(|broker| {
-            let host = broker.trim().rsplit_once(':').map_or(broker.trim(), |(host, _)| host);
+            let host =
+                broker.trim().rsplit_once(':').map_or_else(|| broker.trim(), |(host, _)| host);
             let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
             host == "localhost" || address.is_ok_and(|address| address.is_loopback())
         })

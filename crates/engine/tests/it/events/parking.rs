@@ -189,11 +189,11 @@ async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
     test.in_order().await;
 }
 
-/// What a message would have moved during a pause goes on when the pause is lifted, and waits for no second look.
+/// What a message would have moved during a pause goes on when the pause ends, and waits for no second look.
 ///
 /// Turns red where its message is passed over and nothing else (run: the release before): it waits a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_pause_held_back_goes_on_when_it_is_lifted() {
+async fn what_a_pause_held_back_goes_on_when_it_ends() {
     // no second look within the test
     let later = |settings: &mut Settings| settings.resend = Backoff { base: HOUR, cap: HOUR };
     let test = AccountService::tuned(true, later).await;
@@ -201,14 +201,13 @@ async fn what_a_pause_held_back_goes_on_when_it_is_lifted() {
     test.account("B-1", 2, 0).await;
     let pause = async |key: &str, scope| {
         let done = test.service.execute_as("ada", key, AdminAction::Pause(scope)).await;
-        match done.expect("it is paused").outcome {
-            ActionResult::Paused { number: Some(number) } => number,
-            other => panic!("{other:?}"),
-        }
+        let done = done.expect("it is paused").outcome;
+        let ActionResult::Paused { number: Some(number) } = done else { panic!("{done:?}") };
+        number
     };
     let lift = async |key: &str, number| {
         let done = test.service.execute_as("ada", key, AdminAction::Unpause(number)).await;
-        done.expect("it is lifted");
+        done.expect("it ends");
     };
     let group = pause("group", Scope::Group("validation-group")).await;
     tokio::time::sleep(Duration::from_millis(600)).await;

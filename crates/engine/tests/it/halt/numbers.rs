@@ -155,8 +155,7 @@ async fn a_proposal_lapses() {
 }
 
 /// A transfer that left the state and came back waits for another answer than the one that was proposed.
-/// Turns red where it is called an outcome that is not known (run: the release before): its caller would repeat it for
-/// ever.
+/// Turns red where its approval is an outcome that is not known, which its caller repeats for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proposal_of_another_form_is_refused_and_may_be_rejected() {
     let service = TestService::open(true, NEVER).await;
