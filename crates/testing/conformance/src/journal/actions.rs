@@ -5,8 +5,8 @@ use super::fixture::{JournalFixture, RICH, guarded, id, plain};
 use kernel::audit::{genesis, link};
 use kernel::ids::{Id, Millis};
 use kernel::operators::{
-    Action, ActionResult, AdminAction, Approval, ApprovalStatus, JOURNAL, PastAction, Proposal,
-    RESUME,
+    Accepted, Action, ActionResult, AdminAction, Approval, ApprovalStatus, JOURNAL, PastAction,
+    Proposal, RESUME,
 };
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 checks! {
     an_action_is_done_once,
     an_action_that_lost_was_not_done,
+    the_actions_that_ended_a_halt_are_read_in_their_order,
     what_is_done_is_an_entry_of_the_operators_chain,
     a_note_is_an_entry_of_the_chain_under_halt_and_after_the_end,
     a_proposal_waits_for_a_decision,
@@ -77,6 +78,23 @@ async fn an_action_is_done_once(b: &mut JournalFixture) {
     b.loses("and after a restart", unacted(&first)).await;
     let unguarded = plain(vec![Put::Action(first.clone())]);
     b.lost("and without a guard", unguarded, unacted(&first)).await;
+}
+
+async fn the_actions_that_ended_a_halt_are_read_in_their_order(b: &mut JournalFixture) {
+    let resumed = |amount| {
+        let accepted = vec![Accepted { key: "x".into(), amount }];
+        ActionResult::Resumed { accepted }
+    };
+    let results =
+        [("c", resumed(3)), ("b", ActionResult::Refused), ("a", resumed(1)), ("d", resumed(2))];
+    for (key, result) in results {
+        let done =
+            Action { reason: "RESUMED".into(), result: result.stored(), ..action("ops|1", key) };
+        b.written(key, doing(done)).await;
+    }
+    let read = b.on().journal.resumes().await;
+    let keys = read.map(|all| all.iter().map(|past| past.key.to_string()).collect::<Vec<_>>());
+    b.same("the actions", &keys, &Ok(["c", "a", "d"].map(str::to_owned).to_vec()));
 }
 
 async fn an_action_that_lost_was_not_done(b: &mut JournalFixture) {

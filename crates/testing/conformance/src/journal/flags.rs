@@ -7,7 +7,7 @@ use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, ChainId, LedgerId};
 use kernel::money::Asset;
 use kernel::operation::Key;
-use kernel::operators::{Accepted, Action, ActionResult, Paused, Scope};
+use kernel::operators::{Accepted, Paused, Scope};
 use kernel::ports::ledger::Stored;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 
@@ -20,7 +20,6 @@ checks! {
     each_halt_has_a_number_of_its_own,
     a_guard_names_the_last_halt_that_stands,
     accepted_breaks_stand_beside_each_other,
-    the_actions_that_ended_a_halt_are_read_in_their_order,
     a_pause_stands_once_for_its_scope_and_caller,
     a_pause_ends_by_its_number,
     how_far_the_proof_came_stands,
@@ -153,32 +152,6 @@ async fn accepted_breaks_stand_beside_each_other(b: &mut JournalFixture) {
             b.reopen().await;
         }
     }
-}
-
-async fn the_actions_that_ended_a_halt_are_read_in_their_order(b: &mut JournalFixture) {
-    let action = |key: &str, result: ActionResult| {
-        Put::Action(Action {
-            caller: "ops|1".into(),
-            key: key.into(),
-            kind: "APPROVE",
-            subject: "x".into(),
-            value: "{}".into(),
-            reason: "RESUMED".into(),
-            result: result.stored(),
-        })
-    };
-    let resumed = |amount| {
-        let accepted = vec![Accepted { key: "x".into(), amount }];
-        ActionResult::Resumed { accepted }
-    };
-    for (key, result) in
-        [("c", resumed(3)), ("b", ActionResult::Refused), ("a", resumed(1)), ("d", resumed(2))]
-    {
-        b.written(key, plain(vec![action(key, result)])).await;
-    }
-    let read = b.on().journal.resumes().await;
-    let keys = read.map(|all| all.iter().map(|past| past.key.to_string()).collect::<Vec<_>>());
-    b.same("the actions", &keys, &Ok(["c", "a", "d"].map(str::to_owned).to_vec()));
 }
 
 fn pause(scope: Scope, reason: &str, caller: &str) -> Put {
