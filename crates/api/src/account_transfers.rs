@@ -75,6 +75,17 @@ pub struct AccountTransfer {
     pub created_at: String,
     /// When it last moved on, RFC 3339 in UTC.
     pub updated_at: String,
-    /// Everything that happened to it, the oldest first.
+    /// Everything that happened to it, the oldest first; a list leaves it out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
+}
+
+/// A page of account transfers, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AccountTransferPage {
+    /// Each without its history.
+    pub transfers: Vec<AccountTransfer>,
+    /// The `cursor` of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

@@ -45,8 +45,9 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 82] = [
+pub const TABLE: [(&str, &str, Who); 83] = [
     ("POST",   "/api/transfers",                           Who::Creates),
+    ("GET",    "/api/transfers",                           Who::Reads),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
     ("GET",    "/api/v1/balances",                         Who::Reads),
     ("GET",    "/api/v1/cases",                            Who::Watches),

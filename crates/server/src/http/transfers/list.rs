@@ -13,14 +13,15 @@ use axum::extract::State;
 use kernel::code::Code;
 use kernel::ids::{LedgerId, Millis, Serial};
 use kernel::ports::admin_queries::Search;
+use kernel::record::Record;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
 /// The most transfers of one page.
-const MOST: usize = 100;
+pub(crate) const MOST: usize = 100;
 /// How many rows a page has where the caller does not say.
-const USUAL: usize = 50;
+pub(crate) const USUAL: usize = 50;
 
 /// Which transfers are wanted; what is not named does not matter.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -66,18 +67,36 @@ pub(crate) async fn list(
     let whose = whose(&caller)?;
     let QueryParams(query) = query?;
     let limit = limit(query.limit, USUAL, 1..=MOST)?;
+    let search = query.search(&app, Search { limit, ..whose })?;
+    let Listed { records, next } = found(&app, search).await?;
+    let transfers = records.iter().map(|record| response::exact(&app, record)).collect();
+    Ok(Json(Page { transfers, next }))
+}
+
+/// A page of a list.
+pub(crate) struct Listed {
+    pub records: Vec<Record>,
+    /// The cursor of the page behind it, where there is one.
+    pub next: Option<String>,
+}
+
+/// The transfers that fit, at most `search.limit`.
+///
+/// # Errors
+/// 500: the journal is silent.
+pub(crate) async fn found(app: &App, search: Search) -> Result<Listed, Refusal> {
+    let limit = search.limit;
     // one more than is shown tells whether there are more
-    let search = query.search(&app, Search { limit: limit.saturating_add(1), ..whose })?;
-    let mut found = app.admin_queries.transfers(search).await.map_err(silent("list"))?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let last = found.last().and_then(|record| record.serial).filter(|_| more);
-    let transfers = found.iter().map(|record| response::exact(&app, record)).collect();
-    Ok(Json(Page { transfers, next: last.map(cursor) }))
+    let search = Search { limit: limit.saturating_add(1), ..search };
+    let mut records = app.admin_queries.transfers(search).await.map_err(silent("list"))?;
+    let more = records.len() > limit;
+    records.truncate(limit);
+    let last = records.last().and_then(|record| record.serial).filter(|_| more);
+    Ok(Listed { records, next: last.map(cursor) })
 }
 
 /// A user sees their own, a service what its own principal made.
-fn whose(caller: &Caller) -> Result<Search, Refusal> {
+pub(crate) fn whose(caller: &Caller) -> Result<Search, Refusal> {
     if caller.may(Scope::TransfersAny) {
         return Ok(Search { principal: Some(Arc::clone(&caller.principal)), ..Search::default() });
     }
@@ -134,7 +153,7 @@ fn cursor(last: Serial) -> String {
 }
 
 /// The number that a page begins below.
-fn after(cursor: &str) -> Result<Serial, Refusal> {
+pub(crate) fn after(cursor: &str) -> Result<Serial, Refusal> {
     let ours = cursor.len() == 16 && cursor.bytes().all(|byte| byte.is_ascii_hexdigit());
     let read = u64::from_str_radix(cursor, 16).ok().filter(|_| ours);
     read.map(Serial).ok_or_else(|| Refusal::bad("`cursor`: take `next` of the page before"))

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 const SPEC: &[(&str, &str)] = &[
     ("delete", "/api/v1/ops/pauses/{id}"),
     ("delete", "/api/v1/webhooks/{id}"),
+    ("get", "/api/transfers"),
     ("get", "/api/transfers/{transferId}"),
     ("get", "/api/v1/balances"),
     ("get", "/api/v1/cases"),

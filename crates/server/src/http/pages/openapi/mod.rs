@@ -58,7 +58,7 @@ fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(list::list, batch::create))
         .routes(routes!(v2::create))
         .routes(routes!(v2::get))
-        .routes(routes!(account_transfers::routes::create))
+        .routes(routes!(account_transfers::routes::create, account_transfers::list::list))
         .routes(routes!(account_transfers::routes::get))
         .merge(relay::routes::routes())
         .routes(routes!(user_balances::balances))

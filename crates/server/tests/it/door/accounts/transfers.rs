@@ -115,6 +115,37 @@ async fn money_leaves_an_account_by_its_owner_alone() {
     assert_eq!(door.balance("ACC-1").await, "999.000000");
 }
 
+/// Turns red where a list shows another user's transfers, or repeats a row on the next page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_lists_its_own_transfers_and_no_others() {
+    let door = Door::with_two_accounts().await;
+    let mut made = Vec::new();
+    for caller in [ALICE, ALICE, SERVICE] {
+        let opened = door.post(caller, TRANSFERS, transfer("ACC-1", "ACC-2", "1")).await;
+        assert_eq!(opened.status, 201, "{opened:?}");
+        door.ended_account_transfer(&opened).await;
+        made.push(opened.body["transferId"].clone());
+    }
+    made.reverse();
+    let ids = |reply: &Reply| {
+        let listed = reply.body["transfers"].as_array().expect("a list").iter();
+        listed.map(|one| one["transferId"].clone()).collect::<Vec<_>>()
+    };
+    let first = door.get(ALICE, &format!("{TRANSFERS}?limit=2&status=COMPLETED")).await;
+    assert_eq!((first.status, ids(&first)), (200, made[..2].to_vec()), "{first:?}");
+    assert_eq!(first.body["transfers"][0]["amount"], "1.000000");
+    assert!(first.body["transfers"][0].get("history").is_none(), "{first:?}");
+    let cursor = first.body["next"].as_str().expect("a cursor");
+    let second = door.get(ALICE, &format!("{TRANSFERS}?limit=2&cursor={cursor}")).await;
+    assert_eq!((ids(&second), second.body.get("next")), (made[2..].to_vec(), None), "{second:?}");
+    assert_eq!(ids(&door.get(SERVICE, TRANSFERS).await), made[..1], "what the service made");
+    assert_eq!(ids(&door.get(BOB, TRANSFERS).await), [""; 0]);
+    assert_eq!(ids(&door.get(ALICE, &format!("{TRANSFERS}?status=PENDING")).await), [""; 0]);
+    for wrong in ["status=COMMITTED", "limit=0", "cursor=1", "flow=internal"] {
+        refused(&door.get(ALICE, &format!("{TRANSFERS}?{wrong}")).await, 400, "BAD_REQUEST");
+    }
+}
+
 /// Turns red where a refusal of the form opens a transfer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_fit_opens_nothing() {
