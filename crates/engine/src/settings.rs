@@ -44,9 +44,9 @@ pub struct Settings {
     pub issuers: Vec<Arc<str>>,
     /// How long a proposal may be approved, by the journal's time.
     pub approval_ms: Millis,
-    /// The most of an asset that one operator deposits by hand on one UTC day without a second person, by
-    /// its symbol, as a decimal in its unit.
-    pub deposit_limits: BTreeMap<String, String>,
+    /// The most of an asset that one operator deposits by hand on one UTC day without a second person, and
+    /// the most that one withdraws, by its symbol, as a decimal in its unit.
+    pub movement_limits: BTreeMap<String, String>,
     /// This process carries transfers. Off: it opens them for the workers of other processes, and its
     /// waiting callers get the result of those.
     pub workers: bool,
@@ -132,7 +132,7 @@ impl Default for Settings {
             four_eyes: true,
             issuers: Vec::new(),
             approval_ms: 24 * 3_600_000,
-            deposit_limits: BTreeMap::new(),
+            movement_limits: BTreeMap::new(),
             workers: true,
             resend: Backoff { base: 60_000, cap: 3_600_000 },
             lease_ms: 60_000,

@@ -18,7 +18,7 @@ pub struct ReasonBody {
 pub struct Done {
     /// `RETRIED`, `ASKED`, `PAUSED`, `UNPAUSED`, `HALTED`, `PROPOSED` (another person has to
     /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
-    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, the deposit's `ref` was
+    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `WITHDRAWN`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, the deposit's `ref` was
     /// booked meanwhile, the pause was lifted, or its chain was stopped for one more reason; nothing was done),
     /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED`, `UNPARKED`, `REDRIVEN`,
     /// `REEMITTED`, `SOUGHT`, `KEY_RETIRED`, `KEY_GONE` or `NOTED`.
@@ -68,7 +68,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 7)]
     pub halt: Option<u64>,
-    /// `DEPOSITED`: the `ref` under which the deposit is booked.
+    /// `DEPOSITED`, `WITHDRAWN`: the `ref` under which the movement is booked.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     #[schema(example = "bank-2024-12-23-7")]
     pub reference: Option<String>,

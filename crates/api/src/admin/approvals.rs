@@ -19,7 +19,7 @@ pub struct ApprovalRow {
     /// The id that names the approval.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
-    /// `RESOLVE`, `RESUME`, `DEPOSIT` or `UNPAUSE`.
+    /// `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL` or `UNPAUSE`.
     #[schema(example = "RESOLVE")]
     pub kind: String,
     /// What it is about: a transfer's id, `service`, or `deposit/` and the `ref`.

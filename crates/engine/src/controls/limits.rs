@@ -135,7 +135,7 @@ fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
 /// nothing.
 pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
     let daily = settings.limits.daily_amount.iter().map(|limit| ("limits.daily_amount", limit));
-    let deposits = settings.deposit_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
+    let deposits = settings.movement_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
     for (name, (symbol, text)) in daily.chain(deposits) {
         let why = match assets.iter().find(|asset| asset.symbol == *symbol) {
             Some(asset) => match asset.amount(text) {
@@ -363,8 +363,8 @@ mod tests {
     #[test]
     fn a_limit_names_an_asset_that_exists() {
         let said = |symbol: &str, amount: &str| {
-            let deposit_limits = [(symbol.to_owned(), amount.to_owned())].into();
-            let settings = Settings { deposit_limits, ..Settings::default() };
+            let movement_limits = [(symbol.to_owned(), amount.to_owned())].into();
+            let settings = Settings { movement_limits, ..Settings::default() };
             sound(&settings, &Asset::fresh()).err().and_then(|cause| cause.detail)
         };
         assert_eq!(said("USDT", "10"), None);

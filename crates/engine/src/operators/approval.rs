@@ -193,7 +193,9 @@ impl Operators {
         match Proposed::read(&approval).ok_or_else(older_form)? {
             Proposed::Resume(resume) => self.lift(context, &resume).await,
             Proposed::Lift(lift) => self.approve_lift(context, id, &lift).await,
-            Proposed::Deposit(deposit) => self.approve_deposit(context, &approval, &deposit).await,
+            Proposed::Movement(proposed) => {
+                self.approve_movement(context, &approval, &proposed).await
+            }
             Proposed::Verdict(ProposedVerdict { answer: verdict, state, entered, .. })
             | Proposed::Cancel(ProposedCancel { answer: verdict, state, entered, .. }) => {
                 let transfer = approval.subject.parse().map_err(|_| older_form())?;

@@ -1,4 +1,5 @@
-//! Books deposits above what one operator may book on a day: one person proposes, another approves.
+//! Books deposits and withdrawals above what one operator may book on a day: one person proposes, another
+//! approves.
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
@@ -10,7 +11,7 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};
 use kernel::money::Amount;
-use kernel::operators::{Approval, ApprovalStatus, Proposed, ProposedDeposit};
+use kernel::operators::{Approval, ApprovalStatus, Proposed, ProposedMovement};
 use kernel::ports::ledger::{Approved, Authority, Direction, External, Moved};
 use kernel::unit::Put;
 use std::sync::Arc;
@@ -23,30 +24,29 @@ impl Operators {
     pub(crate) fn authority(&self, movement: &External) -> Authority {
         let assets = self.shared.assets();
         let asset = assets.iter().find(|asset| asset.id == movement.asset);
-        let limits = &self.shared.parts.settings.deposit_limits;
+        let limits = &self.shared.parts.settings.movement_limits;
         let most = asset.and_then(|asset| limits.get(&asset.symbol).map(|text| (asset, text)));
-        match (movement.direction, most) {
+        match most {
             // of an asset that was added since the start, with fewer decimals than its bound: nothing
-            (Direction::In, Some((asset, text))) => {
-                Authority::UpTo(asset.amount(text).unwrap_or(Amount::ZERO))
-            }
-            (Direction::In | Direction::Out, _) => Authority::Alone,
+            Some((asset, text)) => Authority::UpTo(asset.amount(text).unwrap_or(Amount::ZERO)),
+            None => Authority::Alone,
         }
     }
 
-    /// Proposes a deposit that its caller alone may not book, and returns the proposal. A repeat gets the
+    /// Proposes a movement that its caller alone may not book, and returns the proposal. A repeat gets the
     /// same proposal for as long as it may be decided.
     ///
     /// # Errors
     /// [`Objection`].
-    pub async fn propose_deposit(self: &Arc<Self>, movement: &External) -> Result<Id, Objection> {
+    pub async fn propose_movement(self: &Arc<Self>, movement: &External) -> Result<Id, Objection> {
         let External { reference, user, number, asset, amount, reason, caller, .. } = movement;
         let account = number.as_ref().map_or_else(|| user.to_string(), |of| format!("{user}/{of}"));
         for n in 0..PROPOSALS {
-            let key = format!("deposit/{reference}/{account}/{asset}/{amount}/{n}");
+            let kind = if movement.direction.is_in() { "deposit" } else { "withdrawal" };
+            let key = format!("{kind}/{reference}/{account}/{asset}/{amount}/{n}");
             let actor = Actor { caller: caller.clone(), key: key.into(), reason: reason.clone() };
-            let deposit = ProposedDeposit::of(movement, &self.shared.assets());
-            let performed = self.execute(actor, AdminAction::Deposit(deposit)).await?;
+            let proposed = ProposedMovement::of(movement, &self.shared.assets());
+            let performed = self.execute(actor, AdminAction::Movement(proposed)).await?;
             let ActionResult::Proposed { approval } = performed.outcome else {
                 return Err(Objection::Unknown(Cause::of("STORED_RESULT")));
             };
@@ -58,7 +58,7 @@ impl Operators {
                 Some(
                     ApprovalStatus::Rejected | ApprovalStatus::Superseded | ApprovalStatus::Lapsed,
                 ) => {}
-                // an approved one is booked: a repeat of the deposit says so
+                // an approved one is booked: a repeat of the movement says so
                 Some(ApprovalStatus::Pending | ApprovalStatus::Approved) | None => {
                     return Ok(approval);
                 }
@@ -67,26 +67,30 @@ impl Operators {
         Err(Objection::NotPossible("it was proposed a hundred times: take another ref".to_owned()))
     }
 
-    pub(super) async fn deposit_by_hand(
+    pub(super) async fn movement_by_hand(
         &self,
         context: &ActionContext,
-        deposit: &ProposedDeposit,
+        proposed: &ProposedMovement,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let proposal = self.proposal(context, &Proposed::Deposit(deposit.clone()));
+        let proposal = self.proposal(context, &Proposed::Movement(proposed.clone()));
         let outcome = ActionResult::Proposed { approval: proposal.id };
         self.plainly(context, vec![Put::Propose(proposal)], outcome).await
     }
 
-    /// Books the proposed deposit and decides the proposal, in one transaction.
-    pub(super) async fn approve_deposit(
+    /// Books the proposed movement and decides the proposal, in one transaction.
+    pub(super) async fn approve_movement(
         &self,
         context: &ActionContext,
         approval: &Approval,
-        deposit: &ProposedDeposit,
+        proposed: &ProposedMovement,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let movement = deposit.movement(approval, &self.shared.assets());
+        let movement = proposed.movement(approval, &self.shared.assets());
         let movement = movement.ok_or_else(older_form)?;
-        let outcome = ActionResult::Deposited { reference: movement.reference.clone() };
+        let reference = movement.reference.clone();
+        let outcome = match movement.direction {
+            Direction::In => ActionResult::Deposited { reference },
+            Direction::Out => ActionResult::Withdrawn { reference },
+        };
         let approved = Approved { proposal: approval.id, action: context.row(&outcome) };
         let ticket = self.shared.calls.begin(CallStart::Write);
         let authority = Authority::Approved(Box::new(approved));
@@ -94,7 +98,7 @@ impl Operators {
         drop(ticket);
         match moved {
             Ok(Moved::Done { at, replayed: false, .. }) => Ok((outcome, at)),
-            // another deposit took that reference meanwhile; or this approval did, at another process
+            // another movement took that reference meanwhile; or this approval did, at another process
             Ok(Moved::Done { replayed: true, .. } | Moved::Conflict(_)) => {
                 self.key_unused(context).await?;
                 let decide = decides(context, approval.id, ApprovalStatus::Superseded);

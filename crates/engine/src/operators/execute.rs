@@ -144,6 +144,7 @@ impl Operators {
             | ActionResult::Proving { .. }
             | ActionResult::Resumed { .. }
             | ActionResult::Deposited { .. }
+            | ActionResult::Withdrawn { .. }
             | ActionResult::Resolved { .. }
             | ActionResult::Superseded { .. }
             | ActionResult::Refused
@@ -197,7 +198,7 @@ impl Operators {
             AdminAction::Redrive(redrive) => self.redrive_by_hand(context, redrive).await,
             AdminAction::Reemit(range) => self.reemit_by_hand(context, *range).await,
             AdminAction::Seek { group, to } => self.seek_by_hand(context, group, *to).await,
-            AdminAction::Deposit(deposit) => self.deposit_by_hand(context, deposit).await,
+            AdminAction::Movement(proposed) => self.movement_by_hand(context, proposed).await,
             AdminAction::Approve(id) => self.approve(context, *id).await,
             AdminAction::Reject(id) => self.decline(context, *id).await,
             AdminAction::Assign { case, to } => {

@@ -3,14 +3,14 @@
 //!
 //! A new action is a variant with the fields of its value, and a row in [`AdminAction::row`].
 
-use super::proposal::ProposedDeposit;
+use super::proposal::ProposedMovement;
 use super::webhook::WebhookAction;
-use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, UNPAUSE, in_order};
+use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, UNPAUSE, WITHDRAWAL, in_order};
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
 use crate::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId};
 use crate::money::{Amount, Asset, AssetStatus};
-use crate::ports::ledger::AccountStatus;
+use crate::ports::ledger::{AccountStatus, Direction};
 use icu_normalizer::ComposingNormalizerBorrowed;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -244,8 +244,8 @@ pub enum AdminAction {
         /// The time, by the bus's clock.
         to: Millis,
     },
-    /// Proposes a deposit that its caller alone may not book.
-    Deposit(ProposedDeposit),
+    /// Proposes a deposit or a withdrawal that its caller alone may not book.
+    Movement(ProposedMovement),
     /// Approves what another person proposed; it takes effect now.
     Approve(#[serde(serialize_with = "no_value")] Id),
     /// Refuses a proposal; nothing takes effect.
@@ -298,6 +298,8 @@ pub enum ActionSubject {
     Asset(String),
     /// A deposit, by its reference.
     Deposit(Arc<str>),
+    /// A withdrawal, by its reference.
+    Withdrawal(Arc<str>),
     /// A proposal, by its id.
     Approval(Id),
     /// A case, by its number.
@@ -328,6 +330,7 @@ impl ActionSubject {
             Self::NumberedAccount(number) => format!("account/{number}"),
             Self::Asset(symbol) => symbol.clone(),
             Self::Deposit(reference) => format!("deposit/{reference}"),
+            Self::Withdrawal(reference) => format!("withdrawal/{reference}"),
             Self::Approval(id) => format!("approval/{id}"),
             Self::Case(number) => format!("case/{number}"),
             Self::Lane(of) => format!("lane/{}/{}", of.chain.name(), of.lane),
@@ -437,7 +440,12 @@ impl AdminAction {
             Self::Redrive(of) => row("REDRIVE", On::Topic(of.topic.clone()), Act, Never),
             Self::Reemit(_) => row("REEMIT", On::Outbox, Act, Never),
             Self::Seek { group, .. } => row("SEEK", On::Group(group.clone()), Act, Never),
-            Self::Deposit(new) => row(DEPOSIT, On::Deposit(new.reference.clone()), Act, Always),
+            Self::Movement(new) => match new.direction {
+                Direction::In => row(DEPOSIT, On::Deposit(new.reference.clone()), Act, Always),
+                Direction::Out => {
+                    row(WITHDRAWAL, On::Withdrawal(new.reference.clone()), Act, Always)
+                }
+            },
             Self::Approve(id) => row("APPROVE", On::Approval(*id), Approve, Never),
             Self::Reject(id) => row("REJECT", On::Approval(*id), Approve, Never),
             Self::Assign { case, .. } => row("ASSIGN", On::Case(*case), Act, Never),

@@ -13,7 +13,7 @@ pub use action::{
     NoteText, Permission, Redrive, Reemission, SecondPerson, Verdict,
 };
 pub use proposal::{
-    Proposed, ProposedCancel, ProposedDeposit, ProposedLift, ProposedResume, ProposedVerdict,
+    Proposed, ProposedCancel, ProposedLift, ProposedMovement, ProposedResume, ProposedVerdict,
 };
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
 pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
@@ -279,7 +279,7 @@ impl PastAction {
 pub struct Proposal {
     /// Drawn by the worker that writes the proposal.
     pub id: Id,
-    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `UNPAUSE`.
+    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL`, `UNPAUSE`.
     pub kind: &'static str,
     /// What it is about.
     pub subject: Arc<str>,
@@ -301,6 +301,9 @@ pub const RESOLVE: &str = "RESOLVE";
 
 /// External money that its proposer alone may not book.
 pub const DEPOSIT: &str = "DEPOSIT";
+
+/// The stored word of a proposal to book a withdrawal.
+pub const WITHDRAWAL: &str = "WITHDRAWAL";
 
 /// The end of a pause.
 pub const UNPAUSE: &str = "UNPAUSE";

@@ -1,7 +1,7 @@
 //! A proposal to a second person. The engine that proposes writes it, the person who approves reads it, and
 //! the engine that executes it reads it again.
 
-use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, in_order};
+use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, WITHDRAWAL, in_order};
 use crate::flow::life::Leg;
 use crate::ids::{AssetId, LedgerId, UserId, ledger_name};
 use crate::money::{Amount, Asset};
@@ -51,12 +51,15 @@ pub struct ProposedResume {
     pub accept: Vec<Accepted>,
 }
 
-/// A deposit: what the one who approves reads, and what is booked then.
+/// A movement by hand: what the one who approves reads, and what is booked then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProposedDeposit {
-    /// The user who gets the money.
+pub struct ProposedMovement {
+    /// Whether it is a deposit, which says nothing here, or a withdrawal.
+    #[serde(default, skip_serializing_if = "Direction::is_in")]
+    pub direction: Direction,
+    /// The user who has the account.
     pub user_id: UserId,
-    /// The numbered account that gets it; none: the user's account at Funding.
+    /// The number of the account; none: the user's account at Funding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_number: Option<Arc<str>>,
     /// The symbol of the asset, as the one who approves reads it.
@@ -72,11 +75,12 @@ pub struct ProposedDeposit {
     pub units: Amount,
 }
 
-impl ProposedDeposit {
+impl ProposedMovement {
     /// The proposal of this movement, in the words that these assets have.
     pub fn of(movement: &External, assets: &[Asset]) -> Self {
         let asset = assets.iter().find(|asset| asset.id == movement.asset);
         Self {
+            direction: movement.direction,
             user_id: movement.user,
             account_number: movement.number.clone(),
             asset: asset.map(|asset| asset.symbol.clone()),
@@ -91,7 +95,7 @@ impl ProposedDeposit {
     /// ones that were read by the person who approved.
     pub fn movement(&self, approval: &Approval, assets: &[Asset]) -> Option<External> {
         let movement = External {
-            direction: Direction::In,
+            direction: self.direction,
             reference: self.reference.clone(),
             user: self.user_id,
             number: self.account_number.clone(),
@@ -128,8 +132,8 @@ pub enum Proposed {
     Cancel(ProposedCancel),
     /// The resume from a HALT.
     Resume(ProposedResume),
-    /// A deposit above what one person may book.
-    Deposit(ProposedDeposit),
+    /// A movement above what one person may book.
+    Movement(ProposedMovement),
     /// The end of a stop of a chain.
     Lift(ProposedLift),
 }
@@ -150,7 +154,7 @@ impl Proposed {
                 verdict.or_else(|| serde_json::from_str(text).ok().map(Self::Cancel))
             }
             RESUME => serde_json::from_str(text).ok().map(Self::Resume),
-            DEPOSIT => serde_json::from_str(text).ok().map(Self::Deposit),
+            DEPOSIT | WITHDRAWAL => serde_json::from_str(text).ok().map(Self::Movement),
             UNPAUSE => serde_json::from_str(text).ok().map(Self::Lift),
             _ => None,
         }

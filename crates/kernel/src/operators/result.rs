@@ -132,6 +132,12 @@ pub enum ActionResult {
         #[serde(rename = "ref")]
         reference: Arc<str>,
     },
+    /// The withdrawal that was proposed is booked.
+    Withdrawn {
+        /// The outside world's own id of it.
+        #[serde(rename = "ref")]
+        reference: Arc<str>,
+    },
     /// The open call has its answer.
     Resolved {
         /// As the ledger bore it out, which may be `done` where `rejected` was proposed.

@@ -215,12 +215,21 @@ pub trait Enlist: Send + Sync {
 }
 
 /// The direction of an external movement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// A deposit, into an account.
+    #[default]
     In,
     /// Out of an account.
     Out,
+}
+
+impl Direction {
+    /// True for a deposit.
+    pub const fn is_in(&self) -> bool {
+        matches!(self, Self::In)
+    }
 }
 
 /// An external movement: a deposit to an account, or a withdrawal from one.
@@ -253,25 +262,31 @@ impl External {
         }
     }
 
-    /// The counter of what its caller deposited of the asset by hand on the UTC day of this moment,
-    /// without a second person. Subjects that are one person (four eyes) have one; money that goes out
-    /// has none.
-    pub fn counter(&self, at: Millis) -> Option<Arc<str>> {
+    /// The counter of what its caller moved of the asset by hand, in this direction, on the UTC day of this
+    /// moment, without a second person. Subjects that are one person (four eyes) have one.
+    pub fn counter(&self, at: Millis) -> Arc<str> {
         let (day, asset, who) = (Day::of(at).0, self.asset, principal::person(&self.caller));
-        let name = || format!("deposits/{day:05}/{asset}/{who}").into();
-        (self.direction == Direction::In).then(name)
+        let counters = match self.direction {
+            Direction::In => DEPOSITS,
+            Direction::Out => WITHDRAWALS,
+        };
+        format!("{counters}/{day:05}/{asset}/{who}").into()
     }
 
-    /// The names of the counters that go with the days before this one are forgotten: from the first, up
-    /// to but not with the second. They are kept for a week, for who asks who deposited what.
-    pub fn forgotten_counters(before: Day) -> (String, String) {
+    /// The names of the counters that go with the days before this one are forgotten, for each direction:
+    /// from the first, up to but not with the second. They are kept for a week, for who asks who moved what.
+    pub fn forgotten_counters(before: Day) -> [(String, String); 2] {
         // a day has five digits from 1997 to 2243, so names are in the order of days
         let day = before.0.saturating_sub(COUNTERS_KEPT);
-        ("deposits/".to_owned(), format!("deposits/{day:05}/"))
+        [DEPOSITS, WITHDRAWALS].map(|of| (format!("{of}/"), format!("{of}/{day:05}/")))
     }
 }
 
-/// A counter of deposits is kept for this many days.
+/// Where the names of the counters of deposits begin.
+const DEPOSITS: &str = "deposits";
+/// Where the names of the counters of withdrawals begin.
+const WITHDRAWALS: &str = "withdrawals";
+/// A counter of movements is kept for this many days.
 const COUNTERS_KEPT: u32 = 7;
 
 /// The persons on whose word a movement is booked.
@@ -279,8 +294,8 @@ const COUNTERS_KEPT: u32 = 7;
 pub enum Authority {
     /// The word of its caller is enough, for any amount.
     Alone,
-    /// Its caller's alone, as long as that person's deposits of the asset on the UTC day of the booking,
-    /// this one with them, are no more than this.
+    /// Its caller's alone, as long as that person's movements of the asset in this direction on the UTC day of
+    /// the booking, this one with them, are no more than this.
     UpTo(Amount),
     /// Two persons' word: the caller proposed it, and another one approves.
     Approved(Box<Approved>),

@@ -34,7 +34,7 @@ pub struct MovementPlan {
 /// The counter that is asked for: a store that reads before the rules ask reads it.
 pub fn counter(request: &Request, at: Millis) -> Option<Arc<str>> {
     match &request.authority {
-        Authority::UpTo(_) => request.movement.counter(at),
+        Authority::UpTo(_) => Some(request.movement.counter(at)),
         Authority::Alone | Authority::Approved(_) => None,
     }
 }

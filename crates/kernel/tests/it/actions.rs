@@ -11,7 +11,7 @@ use kernel::operation::Key;
 use kernel::operators::{
     Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
     NewNumberedAccount, NewWebhook, NoteText, OutstandingCall, Permission, Proposed,
-    ProposedDeposit, ProposedResume, ProposedVerdict, Redrive, Reemission, Scope, SecondPerson,
+    ProposedMovement, ProposedResume, ProposedVerdict, Redrive, Reemission, Scope, SecondPerson,
     StoredAnswer, Verdict, WebhookAction, WebhookChange,
 };
 use kernel::ports::ledger::{AccountStatus, Direction, External};
@@ -465,7 +465,7 @@ fn actions_of_two_persons() {
     let evidence = json!({"ticket": "4711", "a": 1});
     let resolve = AdminAction::Resolve { id: ID, verdict: Verdict::Dead, evidence };
     let resume = AdminAction::Resume { accept: vec![accepted("b", 1), accepted("a", -2)] };
-    let deposit = AdminAction::Deposit(ProposedDeposit::of(&deposit(), &Asset::fresh()));
+    let deposit = AdminAction::Movement(ProposedMovement::of(&deposit(), &Asset::fresh()));
     let asked = r#"{"answer":"dead","evidence":{"a":1,"ticket":"4711"}}"#;
     let breaks = r#"{"accept":[{"amount":"-2","key":"a"},{"amount":"1","key":"b"}]}"#;
     in_the_table(
@@ -521,7 +521,7 @@ fn a_proposal_is_stored_in_these_bytes_and_read_back() {
             r#"{"answer":"rejected","entered":3,"evidence":{"ticket":"4711"},"ledger":"SPOT","leg":"DEPOSIT","state":"TARGET_PENDING"}"#,
         ),
         (Proposed::Resume(resume), "RESUME", r#"{"accept":[{"amount":"-2","key":"a"}],"halt":7}"#),
-        (Proposed::Deposit(ProposedDeposit::of(&deposit(), &assets)), "DEPOSIT", DEPOSITED),
+        (Proposed::Movement(ProposedMovement::of(&deposit(), &assets)), "DEPOSIT", DEPOSITED),
     ];
     for (proposed, kind, text) in all {
         assert_eq!(&*proposed.stored(), text);
@@ -535,13 +535,13 @@ fn a_proposal_is_stored_in_these_bytes_and_read_back() {
 #[test]
 fn a_deposit_is_booked_in_the_words_that_were_read() {
     let assets = Asset::fresh();
-    let proposed = ProposedDeposit::of(&deposit(), &assets);
+    let proposed = ProposedMovement::of(&deposit(), &assets);
     let pending = approval("DEPOSIT", "");
     assert_eq!(proposed.movement(&pending, &assets), Some(deposit()));
     let other = |asset: Asset| proposed.movement(&pending, &[asset]);
     assert_eq!(other(Asset::plain(3, "USDX", 6)), None, "another symbol");
     assert_eq!(other(Asset::plain(3, "USDT", 2)), None, "other decimals");
     assert_eq!(other(Asset::plain(4, "USDT", 6)), None, "another asset");
-    let unknown = ProposedDeposit::of(&deposit(), &[]);
+    let unknown = ProposedMovement::of(&deposit(), &[]);
     assert_eq!(unknown.movement(&pending, &[]), None, "an asset that nothing is known of");
 }

@@ -172,7 +172,7 @@ impl Config {
             four_eyes: self.ops.four_eyes,
             issuers: self.auth.issuers(),
             approval_ms: self.ops.approval_hours.saturating_mul(3_600_000),
-            deposit_limits: self.ops.daily_deposit_limit.clone(),
+            movement_limits: self.ops.daily_deposit_limit.clone(),
             workers: self.engine.workers,
             lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
             ..::engine::Settings::default()

@@ -1,17 +1,17 @@
-//! `[ops]`: the rule of four eyes, and the limit of deposits by one operator.
+//! `[ops]`: the rule of four eyes, and the limit of movements by one operator.
 
 use super::limits;
 use super::section::{SettingRules, section};
 use std::collections::BTreeMap;
 
 section! {
-    /// Which actions take two operators, and how much one deposits by hand.
+    /// Which actions take two operators, and how much one moves by hand.
     Ops {
         /// Verdicts, the end of a HALT and the end of a stop that the service made for a chain take effect when another person approves.
         four_eyes: bool = true,
         /// So many hours a proposal may be approved, by the database's clock. 1 to 8760.
         approval_hours: u64 = 24,
-        /// The most of this asset that one operator deposits by hand on one UTC day without a second person, in its unit; without it there is no bound.
+        /// The most of this asset that one operator deposits by hand on one UTC day without a second person, in its unit, and the most that one withdraws; without it there is no bound.
         daily_deposit_limit: BTreeMap<String, String> = BTreeMap::new(),
     }
 }

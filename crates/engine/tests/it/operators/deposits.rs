@@ -22,7 +22,7 @@ fn deposit(who: &str, reference: &str, amount: u128) -> External {
 /// A service where one operator may deposit 50 units of the coin on a day.
 async fn bounded() -> TestService {
     let bound = |s: &mut engine::Settings| {
-        s.deposit_limits.insert("USDT".to_owned(), "50".to_owned());
+        s.movement_limits.insert("USDT".to_owned(), "50".to_owned());
     };
     TestService::open_with(true, NEVER, bound).await
 }
@@ -34,7 +34,7 @@ async fn booked(service: &TestService, movement: &External) -> Moved {
 async fn proposed(service: &TestService, movement: &External) -> Id {
     let moved = booked(service, movement).await;
     assert_eq!(moved, Moved::Refused(Code::SecondPersonRequired));
-    service.engine.operators.propose_deposit(movement).await.expect("a proposal")
+    service.engine.operators.propose_movement(movement).await.expect("a proposal")
 }
 
 async fn approve(

@@ -158,6 +158,9 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
         ActionResult::Deposited { reference } => {
             Done { reference: Some(reference.to_string()), ..done("DEPOSITED") }
         }
+        ActionResult::Withdrawn { reference } => {
+            Done { reference: Some(reference.to_string()), ..done("WITHDRAWN") }
+        }
         ActionResult::Resolved { verdict, said, state } => {
             let (word, detail) = ledger_answer(said);
             let (answer, state) = (Some(verdict.name().to_owned()), Some(state.to_string()));

@@ -52,7 +52,7 @@ pub(crate) async fn deposit(
         (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
             `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
         (status = 404, body = Problem, description = "The user has no Funding account: `ACCOUNT_NOT_FOUND`"),
-        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`. Nothing was booked and another person has to approve: `SECOND_PERSON_REQUIRED`"),
         (status = 422, body = Problem, description = "Nothing was booked: `INSUFFICIENT_BALANCE`, `ACCOUNT_FROZEN`, `ACCOUNT_DISABLED`"),
         (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
         (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
@@ -154,14 +154,15 @@ pub(super) async fn book_movement(
     }
 }
 
-/// A deposit that its caller alone may not book, as the proposal that it becomes.
+/// A movement that its caller alone may not book, as the proposal that it becomes.
 async fn proposed(app: &App, movement: &External) -> Refusal {
-    match app.engine.operators.propose_deposit(movement).await {
+    match app.engine.operators.propose_movement(movement).await {
         Ok(approval) => {
             let approval = approval.to_string();
             let sentence = format!(
-                "Above what one person may deposit of this asset on a day; nothing is booked. Another \
-                 person books it by approving {approval}"
+                "Above what one person may {} of this asset on a day; nothing is booked. Another person \
+                 books it by approving {approval}",
+                if movement.direction.is_in() { "deposit" } else { "withdraw" }
             );
             Refusal::because(Code::SecondPersonRequired, sentence).with("approval_id", approval)
         }

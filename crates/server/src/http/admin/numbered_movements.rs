@@ -65,7 +65,7 @@ async fn deposit(
         (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
             `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
         (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`; or none can have it: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`. Nothing was booked and another person has to approve: `SECOND_PERSON_REQUIRED`"),
         (status = 422, body = Problem, description = "Nothing was booked: `CURRENCY_MISMATCH`, \
             `INSUFFICIENT_BALANCE`, `ACCOUNT_FROZEN`, `ACCOUNT_CLOSED`"),
         (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),

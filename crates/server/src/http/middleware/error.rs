@@ -224,7 +224,7 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::NotPossible => "That cannot be done as things stand; nothing was changed",
         Code::AlreadyDecided => "It was decided before; nothing was changed",
         Code::SecondPersonRequired => {
-            "Above what one person may deposit on a day; nothing was booked, another person has to \
+            "Above what one person may move by hand on a day; nothing was booked, another person has to \
              approve it"
         }
         Code::BreaksNotAccepted => {

@@ -107,6 +107,40 @@ async fn a_deposit_above_a_persons_day_is_booked_by_another() {
     assert_eq!(another.status, 201, "what was approved is not counted: {another:?}");
 }
 
+/// Turns red where money goes out on one person's word (run: the release before).
+#[tokio::test]
+async fn a_withdrawal_above_a_persons_day_is_booked_by_another() {
+    let door = Door::set(|config| {
+        config.ops.daily_deposit_limit.insert("USDT".to_owned(), "100".to_owned());
+    });
+    let door = door.await;
+    let body = |amount: &str, reference: &str| json!({"user_id": 4001, "asset": "USDT", "amount": amount, "ref": reference});
+    assert_eq!(door.act(FIRST, "/ops/deposits", body("100", "wire-1")).await.status, 201);
+    assert_eq!(door.act(SECOND, "/ops/deposits", body("100", "wire-2")).await.status, 201);
+    let path = "/ops/withdrawals";
+    let within = door.act(FIRST, path, body("60", "payout-1")).await;
+    assert_eq!(within.status, 201, "deposits are counted by themselves: {within:?}");
+    let over = door.act(FIRST, path, body("60", "payout-2")).await;
+    assert_eq!((over.status, over.code()), (409, "SECOND_PERSON_REQUIRED"), "{over:?}");
+    let id = over.body["approval_id"].as_str().expect("a proposal").to_owned();
+    let waits = door.look("/ops/approvals?status=PENDING").await;
+    let row = &waits["approvals"][0];
+    let said = (&row["kind"], &row["subject"], &row["value"]["direction"]);
+    let wanted = (&json!("WITHDRAWAL"), &json!("withdrawal/payout-2"), &json!("out"));
+    assert_eq!(said, wanted, "{waits:?}");
+    let approve = format!("/ops/approvals/{id}/approve");
+    let own = door.act(FIRST, &approve, json!({})).await;
+    assert_eq!((own.status, own.code()), (403, "FORBIDDEN"), "{own:?}");
+    let done = door.act(SECOND, &approve, json!({})).await;
+    assert_eq!((done.status, &done.body["outcome"]), (200, &json!("WITHDRAWN")), "{done:?}");
+    let booked = door.act(FIRST, path, body("60", "payout-2")).await;
+    assert_eq!(
+        (booked.status, &booked.body["available"]),
+        (200, &json!("80.000000")),
+        "{booked:?}"
+    );
+}
+
 #[tokio::test]
 async fn an_action_is_done_once_for_each_key() {
     let door = Door::open().await;

@@ -112,12 +112,13 @@ impl SingleTransaction<'_> {
                      (SELECT day, user_id, asset_id FROM limits_tb WHERE day < $1 \
                       ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)";
         self.execute(sql, &[&small(before.0), &AT_ONCE]).await?;
-        let (from, to) = External::forgotten_counters(before);
-        let (from, to) = (format!("counter/{from}"), format!("counter/{to}"));
         // one that another process deletes at this moment is no reason to wait
         let sql = "DELETE FROM service_state WHERE name IN (SELECT name FROM service_state \
                      WHERE name >= $1 AND name < $2 FOR UPDATE SKIP LOCKED)";
-        self.execute(sql, &[&from, &to]).await?;
+        for (from, to) in External::forgotten_counters(before) {
+            let (from, to) = (format!("counter/{from}"), format!("counter/{to}"));
+            self.execute(sql, &[&from, &to]).await?;
+        }
         Ok(())
     }
 }

@@ -69,10 +69,11 @@ impl WriteBatch<'_> {
                      (SELECT day, user_id, asset_id FROM limits_tb WHERE day < ?1 \
                       ORDER BY day LIMIT ?2)";
         self.db.prepare_cached(sql)?.execute(params![before.0, AT_ONCE])?;
-        let (from, to) = External::forgotten_counters(before);
         let sql =
             "DELETE FROM service_state WHERE name >= 'counter/' || ?1 AND name < 'counter/' || ?2";
-        self.db.prepare_cached(sql)?.execute(params![from, to])?;
+        for (from, to) in External::forgotten_counters(before) {
+            self.db.prepare_cached(sql)?.execute(params![from, to])?;
+        }
         Ok(())
     }
 

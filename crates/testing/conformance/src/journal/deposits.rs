@@ -101,12 +101,17 @@ async fn one_person_deposits_up_to_a_bound_of_the_day(b: &mut JournalFixture) {
     is_done(b, "another person", &alone(b, deposit_by("ops|bob", "5", 100)).await);
     let other = External { asset: AssetId(1), ..deposit_by("ops|mallory", "6", 100) };
     is_done(b, "another asset", &alone(b, other).await);
-    let out = External { direction: Direction::Out, ..deposit_by("ops|mallory", "7", 150) };
-    is_done(b, "money that goes out", &alone(b, out).await);
+    let out = |reference, amount| External {
+        direction: Direction::Out,
+        ..deposit_by("ops|mallory", reference, amount)
+    };
+    b.same("too much goes out", &alone(b, out("7", 101)).await, &person_required);
+    is_done(b, "money that goes out", &alone(b, out("7", 90)).await);
+    b.same("more goes out", &alone(b, out("9", 11)).await, &person_required);
     b.same("after that", &alone(b, deposit_by("ops|mallory", "8", 1)).await, &person_required);
     b.clock.set(NOON + DAY);
     is_done(b, "the next day", &alone(b, deposit_by("ops|mallory", "2", 100)).await);
-    b.same("the balance", &b.balance().await, &(START + 60 + 40 + 100 - 150 + 100, 0));
+    b.same("the balance", &b.balance().await, &(START + 60 + 40 + 100 - 90 + 100, 0));
 }
 
 async fn of_two_at_once_the_bound_takes_one(b: &mut JournalFixture) {

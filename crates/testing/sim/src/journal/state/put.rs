@@ -78,8 +78,9 @@ impl State {
             | Put::Uncount(_) => {}
             Put::ForgetDays(before) => {
                 self.operators.forget_days(before);
-                let (from, to) = External::forgotten_counters(before);
-                self.counters.retain(|name, _| **name < *from || **name >= *to);
+                for (from, to) in External::forgotten_counters(before) {
+                    self.counters.retain(|name, _| **name < *from || **name >= *to);
+                }
             }
         }
         None
