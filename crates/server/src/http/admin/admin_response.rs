@@ -127,6 +127,11 @@ fn row(found: &Break) -> serde_json::Value {
     json!({ "key": found.key, "amount": found.amount.to_string(), "what": found.what })
 }
 
+/// The same result, with the `ref` of the movement that it booked.
+fn with_reference(done: Done, reference: &str) -> Done {
+    Done { reference: Some(reference.to_owned()), ..done }
+}
+
 /// The result of an action, as the API returns it.
 pub(super) fn to_response(performed: PerformedAction) -> Done {
     let at = format::time(performed.at);
@@ -155,12 +160,8 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
             let accepted = Some(accepted.iter().map(accepted_row).collect());
             Done { accepted, ..done("RESUMED") }
         }
-        ActionResult::Deposited { reference } => {
-            Done { reference: Some(reference.to_string()), ..done("DEPOSITED") }
-        }
-        ActionResult::Withdrawn { reference } => {
-            Done { reference: Some(reference.to_string()), ..done("WITHDRAWN") }
-        }
+        ActionResult::Deposited { reference } => with_reference(done("DEPOSITED"), &reference),
+        ActionResult::Withdrawn { reference } => with_reference(done("WITHDRAWN"), &reference),
         ActionResult::Resolved { verdict, said, state } => {
             let (word, detail) = ledger_answer(said);
             let (answer, state) = (Some(verdict.name().to_owned()), Some(state.to_string()));
