@@ -117,7 +117,7 @@ impl Remote {
         let operations = chunk.iter().map(|spoken| spoken.asked.clone()).collect();
         let body = wire::Operations { ledger, incarnation, min_seq, operations };
         let ops: Vec<Op> = chunk.iter().map(|spoken| spoken.op.clone()).collect();
-        match self.http.post("operations", &body, SendPurpose::Effect, wire::MANY).await {
+        match self.http.post("operations", &body, SendPurpose::MovesMoney, wire::MANY).await {
             Ok(whole) => {
                 self.noted(classify::results(known, &ops, &self.asset_codes, whole.reply()))
             }
@@ -152,7 +152,7 @@ impl Remote {
         let Head { ledger, incarnation, min_seq } = Head::of(known);
         let (req_id, leg) = (key.id.to_string(), key.leg.name().to_owned());
         let body = wire::Fence { ledger, incarnation, min_seq, req_id, leg };
-        let reply = match self.http.post("fences", &body, SendPurpose::Question, wire::ONE).await {
+        let reply = match self.http.post("fences", &body, SendPurpose::MovesNone, wire::ONE).await {
             Ok(whole) => self.noted(classify::fenced(known, key, &self.asset_codes, whole.reply())),
             Err(cause) => Reply::NoAnswer(cause),
         };
@@ -226,7 +226,7 @@ impl Ledger for Remote {
             let Head { ledger, incarnation, min_seq } = Head::of(known);
             let open = open.iter().map(Id::to_string).collect();
             let body = wire::Horizon { ledger, incarnation, min_seq, id: id.to_string(), open };
-            match self.http.post("horizon", &body, SendPurpose::Question, wire::ONE).await {
+            match self.http.post("horizon", &body, SendPurpose::MovesNone, wire::ONE).await {
                 Ok(whole) => self.noted(queries::horizon(known, whole.reply())),
                 Err(cause) => Reply::NoAnswer(cause),
             }
@@ -265,7 +265,7 @@ impl Ledger for Remote {
                 key: change.key.to_string(),
             };
             let path = format!("accounts/{}/status", change.user);
-            match self.http.post(&path, &body, SendPurpose::Question, wire::ONE).await {
+            match self.http.post(&path, &body, SendPurpose::MovesNone, wire::ONE).await {
                 Ok(whole) => self.noted(queries::status(known, &change, whole.reply())),
                 Err(cause) => Reply::NoAnswer(cause),
             }

@@ -68,10 +68,10 @@ pub(super) enum Keep {
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendPurpose {
-    /// It may move money, so it is not sent where it may not be sent any more.
-    Effect,
-    /// It moves no money.
-    Question,
+    /// An operation, which is not sent where it may not be sent any more.
+    MovesMoney,
+    /// A question, a fence, a horizon or a status, which is sent under HALT too.
+    MovesNone,
 }
 
 /// A body as it is sent.
@@ -230,9 +230,9 @@ impl Http {
         if let Some(PostedBody { body, purpose }) = asked {
             request = request.header(CONTENT_TYPE, "application/json");
             request = match purpose {
-                SendPurpose::Question => request.body(body),
+                SendPurpose::MovesNone => request.body(body),
                 // not chunked, which a ledger need not understand
-                SendPurpose::Effect => {
+                SendPurpose::MovesMoney => {
                     request.header(CONTENT_LENGTH, body.len()).body(self.checked(body))
                 }
             };
@@ -241,9 +241,7 @@ impl Http {
         let read = tokio::time::timeout(self.timeout, whole(request, most));
         read.await.unwrap_or(Err(Undelivered::Perhaps(Cause::of("TIMEOUT"))))
     }
-}
 
-impl Http {
     /// A body that is taken up when the connection stands, and that asks then whether it may be sent. Where it may
     /// not, the connection is closed without a byte of the request.
     fn checked(&self, body: Vec<u8>) -> Body {

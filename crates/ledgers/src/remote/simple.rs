@@ -176,7 +176,7 @@ impl SimpleRemote {
 
     async fn ask(&self, key: Key) -> Sent {
         let (id, leg) = (key.id.to_string(), key.leg.name());
-        self.send("query", &Query { req_id: &id, leg }, SendPurpose::Question, key).await
+        self.send("query", &Query { req_id: &id, leg }, SendPurpose::MovesNone, key).await
     }
 
     /// One operation, and the questions after it where its answer alone proves nothing.
@@ -197,7 +197,7 @@ impl SimpleRemote {
             EarlierSends::OnlyHere => before,
             EarlierSends::Unknown => false,
         };
-        let said = match self.send(path, &asked, SendPurpose::Effect, key).await {
+        let said = match self.send(path, &asked, SendPurpose::MovesMoney, key).await {
             Sent::Answered(said) => said,
             Sent::Unanswered(cause) => return Answer::Unknown(cause),
             Sent::Undelivered(cause) => {
@@ -325,7 +325,7 @@ impl SimpleRemote {
     async fn tells_apart(&self, key: Key) -> Result<(), Cause> {
         let id = Id(key.id.0 ^ DRAWN).to_string();
         let none = Query { req_id: &id, leg: key.leg.name() };
-        match self.http.deliver("query", &none, SendPurpose::Question, wire::ONE).await {
+        match self.http.deliver("query", &none, SendPurpose::MovesNone, wire::ONE).await {
             Ok(whole) if classify::denies(whole.reply()) => {
                 self.distinguishes.store(true, Ordering::Relaxed);
                 Ok(())

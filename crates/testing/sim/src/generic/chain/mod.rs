@@ -307,7 +307,7 @@ fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<
     }
 }
 
-/// A stop for a wallet's transaction is over within so many seconds.
+/// The longest wait, in seconds, for the end of a stop that a wallet's transaction made.
 const STOPS: u32 = 120;
 
 /// From so many deaths in a row on, a transfer that was tried alone has a case.
