@@ -42,6 +42,8 @@ pub enum Background {
     Publisher,
     /// Consumes the messages of one group. Without it the transfers of its flow do not move.
     Consumer,
+    /// Publishes the dead letters that wait in the journal. Without it they stay there.
+    DeadLetters,
     /// Measures what waits in the outbox and on the bus. Without it no case says that a group is behind.
     PipelineWatch,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
@@ -71,6 +73,7 @@ impl Background {
             Self::Action => ("action", OnEnd::EndsWhenDone),
             Self::Publisher => ("publisher", OnEnd::EndsProcess),
             Self::Consumer => ("consumer", OnEnd::EndsProcess),
+            Self::DeadLetters => ("dead_letters", OnEnd::EndsProcess),
             Self::PipelineWatch => ("pipeline_watch", OnEnd::EndsProcess),
             Self::Horizon => ("horizon", OnEnd::EndsProcess),
         };

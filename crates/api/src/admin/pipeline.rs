@@ -290,9 +290,12 @@ pub struct DeadLetterRow {
     /// The topic of the dead letters.
     #[schema(example = "transfer-execution-dlt")]
     pub topic: String,
-    /// So many messages wait.
+    /// The number of messages that wait on the topic.
     #[schema(example = 0)]
     pub messages: u64,
+    /// The number that waits in the journal, until the topic takes them.
+    #[schema(example = 0)]
+    pub in_journal: u64,
     /// For so long the oldest of them waits.
     #[schema(example = 0)]
     pub oldest_age_seconds: u64,

@@ -129,16 +129,18 @@ impl Consumer {
             return;
         }
         let results = messaging.take(self.group, &ready).await;
+        let mut dead = Vec::new();
         for (one, result) in ready.iter().zip(results) {
             self.seen(messaging, result.name());
             match result {
                 Consumption::Moved | Consumption::Seen | Consumption::Passed => {
                     self.lanes.done(&one.place);
                 }
-                Consumption::Poison(why) => self.give_up(messaging, one, why).await,
+                Consumption::Poison(why) => dead.push((one.clone(), why)),
                 Consumption::Failed(cause) => self.retry(messaging, one, &cause).await,
             }
         }
+        self.give_up(messaging, dead).await;
     }
 
     fn seen(&self, messaging: &Messaging, outcome: &'static str) {
@@ -165,12 +167,19 @@ impl Consumer {
         }
     }
 
-    async fn give_up(&mut self, messaging: &Arc<Messaging>, one: &Ready, why: &str) {
-        if messaging.dead_letter(self.group, one, why).await {
-            self.lanes.done(&one.place);
-        } else {
-            let retry_at = messaging.retry_at(one.failures.saturating_add(1));
-            self.lanes.failed(&one.place, retry_at, true);
+    /// Stores messages as dead letters, in one write.
+    async fn give_up(&mut self, messaging: &Arc<Messaging>, dead: Vec<(Ready, &'static str)>) {
+        if dead.is_empty() {
+            return;
+        }
+        let stored = messaging.store_dead_letters(self.group, &dead).await;
+        for (one, _) in &dead {
+            if stored {
+                self.lanes.done(&one.place);
+            } else {
+                let retry_at = messaging.retry_at(one.failures.saturating_add(1));
+                self.lanes.failed(&one.place, retry_at, true);
+            }
         }
     }
 
@@ -237,12 +246,7 @@ impl Consumer {
 
     /// Pauses a partition of which too many messages are in hand, and resumes it when there is room.
     fn regulate(&mut self, most: usize) {
-        let full: BTreeSet<Partition> = self
-            .lanes
-            .sizes()
-            .filter(|(_, len)| *len >= most)
-            .map(|(partition, _)| partition.clone())
-            .collect();
+        let full = self.lanes.full(most);
         for partition in full.difference(&self.full) {
             self.member.pause(partition);
         }

@@ -1,17 +1,22 @@
-//! Publishes dead letters: messages that can never be consumed, each with the reason and the place that it
-//! came from, on a topic of their own.
+//! Defines dead letters: messages that can never be consumed, each with the reason and the place that it
+//! came from, for a topic of their own.
 
-use crate::messaging::Messaging;
 use crate::messaging::group::GroupTask;
-use crate::messaging::lanes::Ready;
+use kernel::audit::hash::sha256;
+use kernel::audit::hex;
 use kernel::ids::Millis;
-use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::bus::{BusDelivery, BusMessage};
-use kernel::ports::meter::Seen;
 use serde_json::{Map, Value};
 
 /// The ending of the names of dead letters' topics.
 pub(crate) const SUFFIX: &str = "-dlt";
+/// The most bytes of a dead letter that is kept whole: with its headers it is below the 1 048 588 bytes
+/// that a topic of Kafka takes by default (`max.message.bytes`).
+const WHOLE_BYTES: usize = 900_000;
+/// What is kept of the payload of a larger one, in bytes.
+const HEAD_BYTES: usize = 65_536;
+/// What is kept of the key of a larger one, in bytes.
+const KEY_BYTES: usize = 1_024;
 
 /// The headers that a dead letter has beside those of its message.
 pub mod header {
@@ -23,6 +28,10 @@ pub mod header {
     pub const ATTEMPTS: &str = "dlt-attempts";
     pub const FIRST_FAILED: &str = "dlt-first-failed-at";
     pub const REPLAYS: &str = "dlt-replay-count";
+    /// Only of one that was cut: the size of its payload, in bytes.
+    pub const PAYLOAD_BYTES: &str = "dlt-payload-bytes";
+    /// Only of one that was cut: the SHA-256 of its payload, in hexadecimal digits.
+    pub const PAYLOAD_SHA256: &str = "dlt-payload-sha256";
 }
 
 /// Why a message is dead, and how often it was tried.
@@ -36,39 +45,13 @@ pub(crate) struct Death<'a> {
     pub at: Millis,
 }
 
-impl Messaging {
-    /// Puts a message that can never be consumed on its topic of dead letters, and opens a case. False: it
-    /// may not be there.
-    pub(super) async fn dead_letter(&self, group: GroupTask, ready: &Ready, reason: &str) -> bool {
-        let Some(client) = &self.client else { return false };
-        let (attempts, at) = (ready.failures.saturating_add(1), self.shared.parts.journal.now());
-        let message = dead(&ready.delivery, Death { group, reason, attempts, at });
-        let topic = message.topic.clone();
-        let said = client.bus.publish(vec![message]).await.pop();
-        if !matches!(said, Some(Ok(()))) {
-            return false;
-        }
-        self.shared.parts.meter.see(Seen::DeadLetter { topic: &topic, reason });
-        let delivery = &ready.delivery;
-        let (at, offset) = (delivery.partition.number, delivery.offset);
-        let from = format!("{}, partition {at}, offset {offset}", delivery.partition.topic);
-        self.cases.case(Case {
-            kind: "DEAD_LETTER",
-            severity: Severity::Warning,
-            subject: Subject::Service,
-            facts: format!("{reason}: a message of {from} lies on {topic}").into(),
-        });
-        true
-    }
-}
-
 /// The headers of a message, as far as they can be read.
 pub(crate) fn headers(message: &BusMessage) -> Map<String, Value> {
     serde_json::from_str(&message.headers).unwrap_or_default()
 }
 
-/// The message as a dead letter: unchanged, with the place that it came from and the reason. One that went
-/// back and failed again keeps its first place.
+/// The message as a dead letter: with the place that it came from and the reason, else unchanged, or cut
+/// where it is too large for its topic. One that went back and failed again keeps its first place.
 pub(crate) fn dead(delivery: &BusDelivery, death: Death<'_>) -> BusMessage {
     let message = &delivery.message;
     let mut all = headers(message);
@@ -90,16 +73,41 @@ pub(crate) fn dead(delivery: &BusDelivery, death: Death<'_>) -> BusMessage {
     for (name, value) in last {
         all.insert(name.to_owned(), Value::String(value));
     }
-    BusMessage {
-        topic: format!("{}{SUFFIX}", delivery.partition.topic).into(),
-        headers: Value::Object(all).to_string().into(),
-        ..message.clone()
+    let headers = Value::Object(all).to_string().into();
+    let topic = format!("{}{SUFFIX}", delivery.partition.topic).into();
+    cut(BusMessage { topic, headers, ..message.clone() })
+}
+
+/// Cuts a dead letter that is too large: it keeps the head of its payload and of its key, the size and the
+/// hash of the payload, and of its headers those that say why it is dead.
+fn cut(letter: BusMessage) -> BusMessage {
+    let BusMessage { key, payload, headers: own, .. } = &letter;
+    let bytes = key.len().saturating_add(payload.len()).saturating_add(own.len());
+    if bytes <= WHOLE_BYTES {
+        return letter;
     }
+    let mut all = headers(&letter);
+    all.retain(|name, _| name.starts_with("dlt-"));
+    let hash = hex(&sha256(payload.as_bytes()));
+    all.insert(header::PAYLOAD_BYTES.to_owned(), Value::String(payload.len().to_string()));
+    all.insert(header::PAYLOAD_SHA256.to_owned(), Value::String(hash));
+    BusMessage {
+        key: head(key, KEY_BYTES).into(),
+        payload: head(payload, HEAD_BYTES).into(),
+        headers: Value::Object(all).to_string().into(),
+        ..letter
+    }
+}
+
+/// The first bytes of a text, up to the end of a character.
+fn head(text: &str, bytes: usize) -> &str {
+    let end = text.floor_char_boundary(bytes);
+    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Death, dead, header, headers};
+    use super::{Death, HEAD_BYTES, WHOLE_BYTES, dead, header, headers};
     use crate::messaging::group::GroupTask;
     use kernel::flow::life::ConsumerGroup;
     use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
@@ -135,6 +143,38 @@ mod tests {
         ];
         for (name, value) in should {
             assert_eq!(of(name), value, "{name}");
+        }
+    }
+
+    /// Turns red where a dead letter is larger than its topic takes: it would never be published.
+    #[test]
+    fn one_that_is_too_large_keeps_its_head_and_its_hash() {
+        let group = GroupTask::Move(ConsumerGroup { name: "group", topic: "topic" });
+        // three bytes a character: the head ends between two of them
+        for (key, payload, big) in [
+            ("k".to_owned(), "\u{fffd}".repeat(400_000), "{}".to_owned()),
+            ("k".repeat(1_000_000), "{}".to_owned(), "{}".to_owned()),
+            ("k".to_owned(), "{}".to_owned(), format!(r#"{{"own":"{}"}}"#, "x".repeat(1_000_000))),
+        ] {
+            let message = BusMessage {
+                topic: "topic".into(),
+                key: key.into(),
+                number: 7,
+                payload: payload.clone().into(),
+                headers: big.into(),
+            };
+            let partition = Partition { topic: "topic".into(), number: 2 };
+            let from = BusDelivery { partition, offset: 9, message };
+            let letter = dead(&from, Death { group, reason: "ONE", attempts: 1, at: 50 });
+            let bytes = letter.key.len() + letter.payload.len() + letter.headers.len();
+            assert!(bytes < WHOLE_BYTES, "{bytes}");
+            assert!(letter.payload.len() <= HEAD_BYTES && payload.starts_with(&*letter.payload));
+            let all = headers(&letter);
+            let of =
+                |name: &str| all.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+            assert_eq!(of(header::PAYLOAD_BYTES), payload.len().to_string());
+            assert_eq!(of(header::PAYLOAD_SHA256).len(), 64);
+            assert_eq!((of(header::OFFSET), of(header::REASON)), ("9", "ONE"));
         }
     }
 }

@@ -5,7 +5,11 @@ use crate::messaging::consume::{Consumption, Received};
 use crate::messaging::lanes::Ready;
 use kernel::flow::life::{AuditGroup, ConsumerGroup};
 use kernel::flow::table::Table;
+use kernel::ids::Id;
 use std::sync::Arc;
+
+/// The most bytes of a message's key: an index of the journal holds it.
+const KEY_BYTES: usize = 256;
 
 /// A group of consumers, by its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,12 @@ impl GroupTask {
     }
 }
 
+/// The transfer of a message; `None` where it cannot be read, or has a key that no journal can park.
+fn transfer(ready: &Ready) -> Option<Id> {
+    let key = &ready.delivery.message.key;
+    ready.transfer.filter(|_| key.len() <= KEY_BYTES && !key.contains('\0'))
+}
+
 impl Messaging {
     /// The groups of the flows that are offered.
     pub(crate) fn groups(&self) -> Vec<GroupTask> {
@@ -63,11 +73,11 @@ impl Messaging {
                 let (mut received, mut results) = (Vec::with_capacity(ready.len()), Vec::new());
                 for one in ready {
                     let number = one.delivery.message.number;
-                    received.extend(one.transfer.map(|transfer| Received { number, transfer }));
+                    received.extend(transfer(one).map(|transfer| Received { number, transfer }));
                 }
                 let mut consumed = self.consume(group, &received).await.into_iter();
                 for one in ready {
-                    let readable = one.transfer.and_then(|_| consumed.next());
+                    let readable = transfer(one).and_then(|_| consumed.next());
                     results.push(readable.unwrap_or(Consumption::Poison("UNREADABLE")));
                 }
                 results

@@ -9,6 +9,10 @@ use kernel::ports::bus::{BusDelivery, Partition};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+/// A message that is done and waits for one before it takes memory alone: with those, a partition may have this
+/// multiple of what may be in hand.
+const DONE_BEHIND: usize = 16;
+
 /// A message that was polled and whose offset is not committed.
 #[derive(Debug)]
 struct InHand {
@@ -146,9 +150,15 @@ impl Lanes {
         self.0.values().filter_map(lane_retry).min()
     }
 
-    /// How many messages of each partition are in hand.
-    pub(super) fn sizes(&self) -> impl Iterator<Item = (&Partition, usize)> {
-        self.0.iter().map(|(partition, lane)| (partition, lane.len()))
+    /// The partitions that have this number of messages that are not done, or `DONE_BEHIND` times the number in
+    /// all.
+    pub(super) fn full(&self, most: usize) -> BTreeSet<Partition> {
+        let open = |lane: &VecDeque<InHand>| lane.iter().filter(|one| !one.done).count();
+        let full = |lane: &VecDeque<InHand>| {
+            open(lane) >= most || lane.len() >= most.saturating_mul(DONE_BEHIND)
+        };
+        let lanes = self.0.iter().filter(|(_, lane)| full(lane));
+        lanes.map(|(partition, _)| partition.clone()).collect()
     }
 }
 

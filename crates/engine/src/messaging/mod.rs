@@ -5,6 +5,7 @@ mod auditing;
 mod consume;
 mod consumer;
 pub mod dead_letter;
+mod dead_letter_store;
 pub(crate) mod group;
 mod lanes;
 mod parking;
@@ -22,6 +23,7 @@ pub use status::{DeadLetterCount, GroupStatus, PipelineStatus};
 use crate::Parts;
 use crate::alerts::cases::Cases;
 use crate::ledgers::identity::Ledgers;
+use crate::messaging::dead_letter_store::DeadLetterStore;
 use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 use crate::tasks::Background;
@@ -53,6 +55,8 @@ pub(crate) struct BusClient {
     inbox: Arc<dyn Inbox>,
     /// Locked by a reader of dead letters: two members of its group would share them.
     dead_letters: tokio::sync::Mutex<()>,
+    /// The dead letters that wait in the journal.
+    stored_letters: DeadLetterStore,
     /// The status of the pipeline at the last look.
     status: Mutex<Option<Arc<PipelineStatus>>>,
 }
@@ -72,7 +76,8 @@ impl BusClient {
             meter: parts.meter.clone(),
         });
         let (dead_letters, status) = (tokio::sync::Mutex::default(), Mutex::default());
-        Some(Self { publisher, bus, outbox, inbox, dead_letters, status })
+        let stored_letters = DeadLetterStore::default();
+        Some(Self { publisher, bus, outbox, inbox, dead_letters, stored_letters, status })
     }
 }
 
@@ -139,6 +144,8 @@ impl Messaging {
         spawn.spawn(Background::Publisher.task(), Box::pin(publisher.run()));
         let watches = self.clone().run_pipeline_watch();
         spawn.spawn(Background::PipelineWatch.task(), Box::pin(watches));
+        let dead_letters = self.clone().run_dead_letter_store();
+        spawn.spawn(Background::DeadLetters.task(), Box::pin(dead_letters));
         for group in self.groups() {
             let consumes = self.clone().run_consumer(group);
             spawn.spawn(Background::Consumer.task(), Box::pin(consumes));

@@ -168,7 +168,7 @@ impl Messaging {
             match result {
                 Some(Consumption::Moved | Consumption::Seen | Consumption::Passed) => {}
                 Some(Consumption::Poison(why)) => {
-                    if !self.dead_letter(group, ready, why).await {
+                    if !self.store_dead_letters(group, &[(ready.clone(), why)]).await {
                         failed = Some(Cause::of("DEAD_LETTER"));
                     }
                 }

@@ -46,6 +46,11 @@ impl DeadLetter {
         self.header(header::REPLAYS).parse().unwrap_or(0)
     }
 
+    /// True for one that a redrive passes over: it went back that often, or is only the head of its message.
+    pub fn is_passed_over(&self, replays: u32) -> bool {
+        self.replays() >= replays || self.headers.contains_key(header::PAYLOAD_BYTES)
+    }
+
     /// The message as it is sent back.
     fn back(&self, topic: &str) -> BusMessage {
         let mut headers = self.headers.clone();
@@ -112,7 +117,7 @@ impl Messaging {
                 self.shared.parts.clock.sleep(1_000).await;
             }
             let (over, back): (Vec<_>, Vec<_>) =
-                letters.iter().partition(|letter| letter.replays() >= asked.replays);
+                letters.iter().partition(|letter| letter.is_passed_over(asked.replays));
             let messages = back.iter().map(|letter| letter.back(topic)).collect();
             let said = client.bus.publish(messages).await;
             let sure: BTreeSet<_> = back

@@ -3,6 +3,7 @@
 
 use crate::messaging::BusClient;
 use crate::messaging::Messaging;
+use crate::messaging::dead_letter_store::{is_stored, waits_for};
 use crate::messaging::redrive;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
@@ -45,13 +46,23 @@ impl GroupStatus {
     }
 }
 
-/// What waits on a topic of dead letters.
+/// The dead letters of a topic that wait.
 #[derive(Debug, Clone)]
 pub struct DeadLetterCount {
     pub topic: Arc<str>,
+    /// Those on the topic.
     pub messages: u64,
+    /// Those in the journal, until the topic has them.
+    pub in_journal: u64,
     /// When the oldest of them was put there.
     pub oldest: Option<Millis>,
+}
+
+impl DeadLetterCount {
+    /// All that wait.
+    pub const fn waiting(&self) -> u64 {
+        self.messages.saturating_add(self.in_journal)
+    }
 }
 
 /// How the pipeline does, at one time.
@@ -102,8 +113,11 @@ impl PipelineStatus {
                 Some(format!("{keys} keys are parked; {key} of {group}: {cause}"))
             }
             "DEAD_LETTER" => {
-                let waiting = self.dead_letters.iter().flatten().find(|of| of.messages > 0)?;
-                Some(format!("{} messages wait on {}", waiting.messages, waiting.topic))
+                let waiting = self.dead_letters.iter().flatten().find(|of| of.waiting() > 0)?;
+                let DeadLetterCount { topic, messages, in_journal, .. } = waiting;
+                let stored = format!(", and {in_journal} in the journal until it takes them");
+                let stored = if *in_journal > 0 { stored } else { String::new() };
+                Some(format!("{messages} messages wait on {topic}{stored}"))
             }
             _ => None,
         }
@@ -142,8 +156,14 @@ impl Messaging {
                 let of = lag.iter().filter(|lag| lag.partition.topic == topic);
                 let of: Vec<_> = of.filter(|lag| lag.messages() > 0).collect();
                 let messages = of.iter().map(|lag| lag.messages()).sum();
-                let oldest = of.iter().filter_map(|lag| lag.oldest).min();
-                DeadLetterCount { topic, messages, oldest }
+                let stored: Vec<&ParkedKey> = parked
+                    .iter()
+                    .filter(|key| is_stored(key) && *waits_for(key) == *topic)
+                    .collect();
+                let in_journal = stored.iter().map(|key| key.messages).sum();
+                let since = stored.iter().map(|key| key.since);
+                let oldest = of.iter().filter_map(|lag| lag.oldest).chain(since).min();
+                DeadLetterCount { topic, messages, in_journal, oldest }
             };
             topics.into_iter().map(counted).collect()
         });
@@ -200,8 +220,9 @@ impl Messaging {
                 meter.see(Seen::Lag { group: name, topic, partition, messages, age });
             }
         }
-        for DeadLetterCount { topic, messages, oldest } in status.dead_letters.iter().flatten() {
-            let (messages, age) = (*messages, status.age(*oldest));
+        for letters in status.dead_letters.iter().flatten() {
+            let (topic, messages) = (&letters.topic, letters.waiting());
+            let age = status.age(letters.oldest);
             meter.see(Seen::DeadLetters { topic, messages, age });
         }
     }

@@ -75,7 +75,7 @@ impl Operators {
         let mut reasons = std::collections::BTreeMap::<String, (u64, u64)>::new();
         for letter in &found.letters {
             let (back, over) = reasons.entry(letter.header(header::REASON).to_owned()).or_default();
-            let counted = if letter.replays() >= asked.replays { over } else { back };
+            let counted = if letter.is_passed_over(asked.replays) { over } else { back };
             *counted = counted.saturating_add(1);
         }
         Ok(reasons.into_iter().map(|(reason, (back, over))| (reason, back, over)).collect())

@@ -1,7 +1,14 @@
 //! The hashes of the audit, as bytes and as text.
 
+use sha2::{Digest as _, Sha256};
+
 /// The bytes of a SHA-256 hash.
 pub type Hash = [u8; 32];
+
+/// The hash of bytes.
+pub fn sha256(bytes: &[u8]) -> Hash {
+    Sha256::digest(bytes).into()
+}
 
 /// A hash in hexadecimal digits, as it is stored and shown.
 pub fn hex(hash: &Hash) -> String {

@@ -12,6 +12,8 @@ const RECONNECT_MS: [&str; 2] = ["50", "500"];
 const LINGER_MS: &str = "1";
 /// The most memory that messages on their way to the broker take, in KiB.
 const QUEUE_KIB: &str = "65536";
+/// The largest message that a broker is asked to take, the library's maximum: the broker's own bound decides.
+const MESSAGE_BYTES: &str = "1000000000";
 /// A broker without messages answers so late: a partition that joins a member's fetches waits for it.
 const FETCH_WAIT_MS: &str = "100";
 /// A member tells the broker so many times in a session that it lives.
@@ -116,6 +118,7 @@ impl KafkaSettings {
             .set("partitioner", "murmur2_random")
             .set("linger.ms", LINGER_MS)
             .set("queue.buffering.max.kbytes", QUEUE_KIB)
+            .set("message.max.bytes", MESSAGE_BYTES)
             .set("message.timeout.ms", self.publish_timeout_ms.to_string());
         config
     }

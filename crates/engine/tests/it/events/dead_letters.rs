@@ -1,13 +1,13 @@
 //! Dead letters, their way back, and the audit of messages.
 //!
-//! Wrong builds that were run: the offset goes on before the topic of dead letters has the message
-//! (`the_offset_waits_for_the_topic_of_dead_letters`); a redrive gives messages new numbers
-//! (`a_redrive_keeps_numbers_and_ends`).
+//! Wrong builds that were run: a redrive gives messages new numbers (`a_redrive_keeps_numbers_and_ends`);
+//! the offset goes on where no dead letter could be stored (`the_offset_waits_until_dead_letters_are_stored`).
 
 use super::fixture::AccountService;
 use engine::operators::{ActionResult, AdminAction, Objection, Redrive, Reemission};
 use kernel::ports::bus::{Bus as _, BusMessage, PartitionLag};
 use kernel::ports::journal::{OperatorQueries as _, UnitWriter as _};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use testkit::{MINUTE, wait_for, wait_until};
 
@@ -60,11 +60,39 @@ impl AccountService {
     }
 }
 
-/// A message that cannot be consumed keeps its offset until the topic of dead letters has it for sure.
+/// A topic of dead letters that takes nothing holds up nothing: the offset goes on, transfers end, the letters
+/// wait in the journal across a restart, with their case, and are published in their order afterwards.
+///
+/// Turns red where the offset waits for the topic of dead letters (run: the release before).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_offset_waits_for_the_topic_of_dead_letters() {
-    let test = AccountService::with_accounts().await;
+async fn a_topic_of_dead_letters_that_takes_nothing_holds_up_nothing() {
+    let mut test = AccountService::with_accounts().await;
     test.service.pipeline_faults.refused.lock().expect("no panic").insert(DEAD);
+    test.publish(vec![poison(1, "no JSON"), poison(2, "no\0text"), poison(3, "{}")]).await;
+    assert!(wait_until(MINUTE, async || test.behind().await == 0).await, "its group is behind");
+    let id = test.open_transfer("A-1", "B-1", 10).await.id;
+    test.wait_for_end(&[id]).await;
+    test.service.wait_for_open_case("DEAD_LETTER").await;
+    test.service.restart().await;
+    let status = async || {
+        let status = test.service.engine.messaging.pipeline_status().await.expect("a status");
+        let letters = status.expect("a bus").dead_letters.expect("the bus answers");
+        let of = letters.into_iter().find(|letters| &*letters.topic == DEAD).expect("the topic");
+        (of.messages, of.in_journal)
+    };
+    assert_eq!(status().await, (0, 3));
+    test.service.pipeline_faults.heal();
+    let dead = test.dead(3).await;
+    let dead: Vec<_> = dead.iter().map(|one| (one.number, &*one.payload)).collect();
+    assert_eq!(dead, [(1, "no JSON"), (2, "no\0text"), (3, "{}")]);
+    assert!(wait_until(MINUTE, async || status().await == (3, 0)).await, "{:?}", status().await);
+}
+
+/// A message that cannot be consumed keeps its offset until it is stored as a dead letter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_offset_waits_until_dead_letters_are_stored() {
+    let test = AccountService::with_accounts().await;
+    test.service.pipeline_faults.parks_nothing.store(true, Ordering::SeqCst);
     test.publish(vec![poison(1, "no JSON")]).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(test.behind().await, 1);

@@ -100,7 +100,10 @@ async fn list(global: &Global, args: &ListDeadLettersArgs) -> Result<(), Fault> 
         if args.target.json {
             return output::print_json(&topics);
         }
-        return output::print(&rows(&topics, ["topic", ">messages", ">oldest_age_seconds"]));
+        return output::print(&rows(
+            &topics,
+            ["topic", ">messages", ">in_journal", ">oldest_age_seconds"],
+        ));
     };
     let found = found(global, &args.target, topic).await?;
     if args.target.json {

@@ -188,7 +188,10 @@ async fn status(global: &Global, args: &StatusArgs) -> Result<(), Fault> {
             output::print(&format!("{name}\n{}", rows(&partitions(group), columns)))?;
         }
     }
-    output::print(&rows(&of("dead_letters"), ["topic", ">messages", ">oldest_age_seconds"]))
+    output::print(&rows(
+        &of("dead_letters"),
+        ["topic", ">messages", ">in_journal", ">oldest_age_seconds"],
+    ))
 }
 
 async fn parked(global: &Global, args: &ParkedArgs) -> Result<(), Fault> {

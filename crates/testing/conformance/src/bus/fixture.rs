@@ -74,10 +74,14 @@ impl BusFixture {
         BusMessage { topic: self.named(topic), key: key.into(), number, payload, headers }
     }
 
+    pub(super) async fn publish_all(&self, messages: Vec<BusMessage>) -> Vec<Result<(), Cause>> {
+        self.on().publish(messages).await
+    }
+
     pub(super) async fn publish(&self, topic: &str, key: &str, n: usize) {
         let number = u128::try_from(n).unwrap_or(0);
         let message = self.message(topic, key, number);
-        for answer in self.on().publish(vec![message]).await {
+        for answer in self.publish_all(vec![message]).await {
             self.ok("a publication", answer);
         }
     }

@@ -8,7 +8,7 @@ mod fixture;
 use fixture::BusFixture;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, Partition, Seek};
+use kernel::ports::bus::{Bus, BusMessage, Partition, Seek};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,6 +38,18 @@ pub async fn run(suite: &BusSuite) {
     lag_is_what_a_group_has_not_committed(&mut BusFixture::open("lag", suite).await).await;
     a_late_commit_takes_no_group_back(&mut BusFixture::open("late", suite).await).await;
     a_group_goes_to_a_time(&mut BusFixture::open("seek", suite).await).await;
+    a_message_of_a_megabyte_arrives(&mut BusFixture::open("large", suite).await).await;
+}
+
+/// A dead letter is nearly as large as the largest message that a broker takes by default (1 048 588 bytes).
+async fn a_message_of_a_megabyte_arrives(b: &mut BusFixture) {
+    let payload = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_040_000));
+    let large = BusMessage { payload: payload.into(), ..b.message("t", "a", 1) };
+    let said = b.publish_all(vec![large.clone()]).await;
+    b.holds(matches!(&*said, [Ok(())]), "a large message is published", &said);
+    let mut member = b.join("g", &["t"]).await;
+    let found: Vec<_> = b.drain(&mut *member).await.into_iter().map(|one| one.message).collect();
+    b.holds(found == [large], "it arrives whole", &found.len());
 }
 
 async fn messages_of_a_key_keep_their_order(b: &mut BusFixture) {

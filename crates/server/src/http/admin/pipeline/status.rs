@@ -55,6 +55,7 @@ fn shown(status: &PipelineStatus) -> Pipeline {
             .map(|letters| DeadLetterRow {
                 topic: letters.topic.to_string(),
                 messages: letters.messages,
+                in_journal: letters.in_journal,
                 oldest_age_seconds: seconds(letters.oldest),
             })
             .collect(),
