@@ -20,6 +20,7 @@ checks! {
     one_with_a_time_is_no_orphan,
     one_opened_for_the_scanner_comes,
     what_is_of_another_flow_stays_for_a_worker_that_asks_for_it,
+    an_orphan_comes_before_what_is_due,
 }
 
 const FAR: usize = 100;
@@ -219,4 +220,19 @@ async fn what_is_of_another_flow_stays_for_a_worker_that_asks_for_it(b: &mut Jou
     let mut due = b.due_of(&[other], FAR).await;
     due.sort_unstable();
     b.same("an orphan too", &due, &vec![("orphan", id(2)), ("transfer", id(1))]);
+}
+
+/// Where what is due fills a small worker's room again and again, an orphan would never come.
+async fn an_orphan_comes_before_what_is_due(b: &mut JournalFixture) {
+    for n in [1, 2] {
+        let waits = b.opened(n).await;
+        b.timed(&waits, Some(NOON), Free).await;
+    }
+    let orphan = b.opened(3).await;
+    b.moved(&orphan, "SOURCE_PENDING").await;
+    b.reopen().await;
+    b.clock.set(NOON + 10_000);
+    for should in [("orphan", id(3)), ("transfer", id(1)), ("transfer", id(2))] {
+        b.same("the one that comes", &b.due(1).await, &vec![should]);
+    }
 }

@@ -233,14 +233,14 @@ impl Leases {
         let ripe = state.due.iter().filter(|(id, at)| come(id, **at) && asked(id));
         let mut ripe: Vec<_> = ripe.map(|(id, at)| (*at, *id)).collect();
         ripe.sort_unstable();
-        let given = self.left.iter().filter(|id| !state.due.contains_key(id) && asked(id));
-        let mut free: Vec<Id> = given.copied().chain(ripe.into_iter().map(|(_, id)| id)).collect();
-        free.truncate(limit);
         let record = |id: &Id| state.transfers.get(id).cloned();
         let mut lost: Vec<_> =
             self.orphans.iter().filter(|id| asked(id)).filter_map(record).collect();
         lost.sort_by_key(|record| (record.head.deaths, record.id));
-        lost.truncate(limit.saturating_sub(free.len()));
+        lost.truncate(limit);
+        let given = self.left.iter().filter(|id| !state.due.contains_key(id) && asked(id));
+        let mut free: Vec<Id> = given.copied().chain(ripe.into_iter().map(|(_, id)| id)).collect();
+        free.truncate(limit.saturating_sub(lost.len()));
         let mut found = attempts;
         found.extend(free.iter().filter_map(record).map(Due::Transfer));
         let taken = free.into_iter().chain(lost.iter().map(|record| record.id));
