@@ -308,6 +308,10 @@ impl Prover {
         }
         let wrote = self.write_ends(units).await;
         for (end, wrote) in pending.into_iter().zip(wrote) {
+            if end.closing.stop.is_some() {
+                // written or not, the journal says from here on whether the chain stands
+                self.shared.controls.stored(Scope::Chain(pool.id()));
+            }
             match wrote {
                 Wrote::Written(written) => self.closed_attempt(pool, end, &written).await,
                 wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
@@ -359,7 +363,6 @@ impl Prover {
             pool.lane_is(&attempt.lane, lane);
         }
         if let Some(case) = closing.stop {
-            self.shared.controls.stored(Scope::Chain(pool.id()));
             self.chains.cases.noted(&case);
             pool.lane_check.close();
         }

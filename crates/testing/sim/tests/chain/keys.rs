@@ -9,6 +9,7 @@ use kernel::money::Amount;
 use kernel::operators::Scope;
 use kernel::ports::Fut;
 use kernel::ports::journal::{Journal, ServiceStatus};
+use kernel::unit::{Put, Unit, Wrote};
 use sim::chain::{ChainRules, Locking, Paid};
 use sim::generic::chain::{ChainWorker, some_lanes};
 use std::ops::Range;
@@ -221,6 +222,57 @@ fn a_wallet_that_takes_the_number_of_an_open_attempt_strands_nothing() {
             "{wallets}"
         );
         assert_eq!(cluster.ports.chain.faults(), [""; 0]);
+    }
+}
+
+/// A journal whose first end of an attempt that stops the chain has no clear answer.
+struct UnclearStop {
+    inner: Arc<dyn Journal>,
+    /// Whether it is written.
+    writes: bool,
+    over: AtomicBool,
+}
+
+impl JournalWrapper for UnclearStop {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let puts = || units.iter().flat_map(|unit| &unit.then.puts);
+            let stops = puts().any(|put| matches!(put, Put::Pause { .. }))
+                && puts().any(|put| matches!(put, Put::AttemptHead { closed: Some(_), .. }));
+            if !stops || self.over.swap(true, Ordering::SeqCst) {
+                return self.inner.write(units).await;
+            }
+            let asked = units.len();
+            if self.writes {
+                self.inner.write(units).await;
+            }
+            vec![Wrote::Unknown(Cause::of("COMMIT")); asked]
+        })
+    }
+}
+
+/// Turns red where the stop that an attempt's end stores holds the chain in its process for ever, since its write had
+/// no clear answer (run: the release before).
+#[test]
+fn a_stop_whose_write_has_no_clear_answer_ends() {
+    for writes in [true, false] {
+        let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 9);
+        cluster.service.wraps.journal = Arc::new(move |inner| {
+            Arc::new(Wrapper(UnclearStop { inner, writes, over: AtomicBool::new(false) }))
+        });
+        let one = with_key(&mut cluster, 1, 1);
+        cluster.ports.chain.swallow(true);
+        let ids = cluster.pays_for(&one, "a", &RECEIVERS);
+        cluster.service.sim.run_for(3_000);
+        cluster.ports.chain.spends_elsewhere("key-1", Vec::new());
+        cluster.ports.chain.swallow(false);
+        cluster.service.sim.run_for(120_000);
+        assert_eq!(cluster.states(&one, &ids), ["COMPLETED"; 5], "{writes}");
+        assert_eq!((times_paid(&cluster, &ids), cluster.cases(&one)), (vec![1; 5], vec![]));
     }
 }
 
