@@ -20,8 +20,8 @@ pub struct Message {
     pub kind: &'static str,
     /// Messages of one key are published in the order in which they were written.
     pub key: Arc<str>,
-    /// The fields of its payload. The journal adds `transfer`, `sequence`, `hash`, and
-    /// `detail` where the event has one (of a refusal its code).
+    /// The fields of its payload. The journal adds `transfer`, `sequence`, `hash`, and where it has them
+    /// `prev` (the hash of the event before) and `detail` (of a refusal its code).
     pub payload: Map<String, Value>,
     /// The headers beside the payload, by name.
     pub headers: Map<String, Value>,
@@ -65,16 +65,9 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// The message's number: a UUID (version 8) made from transfer, type and n, so that each that
-    /// computes it again finds the same.
+    /// The message's number.
     pub fn number(&self) -> u128 {
-        let (event, at) = (self.message.kind.to_owned(), 0);
-        let (from, to, caller, detail, agreed) = (None, 0, None, None, None);
-        let entry = Entry { seq: self.n, at, from, to, event, caller, detail, agreed };
-        let hash = audit::hex(&link(genesis(self.id), &entry));
-        let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
-        let digits = format!("{}8{}8{}", part(0, 12), part(12, 15), part(15, 30));
-        u128::from_str_radix(&digits, 16).unwrap_or_default()
+        number(self.id, self.message.kind, self.n)
     }
 
     /// The message with what the journal knows of its event, as it is kept and published.
@@ -83,6 +76,9 @@ impl Outgoing {
         payload.insert("transfer".to_owned(), Value::String(self.id.to_string()));
         payload.insert("sequence".to_owned(), Value::from(event.sequence));
         payload.insert("hash".to_owned(), Value::String(audit::hex(event.hash)));
+        if let Some(prev) = event.prev {
+            payload.insert("prev".to_owned(), Value::String(audit::hex(prev)));
+        }
         if let Some(detail) = event.detail {
             payload.insert("detail".to_owned(), Value::String(detail.to_owned()));
         }
@@ -100,6 +96,18 @@ impl Outgoing {
     }
 }
 
+/// The number of a message: a UUID (version 8) made from transfer, type and n, so that each that computes it
+/// again finds the same. `n`: how often a message of the type was emitted before.
+pub fn number(id: Id, kind: &str, n: u32) -> u128 {
+    let (event, at) = (kind.to_owned(), 0);
+    let (from, to, caller, detail, agreed) = (None, 0, None, None, None);
+    let entry = Entry { seq: n, at, from, to, event, caller, detail, agreed };
+    let hash = audit::hex(&link(genesis(id), &entry));
+    let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
+    let digits = format!("{}8{}8{}", part(0, 12), part(12, 15), part(15, 30));
+    u128::from_str_radix(&digits, 16).unwrap_or_default()
+}
+
 /// The place of an event in its transfer's chain.
 #[derive(Debug, Clone, Copy)]
 pub struct EventPlace<'e> {
@@ -107,6 +115,9 @@ pub struct EventPlace<'e> {
     pub sequence: u32,
     /// The hash that links it to the event before.
     pub hash: &'e Hash,
+    /// The hash of the event before. `None` where the write that sends the message adds no event: it does
+    /// not know it.
+    pub prev: Option<&'e Hash>,
     /// The evidence, cause or reason that is stored with it.
     pub detail: Option<&'e str>,
 }
@@ -203,11 +214,12 @@ mod tests {
     fn the_payload_says_which_event_it_belongs_to() {
         let message = Message::new("t", "k", "key").field("amount", "10");
         let outgoing = Outgoing { message, id: Id(1), n: 0, event: Some(0) };
-        let event = EventPlace { sequence: 3, hash: &[7; 32], detail: Some("WHY") };
+        let (hash, prev) = (&[7; 32], Some(&[6; 32]));
+        let event = EventPlace { sequence: 3, hash, prev, detail: Some("WHY") };
         let emitted = outgoing.completed(&event, 5);
-        let hash = "07".repeat(32);
+        let (hash, prev) = ("07".repeat(32), "06".repeat(32));
         let should = format!(
-            r#"{{"amount":"10","detail":"WHY","hash":"{hash}","sequence":3,"transfer":"{}"}}"#,
+            r#"{{"amount":"10","detail":"WHY","hash":"{hash}","prev":"{prev}","sequence":3,"transfer":"{}"}}"#,
             Id(1)
         );
         assert_eq!(*emitted.payload, *should);

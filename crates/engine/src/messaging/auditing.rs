@@ -1,11 +1,11 @@
-//! Audits messages: it compares each message with the event of its transfer that it reports. At the end of
-//! a transfer each message that the history asks for must have arrived.
+//! Audits messages: it compares each message as a whole with the one that its flow makes of the event that it
+//! reports. At the end of a transfer each message that the history asks for must have arrived.
 
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
+use crate::messaging::expected_message::{self, message_of};
 use crate::messaging::lanes::Ready;
 use kernel::answer::Cause;
-use kernel::audit::hex;
 use kernel::flow::life::AuditGroup;
 use kernel::flow::table::Table;
 use kernel::ids::{FlowId, Id};
@@ -13,7 +13,7 @@ use kernel::message::{Emission, Outgoing};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::Linked;
 use kernel::ports::meter::Seen;
-use kernel::record::{Head, Record};
+use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Wrote};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,7 @@ impl Messaging {
         let mut results: Vec<Option<Consumption>> = Vec::with_capacity(ready.len());
         let mut units = Vec::new();
         for one in ready {
-            match contradiction(one, &known) {
+            match self.contradiction(one, &known) {
                 Some(why) => {
                     self.contradicting(group, one, &why);
                     results.push(Some(Consumption::Passed));
@@ -202,6 +202,25 @@ impl Messaging {
         });
     }
 
+    /// Why a message is none that this service sends; `None` where it is one.
+    fn contradiction(&self, one: &Ready, known: &BTreeMap<Id, Journaled>) -> Option<String> {
+        let payload: Value =
+            serde_json::from_str(&one.delivery.message.payload).unwrap_or_default();
+        let sequence = payload.get("sequence").and_then(Value::as_u64);
+        let (Some(id), Some(sequence)) = (one.transfer, sequence) else {
+            return Some("its payload names no event".to_owned());
+        };
+        let Some(Journaled { record, history }) = known.get(&id) else {
+            return Some("the journal has no such transfer".to_owned());
+        };
+        let Some(linked) = history.iter().find(|linked| u64::from(linked.entry.seq) == sequence)
+        else {
+            return Some(format!("the history has no event {sequence}"));
+        };
+        let table = self.shared.plan.table(record.flow);
+        expected_message::contradiction(table, record, linked, &one.delivery)
+    }
+
     /// Opens a case for a message that reports what no history has.
     fn contradicting(&self, group: AuditGroup, one: &Ready, why: &str) {
         let delivery = &one.delivery;
@@ -223,10 +242,7 @@ fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
     let Journaled { record, history } = journaled;
     let mut asked = Vec::new();
     for linked in history {
-        let entered = linked.entry.from != Some(linked.entry.to);
-        let Some(state) = table.coded(linked.entry.to).filter(|_| entered) else { continue };
-        let then = Record { head: Head { state, ..record.head }, ..record.clone() };
-        if let Some(message) = (table.emits)(state, &then, Emission::Entered) {
+        if let Some(message) = message_of(table, record, linked, Emission::Entered) {
             let topic = message.topic;
             let outgoing = Outgoing { message, id: record.id, n: 0, event: None };
             asked.push(AuditLookup {
@@ -237,25 +253,4 @@ fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
         }
     }
     asked
-}
-
-/// Why a message cannot be of this service; `None` where it can.
-fn contradiction(one: &Ready, known: &BTreeMap<Id, Journaled>) -> Option<String> {
-    let told: Value = serde_json::from_str(&one.delivery.message.payload).unwrap_or_default();
-    let text = |name: &str| told.get(name).and_then(Value::as_str);
-    let sequence = told.get("sequence").and_then(Value::as_u64);
-    let (Some(_), Some(sequence), Some(hash)) = (text("transfer"), sequence, text("hash")) else {
-        return Some("its payload names no event".to_owned());
-    };
-    let Some(journaled) = one.transfer.and_then(|id| known.get(&id)) else {
-        return Some("the journal has no such transfer".to_owned());
-    };
-    let place = journaled.history.iter().find(|linked| u64::from(linked.entry.seq) == sequence);
-    match place {
-        None => Some(format!("the history has no event {sequence}")),
-        Some(linked) if hex(&linked.hash) != hash => {
-            Some(format!("event {sequence} has another hash in the history"))
-        }
-        Some(_) => None,
-    }
 }

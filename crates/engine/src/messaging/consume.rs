@@ -130,7 +130,7 @@ impl Messaging {
         let (mut results, mut driven) = (Vec::new(), Vec::new());
         for (place, message) in messages {
             let inbox = Guard::Inbox { consumer: group.name, event: message.number };
-            match self.moves_by(group, records.remove(&message.transfer)) {
+            match self.moves_by(group, message, records.remove(&message.transfer)) {
                 Ok(record) => driven.push(Driven { place, record, inbox: Some(inbox) }),
                 Err(result) => results.push((place, result)),
             }
@@ -143,12 +143,17 @@ impl Messaging {
     fn moves_by(
         &self,
         group: ConsumerGroup,
+        message: Received,
         record: Option<Record>,
     ) -> std::result::Result<Record, Consumption> {
         let record = record.ok_or(Consumption::Poison("UNKNOWN_TRANSFER"))?;
         let table = self.shared.plan.table(record.flow);
         if !table.consumers.contains(&group) {
             return Err(Consumption::Poison("FOREIGN_TRANSFER"));
+        }
+        // its inbox row would take the number of another transfer's message
+        if !self.shared.plan.sends_number(&record, group.topic, message.number) {
+            return Err(Consumption::Poison("FORGED"));
         }
         // what is paused is sent again when no pause stands
         let stands = || self.shared.controls.fuse_mode(&record).is_some();

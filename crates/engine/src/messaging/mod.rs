@@ -6,6 +6,7 @@ mod consume;
 mod consumer;
 pub mod dead_letter;
 mod dead_letter_store;
+mod expected_message;
 pub(crate) mod group;
 mod lanes;
 mod parking;

@@ -10,7 +10,7 @@ use kernel::answer::Answer;
 use kernel::flow::life::{Step, Via};
 use kernel::flow::table::A;
 use kernel::ids::Millis;
-use kernel::message::{Emission, Outgoing};
+use kernel::message::{self, Emission, Message, Outgoing};
 use kernel::record::{Head, Record};
 use kernel::unit::{Guard, Hold, Put};
 
@@ -32,6 +32,21 @@ impl Plan {
         let emits = self.table(record.flow).emits;
         let moves = emits(record.head.state, record, Emission::Due);
         moves.is_some_and(|message| message.topic == topic)
+    }
+
+    /// True where a message of this number is one that was sent to the topic about this record: the first of
+    /// its type, or one of those that were sent again.
+    pub(crate) fn sends_number(&self, record: &Record, topic: &str, number: u128) -> bool {
+        let table = self.table(record.flow);
+        let sends = |state| {
+            [Emission::Entered, Emission::Due]
+                .map(|emission| (table.emits)(state, record, emission))
+        };
+        let mut messages = table.all().flat_map(sends).flatten();
+        messages.any(|Message { topic: to, kind, .. }| {
+            let mut sent = (0..=record.head.retries).rev();
+            to == topic && sent.any(|n| message::number(record.id, kind, n) == number)
+        })
     }
 
     /// The record as it stands when its call is made: where it stands before the claim, as it stands behind

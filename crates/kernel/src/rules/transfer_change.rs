@@ -285,15 +285,23 @@ impl NewEvents<'_> {
         before: StoredHistory,
         at: Millis,
     ) -> Vec<Emitted> {
+        let hash_before = |n: usize| match n.checked_sub(1) {
+            Some(n) => self.entries.get(n).map(|(.., hash)| hash),
+            None => Some(&before.chain),
+        };
         let place = |event: Option<usize>| {
-            let new = event.and_then(|n| Some((self.entries.get(n)?, self.details.get(n)?)));
+            let new = event.and_then(|n| Some((n, self.entries.get(n)?, self.details.get(n)?)));
             match new {
-                Some(((_, sequence, hash), detail)) => {
-                    EventPlace { sequence: *sequence, hash, detail: detail.as_deref() }
-                }
+                Some((n, (_, sequence, hash), detail)) => EventPlace {
+                    sequence: *sequence,
+                    hash,
+                    prev: hash_before(n),
+                    detail: detail.as_deref(),
+                },
                 None => EventPlace {
                     sequence: before.events.saturating_sub(1),
                     hash: &before.chain,
+                    prev: None,
                     detail: None,
                 },
             }

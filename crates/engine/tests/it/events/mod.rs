@@ -3,6 +3,7 @@
 mod crashes;
 mod dead_letters;
 pub(crate) mod fixture;
+mod forged_messages;
 mod messages;
 mod parking;
 

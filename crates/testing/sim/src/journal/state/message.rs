@@ -28,13 +28,14 @@ impl State {
             (Some(linked), _) => {
                 let own = message.event.is_some();
                 let detail = linked.entry.detail.as_deref().filter(|_| own);
+                let prev = Some(&linked.prev).filter(|_| own);
                 let (sequence, hash) = (linked.entry.seq, &linked.hash);
-                message.completed(&EventPlace { sequence, hash, detail }, at)
+                message.completed(&EventPlace { sequence, hash, prev, detail }, at)
             }
             (None, Some(record)) => {
                 let flow = self.flows.table(record.flow).flow;
                 let hash = &birth(record.id, flow, &record.terms);
-                message.completed(&EventPlace { sequence: 0, hash, detail: None }, at)
+                message.completed(&EventPlace { sequence: 0, hash, prev: None, detail: None }, at)
             }
             (None, None) => return,
         };
