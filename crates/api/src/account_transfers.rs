@@ -65,8 +65,9 @@ pub struct AccountTransfer {
     /// The client's own words, where some were given.
     #[schema(example = "invoice 12")]
     pub description: Option<String>,
-    /// Of a transfer that FAILED the code that it was refused with; before an end the cause of the last
-    /// unclear answer, where there was one.
+    /// Of a transfer that FAILED the code that it was refused with, `TARGET_ACCOUNT_NOT_FOUND` for whatever is
+    /// wrong with a target of another owner; before an end the cause of the last unclear answer, where there
+    /// was one.
     #[schema(example = json!(null))]
     pub reason: Option<String>,
     /// Where it stands, as a sentence.

@@ -1,6 +1,7 @@
 //! Accounts with a number of their own, at the accounts ledger (`accounts_tb`). Each has one asset and one
 //! owner.
 
+use crate::answer::Evidence;
 use crate::code::Code;
 use crate::ids::{AssetId, UserId};
 use crate::money::Amount;
@@ -80,6 +81,47 @@ pub struct NumberedAccount {
     pub status: NumberedStatus,
     /// Raised by every write of its row; above 0.
     pub version: u64,
+}
+
+impl NumberedAccount {
+    /// The balance that is left when the account has paid this amount.
+    ///
+    /// # Errors
+    /// The code by which it may not pay.
+    pub fn balance_after_payment(&self, asset: AssetId, amount: Amount) -> Result<Amount, Code> {
+        if self.asset != asset {
+            return Err(Code::CurrencyMismatch);
+        }
+        match self.status.bars_payment() {
+            Some(code) => Err(code),
+            None => self.balance.minus(amount).ok_or(Code::InsufficientBalance),
+        }
+    }
+
+    /// The account that receives from this one; `None`: there is none of that number.
+    ///
+    /// # Errors
+    /// Why it may not receive. Of an account of the same owner the exact code; of any other
+    /// `TARGET_ACCOUNT_NOT_FOUND`, and the exact code in the document, which operators alone read: a payer must
+    /// not find out which numbers exist.
+    pub fn check_payee<'a>(
+        &self,
+        payee: Option<&'a Self>,
+        asset: AssetId,
+    ) -> Result<&'a Self, Evidence> {
+        let Some(payee) = payee else { return Err(hidden(Code::AccountNotFound)) };
+        let other = (payee.asset != asset).then_some(Code::CurrencyMismatch);
+        match payee.status.bars_receipt().or(other) {
+            None => Ok(payee),
+            Some(code) if payee.owner == self.owner => Err(Evidence::code(code)),
+            Some(code) => Err(hidden(code)),
+        }
+    }
+}
+
+/// The refusal of a payee whose exact code is for operators.
+fn hidden(code: Code) -> Evidence {
+    Evidence { doc: Some(code.name().into()), ..Evidence::code(Code::TargetAccountNotFound) }
 }
 
 /// A selection of numbered accounts.

@@ -57,7 +57,8 @@ codes! {
     TransferNotAllowed = "TRANSFER_NOT_ALLOWED",
     /// The source account does not exist.
     SourceAccountNotFound = "SOURCE_ACCOUNT_NOT_FOUND",
-    /// The target account does not exist and is not created by a transfer.
+    /// The target account does not exist and is not created by a transfer, or is another owner's and cannot
+    /// receive this.
     TargetAccountNotFound = "TARGET_ACCOUNT_NOT_FOUND",
     /// The account is closed for ever.
     AccountClosed = "ACCOUNT_CLOSED",

@@ -1,5 +1,5 @@
-//! The check before a transfer is carried out: both accounts exist, are in use and hold its asset, the
-//! source belongs to the owner and has the money.
+//! The check before a transfer is carried out: the source belongs to the owner, is in use and has the money,
+//! and the target can receive its asset.
 //!
 //! It holds no money. `VALIDATED` says that the transfer could have been carried out
 //! at that moment; the ledger looks again, under the locks of both accounts, when it moves the money.
@@ -65,25 +65,20 @@ fn number(party: &Party) -> Option<&Arc<str>> {
 
 fn checked(record: &Record, found: &AccountsByNumber) -> Answer {
     match objection(record, found) {
-        None => Answer::Done(Receipt::default()),
-        Some(code) => Answer::Rejected(Evidence::code(code.name()), Receipt::default()),
+        Ok(()) => Answer::Done(Receipt::default()),
+        Err(why) => Answer::Rejected(why, Receipt::default()),
     }
 }
 
-/// In the order of `spec/api.md`: existence, whose it is, status, asset, balance.
-fn objection(record: &Record, found: &AccountsByNumber) -> Option<Code> {
+/// In this order: the payer's account exists, is the owner's and may pay; then the target may receive. So a
+/// payer that cannot pay learns nothing about a target.
+fn objection(record: &Record, found: &AccountsByNumber) -> Result<(), Evidence> {
     let of = |party: &Party| number(party).and_then(|number| found.get(number));
     let (source, target) = (&record.terms.source, &record.terms.target);
-    let Some(from) = of(source) else { return Some(Code::SourceAccountNotFound) };
-    let Some(to) = of(target) else { return Some(Code::TargetAccountNotFound) };
+    let Some(from) = of(source) else { return Err(Evidence::code(Code::SourceAccountNotFound)) };
     if record.terms.owner.user() != Some(from.owner) {
-        return Some(Code::TransferNotAllowed);
+        return Err(Evidence::code(Code::TransferNotAllowed));
     }
-    if let Some(code) = from.status.bars_payment().or_else(|| to.status.bars_receipt()) {
-        return Some(code);
-    }
-    if from.asset != source.asset || to.asset != target.asset {
-        return Some(Code::CurrencyMismatch);
-    }
-    (from.balance < source.amount).then_some(Code::InsufficientBalance)
+    from.balance_after_payment(source.asset, source.amount).map_err(Evidence::code)?;
+    from.check_payee(of(target), target.asset).map(|_| ())
 }

@@ -37,18 +37,12 @@ impl Posting {
         let Some(payer) = self.account(state, from)? else {
             return no(Code::SourceAccountNotFound);
         };
-        let Some(payee) = self.account(state, to)? else {
-            return no(Code::TargetAccountNotFound);
+        let rest = match payer.balance_after_payment(op.asset, op.amount) {
+            Ok(rest) => rest,
+            Err(code) => return no(code),
         };
-        if payer.asset != op.asset || payee.asset != op.asset {
-            return no(Code::CurrencyMismatch);
-        }
-        if let Some(code) = payer.status.bars_payment().or_else(|| payee.status.bars_receipt()) {
-            return no(code);
-        }
-        let Some(rest) = payer.balance.minus(op.amount) else {
-            return no(Code::InsufficientBalance);
-        };
+        let payee = self.account(state, to)?;
+        let payee = payer.check_payee(payee.as_ref(), op.asset).map_err(refused)?.clone();
         let Some(sum) = payee.balance.plus(op.amount) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };

@@ -45,19 +45,22 @@ async fn messages_carry_a_transfer_from_one_account_to_the_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_ends_a_transfer_and_moves_nothing() {
     let test = AccountService::open(true).await;
-    for (number, owner) in [("A-1", 1), ("B-1", 2), ("F-1", 1), ("C-1", 2)] {
+    for (number, owner) in [("A-1", 1), ("B-1", 2), ("F-1", 1), ("C-1", 2), ("C-2", 1)] {
         test.account(number, owner, 100).await;
     }
     test.status("F-1", NumberedStatus::Frozen).await;
-    test.out("C-1", 100).await;
-    test.status("C-1", NumberedStatus::Closed).await;
+    for closed in ["C-1", "C-2"] {
+        test.out(closed, 100).await;
+        test.status(closed, NumberedStatus::Closed).await;
+    }
     for (from, to, amount, code) in [
         ("A-1", "B-1", 101, Code::InsufficientBalance),
         ("X-1", "B-1", 1, Code::SourceAccountNotFound),
         ("A-1", "X-1", 1, Code::TargetAccountNotFound),
         ("B-1", "A-1", 1, Code::TransferNotAllowed),
         ("F-1", "B-1", 1, Code::AccountFrozen),
-        ("A-1", "C-1", 1, Code::AccountClosed),
+        ("A-1", "C-1", 1, Code::TargetAccountNotFound),
+        ("A-1", "C-2", 1, Code::AccountClosed),
     ] {
         let id = test.open_transfer(from, to, amount).await.id;
         test.wait_for_end(&[id]).await;

@@ -93,7 +93,8 @@ pub struct FoundTransfer {
     pub principal: String,
     /// The last refusal, or the cause of the last unclear answer.
     pub error_class: Option<String>,
-    /// What is known of that refusal or cause, as text or JSON.
+    /// What is known of that refusal or cause, as text or JSON: the exact code, where the payer reads
+    /// `TARGET_ACCOUNT_NOT_FOUND` of a target of another owner.
     pub error_message: Option<String>,
     /// Unclear answers so far.
     #[schema(example = 3)]

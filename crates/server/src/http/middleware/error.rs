@@ -206,7 +206,7 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::AssetSuspended => "The asset is suspended",
         Code::TransferNotAllowed => "The asset may not be transferred, or not to this receiver",
         Code::SourceAccountNotFound => "There is no such source account",
-        Code::TargetAccountNotFound => "There is no such target account",
+        Code::TargetAccountNotFound => "There is no target account that can receive this",
         Code::AccountClosed => "The account is closed: it may neither pay nor receive",
         Code::CurrencyMismatch => "The account holds another currency",
         Code::AccountFrozen => "The account is frozen: it may receive, not pay",

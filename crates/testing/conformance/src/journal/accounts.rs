@@ -164,15 +164,23 @@ async fn a_move_changes_both_accounts(b: &mut JournalFixture) {
 async fn a_move_is_refused_for_ever(b: &mut JournalFixture) {
     two(b, 100).await;
     let (closed, frozen) = (NumberedStatus::Closed, NumberedStatus::Frozen);
-    let more = vec![account("F-1", ALICE, frozen), account("X-1", BOB, closed)];
+    let more = vec![
+        account("F-1", ALICE, frozen),
+        account("X-1", BOB, closed),
+        account("Y-1", ALICE, closed),
+    ];
     b.written("two more", plain(more)).await;
     let cases = [
         (1, "A-1", "A-1", 1, Code::SameAccount),
         (2, "N-1", "B-1", 1, Code::SourceAccountNotFound),
         (3, "A-1", "N-1", 1, Code::TargetAccountNotFound),
         (4, "F-1", "B-1", 1, Code::AccountFrozen),
-        (5, "A-1", "X-1", 1, Code::AccountClosed),
+        (5, "A-1", "Y-1", 1, Code::AccountClosed),
         (6, "A-1", "B-1", 101, Code::InsufficientBalance),
+        // of what is another owner's, no more than that it cannot receive, and nothing to a payer that cannot pay
+        (8, "A-1", "X-1", 1, Code::TargetAccountNotFound),
+        (9, "A-1", "X-1", 101, Code::InsufficientBalance),
+        (10, "A-1", "N-1", 101, Code::InsufficientBalance),
     ];
     for (n, from, to, amount, code) in cases {
         let why = refused(b, code.name(), op(n, from, to, amount)).await;

@@ -5,20 +5,20 @@
 use crate::door::{Door, Reply, USER};
 use serde_json::{Value, json};
 
-const OPS: (&str, &str) = ("ops-1", "ops:read ops:act");
-const PIPELINE: &str = "/api/v1/ops/accounts/pipeline";
-const TRANSFERS: &str = "/api/transfers";
-const ALICE: (&str, &str) = ("4001", USER);
+pub(super) const OPS: (&str, &str) = ("ops-1", "ops:read ops:act");
+pub(super) const PIPELINE: &str = "/api/v1/ops/accounts/pipeline";
+pub(super) const TRANSFERS: &str = "/api/transfers";
+pub(super) const ALICE: (&str, &str) = ("4001", USER);
 const BOB: (&str, &str) = ("4002", USER);
 const SERVICE: (&str, &str) = ("payments", "transfers:create transfers:read transfers:any");
 
-fn transfer(from: &str, to: &str, amount: &str) -> Value {
+pub(super) fn transfer(from: &str, to: &str, amount: &str) -> Value {
     json!({"fromAccountNumber": from, "toAccountNumber": to, "amount": amount, "currency": "USDT"})
 }
 
 impl Door {
     /// ACC-1 of user 4001 with 1000, ACC-2 of user 4002 with nothing.
-    async fn with_two_accounts() -> Self {
+    pub(super) async fn with_two_accounts() -> Self {
         let door = Self::open().await;
         for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
             let body =
@@ -33,7 +33,7 @@ impl Door {
     }
 
     /// The transfer of an answer, at its end.
-    async fn ended_account_transfer(&self, opened: &Reply) -> Value {
+    pub(super) async fn ended_account_transfer(&self, opened: &Reply) -> Value {
         let id = opened.body["transferId"].as_str().expect("an id").to_owned();
         for _ in 0..20_000 {
             let reply = self.get(ALICE, &format!("{TRANSFERS}/{id}")).await;
@@ -46,7 +46,7 @@ impl Door {
         panic!("not ended: {opened:?}")
     }
 
-    async fn balance(&self, number: &str) -> Value {
+    pub(super) async fn balance(&self, number: &str) -> Value {
         self.get(OPS, &format!("{PIPELINE}/{number}")).await.body["balance"].clone()
     }
 }
