@@ -349,10 +349,7 @@ impl Checker {
         }
         let mut snapshot = journal.snapshot().await?;
         let none = Vec::new();
-        let all = ledgers.iter().map(|ledger| ledger.id());
-        let counted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
-        let recounted = counted.is_some();
-        inquiry.add(counted.into_iter().flatten());
+        let recounted = count_rows(journal, &mut *snapshot, ledgers, &mut inquiry).await?;
         for (ledger, instant) in instants {
             let mut instant = match instant {
                 Ok(instant) => instant,
@@ -404,6 +401,23 @@ impl Checker {
             paced,
         })
     }
+}
+
+/// Counts every row where it is time, and looks for clients' keys without a transfer in the same instant. Returns true
+/// where it did.
+async fn count_rows(
+    journal: &dyn Journal,
+    snapshot: &mut dyn Snapshot,
+    ledgers: &[Arc<dyn Ledger>],
+    inquiry: &mut Inquiry<'_>,
+) -> Result<bool, Cause> {
+    let all = ledgers.iter().map(|ledger| ledger.id());
+    let Some(breaks) = inquiry.running.recount(snapshot, all, journal.now()).await? else {
+        return Ok(false);
+    };
+    let unmatched = snapshot.unmatched_keys(MOST_BREAKS).await?;
+    inquiry.add(breaks.into_iter().chain(unmatched.iter().map(reconcile::unmatched_key)));
+    Ok(true)
 }
 
 /// A remote ledger, and its answer at one instant.

@@ -12,9 +12,9 @@ use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, Stored
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, AttemptQueries, Count, Due, DueQuery, Lease, Line, Linked, OperatorQueries,
-    OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, Sums,
-    TransferQueries, UnitWriter, WorkerLeases,
+    AccountSums, AttemptQueries, Count, Due, DueQuery, KeyRow, Lease, Line, Linked,
+    OperatorQueries, OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot,
+    SnapshotSource, Sums, TransferQueries, UnitWriter, UnmatchedKey, WorkerLeases,
 };
 use kernel::ports::ledger::{
     AccountStatus, Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
@@ -121,6 +121,7 @@ impl World {
             source: party(source),
             target: party(target),
             fee: Amount::ZERO,
+            key_row: KeyRow::Keyless,
             operations: Vec::new(),
         });
     }
@@ -310,6 +311,9 @@ impl Snapshot for World {
         found.sort_by_key(|operation| operation.seq);
         found.truncate(limit);
         ready(Ok(found))
+    }
+    fn unmatched_keys(&mut self, _: usize) -> Fut<'_, Result<Vec<UnmatchedKey>, Cause>> {
+        ready(Ok(Vec::new()))
     }
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         let rows = self.lines.iter().flat_map(|line| &line.operations);

@@ -6,7 +6,7 @@ use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
-use kernel::ports::journal::Line;
+use kernel::ports::journal::{KeyRow, Line};
 use kernel::reconcile::{Laws, Matched};
 use kernel::record::{Account, Party, System};
 
@@ -54,6 +54,7 @@ fn line(
         source: party(from),
         target: party(to),
         fee: Amount::ZERO,
+        key_row: KeyRow::Keyless,
         operations: done.iter().map(|(at, leg, o)| (*at, operation(*leg, o.clone()))).collect(),
     }
 }

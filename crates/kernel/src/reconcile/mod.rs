@@ -3,12 +3,14 @@
 
 mod accepted;
 mod account;
+mod client_key;
 mod ledger;
 mod lost;
 mod transfer;
 
 pub use accepted::{SumBreak, named, offset, rows, unnamed};
 pub use account::account;
+pub use client_key::unmatched_key;
 pub use ledger::{books, counted};
 pub use lost::{accepted_loss, discounted, lost, shortened, was_shortened};
 pub use transfer::{Laws, Matched, same, unclaimed};

@@ -1,6 +1,6 @@
 //! Compares each transfer with its operations: what its state demands, allows and excludes.
 
-use super::Break;
+use super::{Break, client_key};
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;
 use crate::flow::life::{Leg, Place, Share, Side, Via};
@@ -133,13 +133,14 @@ impl Laws {
     }
 
     /// A transfer has exactly the operations that its state demands, each with its own amount, asset
-    /// and account. An operation and the state that it leads to are one write, so this holds at
-    /// every instant of the journal, in every state.
+    /// and account, and its client's key names it. An operation and the state that it leads to are one
+    /// write, as a transfer and the row of its key are, so this holds at every instant of the journal,
+    /// in every state.
     pub fn line(&self, line: &Line) -> Vec<Break> {
         let Some((law, demands)) = self.of_line(line) else {
             return vec![broken(line, None, "no such flow or state".to_owned())];
         };
-        let mut breaks = Vec::new();
+        let mut breaks: Vec<Break> = client_key::of_line(line).into_iter().collect();
         for (ledger, op) in &line.operations {
             if let Some(what) = self.wrong(line, *ledger, op) {
                 breaks.push(broken(line, Some((*ledger, op.op.key.leg)), what));

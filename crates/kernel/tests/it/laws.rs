@@ -7,7 +7,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
-use kernel::ports::journal::Line;
+use kernel::ports::journal::{KeyRow, Line};
 use kernel::reconcile::{Break, Laws};
 use kernel::record::{Account, Party, System};
 
@@ -56,6 +56,7 @@ fn line(state: &str, operations: Vec<(LedgerId, Operation)>) -> Line {
         source: party(SOURCE, 1),
         target: party(TARGET, 2),
         fee: Amount::ZERO,
+        key_row: KeyRow::Keyless,
         operations,
     }
 }
@@ -243,4 +244,24 @@ fn a_chain_has_no_operations() {
     let mut line = line("taken", vec![]);
     line.source.system = System::Chain(kernel::ids::ChainId(10));
     assert_eq!(laws().line(&line), []);
+}
+
+/// Turns red where a key without a row, or with a row that names another transfer, is in order.
+#[test]
+fn the_row_of_a_key_names_its_own_transfer() {
+    for (key_row, what) in [
+        (KeyRow::Keyless, None),
+        (KeyRow::Names(Serial(1)), None),
+        (KeyRow::Names(Serial(2)), Some("its client's key names transfer number 2")),
+        (KeyRow::Missing, Some("its client's key has no row")),
+    ] {
+        let breaks = laws().line(&Line { key_row, ..line("begun", vec![]) });
+        let Some(what) = what else {
+            assert_eq!(breaks, [], "{key_row:?}");
+            continue;
+        };
+        says(&breaks, what);
+        let found = breaks.first().map(|one| (one.key.clone(), one.amount));
+        assert_eq!(found, Some((format!("{ID}/key"), 0)));
+    }
 }

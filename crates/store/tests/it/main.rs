@@ -4,6 +4,7 @@
 mod admin_lists;
 mod agreed;
 mod audit;
+mod client_keys;
 mod clock;
 mod fixture;
 mod folder_store;

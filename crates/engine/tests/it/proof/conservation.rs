@@ -174,3 +174,58 @@ async fn one_unit_or_one_row_is_found_3() {
 async fn one_unit_or_one_row_is_found_4() {
     every_nth(3).await;
 }
+
+/// A client's key that another program removes, or points at another transfer, would let the client's repeat move the
+/// money a second time.
+///
+/// Turns red where the proof does not look at the table of keys (run: the release before): each round is in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_without_a_row_of_its_own_is_a_break() {
+    let changes = [
+        ("DELETE FROM keys WHERE cid = 'one'", "its client's key has no row"),
+        (
+            "UPDATE keys SET transfer_id = (SELECT transfer_id FROM keys WHERE cid = 'two') \
+             WHERE cid = 'one'",
+            "its client's key names transfer number 2",
+        ),
+    ];
+    for (sql, what) in changes {
+        let service = TestService::open(true, NEVER).await;
+        let one =
+            service.create_with_key(FUNDING, 1, "one", 5).await.expect("it is taken").record.id;
+        let two =
+            service.create_with_key(FUNDING, 1, "two", 5).await.expect("it is taken").record.id;
+        service.wait_for_end(&[one, two]).await;
+        for _ in 0..2 {
+            assert!(service.engine.reconciler.check_now().await.expect("a round").ok, "{sql}");
+        }
+        assert_eq!(service.tool().execute(sql, []).expect("SQL"), 1);
+        // the round that looks again at what has ended
+        let mut report = service.engine.reconciler.check_now().await.expect("a round");
+        if report.ok {
+            report = service.engine.reconciler.check_now().await.expect("a round");
+        }
+        let [found] = report.breaks.as_slice() else { panic!("{sql}: {report:?}") };
+        assert_eq!((&found.key, found.amount), (&format!("{one}/key"), 0));
+        assert!(found.what.contains(what), "{found:?}");
+        assert!(service.engine.halted().is_some(), "{sql}");
+    }
+}
+
+/// A row that another program adds keeps a client's own first request from being made.
+///
+/// Turns red where only the keys of transfers are compared with their rows: the count of all rows is in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_without_a_transfer_is_a_break_at_the_next_count() {
+    let service = TestService::open(true, NEVER).await;
+    let one = service.create_with_key(FUNDING, 1, "one", 5).await.expect("it is taken").record.id;
+    service.wait_for_end(&[one]).await;
+    assert!(service.engine.reconciler.check_now().await.expect("a round").ok);
+    let sql = "INSERT INTO keys SELECT flow, scope, 'other', transfer_id FROM keys";
+    assert_eq!(service.tool().execute(sql, []).expect("SQL"), 1);
+    service.engine.reconciler.count_all().await;
+    let report = service.engine.reconciler.check_now().await.expect("a round");
+    let [found] = report.breaks.as_slice() else { panic!("{report:?}") };
+    assert!(found.key.starts_with("keys/internal/") && found.key.ends_with("/other"), "{found:?}");
+    assert!(service.engine.halted().is_some());
+}

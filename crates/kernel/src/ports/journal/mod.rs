@@ -12,7 +12,9 @@ mod workers;
 pub use attempts::AttemptQueries;
 pub use operators::OperatorQueries;
 pub use service::{Owner, RESTORED_ROW, Resource, ServiceQueries, ServiceStatus};
-pub use snapshot::{AccountSums, Line, Recount, Snapshot, SnapshotSource, Sums};
+pub use snapshot::{
+    AccountSums, KeyRow, Line, Recount, Snapshot, SnapshotSource, Sums, UnmatchedKey,
+};
 pub use transfers::{Count, Linked, TransferQueries};
 pub use units::{UnitWriter, Writing};
 pub use workers::{Due, DueQuery, Lease, OtherLease, WorkerLeases};

@@ -26,8 +26,34 @@ pub struct Line {
     pub target: Party,
     /// What is kept as a fee, in base units of the source's asset.
     pub fee: Amount,
+    /// The row that the table of clients' keys has for the transfer's own key.
+    pub key_row: KeyRow,
     /// What each ledger answered, as far as it is stored.
     pub operations: Vec<(LedgerId, Operation)>,
+}
+
+/// What the table of clients' keys has for the key of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyRow {
+    /// The transfer has no key.
+    Keyless,
+    /// The transfer has a key, and the table no row of it.
+    Missing,
+    /// The row names the transfer of this number.
+    Names(Serial),
+}
+
+/// A row of the table of clients' keys to which no transfer belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmatchedKey {
+    /// The name of the flow, as it is stored.
+    pub flow: String,
+    /// The scope in which the key is unique.
+    pub scope: String,
+    /// The client's own key.
+    pub key: String,
+    /// The number of the transfer that the row names.
+    pub serial: Serial,
 }
 
 /// What the stored operations of one ledger add up to, per asset, over the DONE ones.
@@ -90,6 +116,9 @@ pub trait Snapshot: Send {
     /// What the operations of every ledger add up to, recomputed from all rows. It may take minutes,
     /// and keeps no writer waiting.
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>>;
+    /// Rows of the table of clients' keys whose transfer is not there or has another key, at most `limit`.
+    /// It reads all rows, may take minutes, and keeps no writer waiting.
+    fn unmatched_keys(&mut self, limit: usize) -> Fut<'_, Result<Vec<UnmatchedKey>, Cause>>;
     /// What the DONE operations of a ledger with a number at or below `upto` add up to by account and
     /// asset, external movements among those of the ledger that has them; of an enlisted ledger beside
     /// the balances, and with those that have no operation. The first call begins the reading of all

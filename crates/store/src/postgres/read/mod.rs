@@ -14,6 +14,7 @@ mod webhooks;
 pub(crate) mod worker_leases;
 
 mod account_sums;
+mod client_keys;
 mod snapshot;
 pub(crate) mod sums;
 

@@ -1,7 +1,7 @@
 //! Implements `Snapshot` for reconciliation: one instant of the store, as a read transaction.
 
 use super::read_pool::{ReadPool, SnapshotTransaction, rows};
-use super::{account_sums, sums};
+use super::{account_sums, client_keys, sums};
 use crate::postgres::columns::{self, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{PartyColumns, operation, parties};
@@ -11,7 +11,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
-use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
+use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums, UnmatchedKey};
 use kernel::ports::ledger::Totals;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -83,6 +83,11 @@ impl Snapshot for SnapshotTransaction {
         Box::pin(async move { self.at_length(sums::recount(self.db()?)).await })
     }
 
+    fn unmatched_keys(&mut self, limit: usize) -> Fut<'_, Result<Vec<UnmatchedKey>, Cause>> {
+        self.reading = None;
+        Box::pin(async move { self.at_length(client_keys::unmatched(self.db()?, limit)).await })
+    }
+
     fn account_sums(
         &mut self,
         ledger: LedgerId,
@@ -114,8 +119,9 @@ impl Snapshot for SnapshotTransaction {
         self.reading = None;
         Box::pin(async move {
             let sql = format!(
-                "SELECT {COLUMNS} FROM every_transfer WHERE transfer_id > $1 \
-                 ORDER BY transfer_id LIMIT $2"
+                "SELECT {COLUMNS}, {} FROM every_transfer t WHERE transfer_id > $1 \
+                 ORDER BY transfer_id LIMIT $2",
+                client_keys::COLUMNS
             );
             let db = self.db()?;
             let found = rows(db, &sql, &[&int(after.0), &columns::most(limit)]).await?;
@@ -127,7 +133,10 @@ impl Snapshot for SnapshotTransaction {
         self.reading = None;
         Box::pin(async move {
             let ids: Vec<Uuid> = keys.iter().map(|key| columns::uuid(key.id)).collect();
-            let sql = format!("SELECT {COLUMNS} FROM every_transfer WHERE req_id = ANY($1)");
+            let sql = format!(
+                "SELECT {COLUMNS}, {} FROM every_transfer t WHERE req_id = ANY($1)",
+                client_keys::COLUMNS
+            );
             let db = self.db()?;
             let found = rows(db, &sql, &[&ids]).await?;
             Ok(completed(db, &self.flows, &found).await?)
@@ -154,6 +163,7 @@ fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
         source,
         target,
         fee,
+        key_row: client_keys::key_row(row, 14)?,
         operations: Vec::new(),
     })
 }

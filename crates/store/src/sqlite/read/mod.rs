@@ -13,4 +13,5 @@ pub(crate) mod audit;
 pub(crate) mod snapshot;
 
 mod account_sums;
+mod client_keys;
 pub(crate) mod sums;

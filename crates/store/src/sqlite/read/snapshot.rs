@@ -2,6 +2,7 @@
 //! connection and a thread of its own.
 
 use super::account_sums::Reading;
+use super::client_keys;
 use super::sums;
 use super::threads::ReaderThreads;
 use crate::columns::agreed_side;
@@ -13,7 +14,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
-use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
+use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums, UnmatchedKey};
 use kernel::ports::ledger::Totals;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -75,6 +76,10 @@ impl Snapshot for SnapshotTransaction {
         self.asks().ask(sums::recount)
     }
 
+    fn unmatched_keys(&mut self, limit: usize) -> Fut<'_, Result<Vec<UnmatchedKey>, Cause>> {
+        self.asks().ask(move |db| client_keys::unmatched(db, limit))
+    }
+
     fn account_sums(
         &mut self,
         ledger: LedgerId,
@@ -107,8 +112,10 @@ impl Snapshot for SnapshotTransaction {
         let flows = self.flows.clone();
         self.asks().ask(move |db| {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let sql =
-                format!("SELECT {COLUMNS} FROM transfers WHERE transfer_id > ? ORDER BY 1 LIMIT ?");
+            let sql = format!(
+                "SELECT {COLUMNS}, {} FROM transfers WHERE transfer_id > ? ORDER BY 1 LIMIT ?",
+                client_keys::COLUMNS
+            );
             let mut ask = db.prepare_cached(&sql)?;
             let read = |row: &Row<'_>| line(&flows, row);
             let lines = ask.query_map(params![int(after.0), limit], read)?;
@@ -119,7 +126,10 @@ impl Snapshot for SnapshotTransaction {
     fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
         let flows = self.flows.clone();
         self.asks().ask(move |db| {
-            let sql = format!("SELECT {COLUMNS} FROM transfers WHERE req_id = ?");
+            let sql = format!(
+                "SELECT {COLUMNS}, {} FROM transfers WHERE req_id = ?",
+                client_keys::COLUMNS
+            );
             let mut ask = db.prepare_cached(&sql)?;
             let mut lines = Vec::with_capacity(keys.len());
             for key in keys {
@@ -152,6 +162,7 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
         source,
         target,
         fee,
+        key_row: client_keys::key_row(row, 14)?,
         operations: Vec::new(),
     })
 }

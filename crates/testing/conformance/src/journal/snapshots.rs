@@ -6,7 +6,7 @@ use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
 use kernel::ids::{LedgerId, Serial, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op};
-use kernel::ports::journal::{AccountSums, Snapshot, Sums};
+use kernel::ports::journal::{AccountSums, KeyRow, Snapshot, Sums};
 use kernel::ports::ledger::{Direction, External, Reply, Totals};
 use kernel::record::Account;
 use kernel::unit::Put;
@@ -21,6 +21,7 @@ checks! {
     accounts_are_paged_in_order,
     what_was_written_is_complete,
     a_snapshot_stands_still,
+    keys_stand_beside_their_transfers,
 }
 
 async fn execute(b: &JournalFixture, ops: Vec<Op>) {
@@ -260,4 +261,20 @@ async fn a_snapshot_stands_still(b: &mut JournalFixture) {
     let lines = b.ok("lines", snapshot.lines(Serial(0), 100).await);
     b.same("the next one", &lines.len(), &2);
     b.same("its books", &books(b, &mut *snapshot).await.frozen, &30);
+}
+
+async fn keys_stand_beside_their_transfers(b: &mut JournalFixture) {
+    for n in [1, 3] {
+        let record = b.bound(b.record(n, RICH, 10), "suite|1", &format!("key-{n}"));
+        b.written("an opening with a key", b.opening(&record)).await;
+        if n == 1 {
+            b.opened(2).await;
+        }
+    }
+    let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
+    let lines = b.ok("lines", snapshot.lines(Serial(0), 10).await);
+    let rows: Vec<_> = lines.iter().map(|line| line.key_row).collect();
+    let of = |n: usize| lines.get(n).map_or(KeyRow::Missing, |line| KeyRow::Names(line.serial));
+    b.same("the rows of keys", &rows, &vec![of(0), KeyRow::Keyless, of(2)]);
+    b.same("rows of none", &b.ok("unmatched_keys", snapshot.unmatched_keys(9).await), &vec![]);
 }

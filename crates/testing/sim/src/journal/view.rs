@@ -1,13 +1,14 @@
 //! A snapshot of the simulated journal, for reconciliation.
 
-use super::state::State;
+use super::state::{State, bound};
 use crate::books::{add_up, by_account};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
-use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
+use kernel::ports::journal::{AccountSums, KeyRow, Line, Recount, Snapshot, Sums, UnmatchedKey};
 use kernel::ports::ledger::Totals;
+use kernel::record::Record;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -33,8 +34,17 @@ impl View {
             source: record.source().clone(),
             target: record.target().clone(),
             fee: record.fee(),
+            key_row: self.key_row(record),
             operations: self.state.legs(*id),
         })
+    }
+}
+
+impl View {
+    fn key_row(&self, record: &Record) -> KeyRow {
+        let Some(key) = bound(record) else { return KeyRow::Keyless };
+        let named = self.state.bindings.get(&key).and_then(|id| self.state.transfers.get(id));
+        named.and_then(|named| named.serial).map_or(KeyRow::Missing, KeyRow::Names)
     }
 }
 
@@ -93,6 +103,22 @@ impl Snapshot for View {
             all.extend(sums.into_iter().map(|(asset, s)| (ledger, asset, s)));
         }
         Box::pin(std::future::ready(Ok(all)))
+    }
+
+    fn unmatched_keys(&mut self, limit: usize) -> Fut<'_, Result<Vec<UnmatchedKey>, Cause>> {
+        self.reading = None;
+        let mut unmatched = Vec::new();
+        for (key, id) in &self.state.bindings {
+            let record = self.state.transfers.get(id);
+            if record.and_then(bound).as_ref() != Some(key) && unmatched.len() < limit {
+                let (flow, scope, key) = key;
+                let flow = self.state.flows.table(*flow).flow.to_owned();
+                let serial = record.and_then(|record| record.serial).unwrap_or(Serial(0));
+                let (scope, key) = (scope.to_string(), key.to_string());
+                unmatched.push(UnmatchedKey { flow, scope, key, serial });
+            }
+        }
+        Box::pin(std::future::ready(Ok(unmatched)))
     }
 
     fn account_sums(

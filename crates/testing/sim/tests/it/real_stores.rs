@@ -15,7 +15,7 @@ use kernel::ports::inbox::{Inbox, NextTry, ParkedKey, ParkedMessage, ParkedName}
 use kernel::ports::journal::{
     AccountSums, AttemptQueries, Count, Due, DueQuery, Journal, Lease, Line, Linked,
     OperatorQueries, OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot,
-    SnapshotSource, Sums, TransferQueries, UnitWriter, WorkerLeases,
+    SnapshotSource, Sums, TransferQueries, UnitWriter, UnmatchedKey, WorkerLeases,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -235,6 +235,9 @@ impl Snapshot for WaitingSnapshot {
     }
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         Box::pin(async move { wait(self.0.recount()) })
+    }
+    fn unmatched_keys(&mut self, limit: usize) -> Fut<'_, Result<Vec<UnmatchedKey>, Cause>> {
+        Box::pin(async move { wait(self.0.unmatched_keys(limit)) })
     }
     fn account_sums(
         &mut self,

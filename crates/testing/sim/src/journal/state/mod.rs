@@ -27,6 +27,7 @@ use kernel::ports::journal::{Count, Due, DueQuery, Linked, OtherLease, Owner, Se
 use kernel::record::Record;
 use log::OperatorLog;
 use operators::Operators;
+pub(super) use put::bound;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;

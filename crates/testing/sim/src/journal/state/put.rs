@@ -177,7 +177,7 @@ impl State {
     }
 }
 
-fn bound(record: &Record) -> Option<BindingKey> {
+pub(in crate::journal) fn bound(record: &Record) -> Option<BindingKey> {
     let binding = record.terms.binding.as_ref()?;
     Some((record.flow, binding.scope.clone(), binding.key.clone()))
 }
