@@ -65,7 +65,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// The message's number.
+    /// The number that names the message, as [`number`] makes it.
     pub fn number(&self) -> u128 {
         number(self.id, self.message.kind, self.n)
     }

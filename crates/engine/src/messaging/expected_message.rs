@@ -99,7 +99,8 @@ fn payload_differences(expected: &str, found: &str) -> Vec<String> {
         names.push("set of fields".to_owned());
     }
     // a field that stands twice is read in two ways
-    if names.is_empty() && Value::Object(fields).to_string() != found {
+    let once = Value::Object(fields).to_string();
+    if names.is_empty() && once != found {
         names.push("payload".to_owned());
     }
     names
