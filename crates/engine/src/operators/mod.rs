@@ -12,6 +12,7 @@ mod cancel;
 mod deposit;
 mod execute;
 mod lane;
+pub mod local_halt;
 mod messages;
 mod numbered_account;
 mod pause;

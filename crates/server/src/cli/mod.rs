@@ -9,6 +9,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod external;
+mod halt;
 mod migrate;
 mod ops;
 mod output;
@@ -104,6 +105,8 @@ enum Command {
     /// The relay: its keys, and the attempts that they have.
     #[command(subcommand)]
     Relay(relay::RelayCommand),
+    /// Stop all money on the machine itself, without a server and without a token.
+    Halt(halt::LocalHaltArgs),
     /// Prove that nothing was lost.
     Check(check::CheckArgs),
     /// Prove that the audit was not changed.
@@ -167,6 +170,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Dlt(command) => pipeline::run_dead_letters(global, command),
         Command::Outbox(command) => pipeline::run_outbox(global, command),
         Command::Relay(command) => relay::run(global, command),
+        Command::Halt(args) => halt::run(global, args),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
         Command::Backup(args) => backup::run(global, args),

@@ -277,3 +277,32 @@ fn the_demo_holds() {
     let out = check.arg("check").arg("--data-dir").arg(&made).output().expect("it runs");
     assert!(out.status.success(), "{out:?}");
 }
+
+/// Turns red where a HALT is written beside the server that holds the folder, where it needs a token, or where the next
+/// start does not know of it.
+#[test]
+fn a_folder_is_halted_without_a_token_once_no_server_holds_it() {
+    let dir = folder();
+    let dir = dir.path();
+    let halt = ["halt", "--reason", "no token is accepted"];
+    assert_eq!(exit_of(dir, &halt), 66, "no store");
+    assert_eq!(exit_of(dir, &["halt", "--reason", " "]), 64);
+    let server = served(dir);
+    let out = run(dir, &halt);
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(75), "{why}");
+    assert!(why.contains(&server.url) && why.contains("portage ops halt"), "{why}");
+    assert_eq!(exit_of(dir, &["check"]), 0, "nothing was written");
+    assert_eq!(ends(&server, "TERM"), 0);
+    std::fs::rename(dir.join("data/auth.key"), dir.join("kept.key")).expect("it is moved");
+    let out = run(dir, &halt);
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    std::fs::rename(dir.join("kept.key"), dir.join("data/auth.key")).expect("it is back");
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 0);
+    let server = served(dir);
+    let out = run(dir, &["check"]);
+    let proof = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(65), "{proof}");
+    assert!(proof.contains("HALT: no token is accepted"), "{proof}");
+    assert_eq!(ends(&server, "TERM"), 0);
+}

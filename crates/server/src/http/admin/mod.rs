@@ -52,7 +52,12 @@ fn cursor<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<T>, Refusal
 /// # Errors
 /// 400.
 fn reason(text: &str) -> Result<(), Refusal> {
-    let fits = (1..=256).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     let refuse = || Refusal::bad("field `reason`: 1 to 256 characters, none of them a control");
-    if fits && !text.trim().is_empty() { Ok(()) } else { Err(refuse()) }
+    if fits_as_reason(text) { Ok(()) } else { Err(refuse()) }
+}
+
+/// True for 1 to 256 characters, none of them a control, and not all of them spaces.
+pub(crate) fn fits_as_reason(text: &str) -> bool {
+    let fits = (1..=256).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    fits && !text.trim().is_empty()
 }

@@ -1,6 +1,6 @@
 //! The binary on a real PostgreSQL: its tables, a kill, a second process, and what it refuses.
 
-use super::{Served, portage, said};
+use super::{Served, on_postgres, portage, said};
 use testbed::{Options, Server};
 
 const URL: &str = "DATABASE_URL";
@@ -167,4 +167,37 @@ fn a_folder_with_a_store_is_not_left_behind() {
     let out = portage(dir, &settings).args(["serve", "--listen", "127.0.0.1:0"]).output();
     let (code, text) = said(&out.expect("it runs"));
     assert_eq!((code, text.contains("Unset database.url")), (Some(78), true), "{text}");
+}
+
+/// Turns red where the command needs a token or a server, where a server of the database goes on beside it, or where
+/// the audit does not say who did it.
+#[test]
+fn a_halt_on_the_database_stops_its_servers() {
+    let database = fresh();
+    let halt = ["halt", "--reason", "no token is accepted"];
+    let (code, text) = ran(database.url(), &halt);
+    assert_eq!((code, text.contains("no tables of Portage")), (Some(66), true), "{text}");
+    let served = Served::start(&on_postgres(&database));
+    let (code, text) = said(&served.run(&DEPOSIT));
+    assert_eq!(code, Some(0), "{text}");
+    transfer(&served, "250");
+    // a folder without a key: no token can be made there
+    let (code, text) = ran(database.url(), &halt);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("HALT 1 is in force") && text.contains("follows it"), "{text}");
+    let create = ["transfer", "create", "--user", "4001", "--from", "FUNDING", "--to", "SPOT"];
+    let out = served.run(&[&create[..], &["--asset", "USDT", "--amount", "1"]].concat());
+    let (code, text) = said(&out);
+    assert_eq!((code, text.contains("HALTED")), (Some(75), true), "{text}");
+    let actions = served.json(&["ops", "actions", "--subject", "service"]);
+    let done = &actions["actions"][0];
+    let caller = done["by"].as_str().unwrap_or_default();
+    assert!(caller.starts_with("portage|local:") && caller.len() > 14, "{actions}");
+    assert_eq!((&done["kind"], &done["reason"]), (&"HALT".into(), &"no token is accepted".into()));
+    let (code, text) = said(&served.run(&["audit", "verify"]));
+    assert_eq!(code, Some(0), "{text}");
+    drop(served);
+    // a killed worker is waited for until it has lost its lease
+    let (code, text) = ran(database.url(), &halt);
+    assert_eq!((code, text.contains("HALT 2 is in force")), (Some(0), true), "{text}");
 }
