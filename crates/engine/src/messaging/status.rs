@@ -59,7 +59,7 @@ pub struct DeadLetterCount {
 }
 
 impl DeadLetterCount {
-    /// All that wait.
+    /// The number of all that wait.
     pub const fn waiting(&self) -> u64 {
         self.messages.saturating_add(self.in_journal)
     }

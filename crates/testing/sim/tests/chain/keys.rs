@@ -225,15 +225,15 @@ fn a_wallet_that_takes_the_number_of_an_open_attempt_strands_nothing() {
     }
 }
 
-/// A journal whose first end of an attempt that stops the chain has no clear answer.
-struct UnclearStop {
+/// A journal whose first end of an attempt that stops the chain is not answered.
+struct UnansweredStop {
     inner: Arc<dyn Journal>,
     /// Whether it is written.
     writes: bool,
     over: AtomicBool,
 }
 
-impl JournalWrapper for UnclearStop {
+impl JournalWrapper for UnansweredStop {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
     }
@@ -255,14 +255,14 @@ impl JournalWrapper for UnclearStop {
     }
 }
 
-/// Turns red where the stop that an attempt's end stores holds the chain in its process for ever, since its write had
-/// no clear answer (run: the release before).
+/// Turns red where the stop that an attempt's end stores holds the chain in its process for ever, since its write was
+/// not answered (run: the release before).
 #[test]
-fn a_stop_whose_write_has_no_clear_answer_ends() {
+fn a_stop_whose_write_is_not_answered_ends() {
     for writes in [true, false] {
         let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 9);
         cluster.service.wraps.journal = Arc::new(move |inner| {
-            Arc::new(Wrapper(UnclearStop { inner, writes, over: AtomicBool::new(false) }))
+            Arc::new(Wrapper(UnansweredStop { inner, writes, over: AtomicBool::new(false) }))
         });
         let one = with_key(&mut cluster, 1, 1);
         cluster.ports.chain.swallow(true);
