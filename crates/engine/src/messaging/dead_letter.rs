@@ -101,8 +101,8 @@ fn cut(letter: BusMessage) -> BusMessage {
 
 /// The first bytes of a text, up to the end of a character.
 fn head(text: &str, bytes: usize) -> &str {
-    let end = text.floor_char_boundary(bytes);
-    text.get(..end).unwrap_or_default()
+    let most = if text.len() < bytes { text.len() } else { bytes };
+    (0..=most).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 #[cfg(test)]
