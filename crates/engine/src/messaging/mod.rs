@@ -14,6 +14,7 @@ mod publisher;
 mod redrive;
 mod resend;
 mod status;
+mod unacknowledged;
 
 pub use auditing::{AuditRow, AuditedMessage};
 pub use consume::{Consumption, Received};

@@ -1,7 +1,8 @@
 //! The publisher sends the rows of its buckets to the bus, in the order of each key, and marks each row
 //! after the bus acknowledged it. A message may be sent twice; none is lost.
 
-use crate::pipeline::select::{caught, race};
+use crate::messaging::unacknowledged::{Outcomes, Unacknowledged};
+use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId, rfc3339};
 use kernel::message::{BUCKETS, Emitted};
@@ -9,9 +10,8 @@ use kernel::ports::bus::{Bus, BusMessage};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::journal::Journal;
 use kernel::ports::meter::{Meter, Seen};
-use kernel::ports::outbox::{BucketLease, Outbox, Queued};
+use kernel::ports::outbox::{BucketLease, Outbox, UnpublishedQuery};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -22,6 +22,9 @@ const KEPT: Millis = 7 * 86_400_000;
 const FORGET_EVERY: u64 = 3_600_000 * TICKS;
 /// How many messages one write deletes.
 const FORGET_AT_ONCE: usize = 10_000;
+
+/// The most messages that are sent and not acknowledged, in batches: above it nothing more is read.
+const BATCHES: usize = 16;
 
 /// The source of all messages, in their CloudEvents headers.
 const SOURCE: &str = "/portage";
@@ -49,7 +52,7 @@ pub struct PublisherParts {
 pub struct Sent {
     /// How many messages the bus has, and are marked.
     pub marked: usize,
-    /// How many are sent again: the bus did not acknowledge them, or another publisher has their bucket.
+    /// How many are sent again: the bus refused them, or another publisher has their bucket.
     pub left: usize,
 }
 
@@ -67,13 +70,19 @@ struct Holdings {
 pub struct Publisher {
     parts: PublisherParts,
     holdings: Mutex<Holdings>,
+    on_way: Mutex<Unacknowledged>,
     /// Woken when messages were written.
     bell: Notify,
 }
 
 impl Publisher {
     pub fn new(parts: PublisherParts) -> Arc<Self> {
-        Arc::new(Self { parts, holdings: Mutex::default(), bell: Notify::new() })
+        Arc::new(Self {
+            parts,
+            holdings: Mutex::default(),
+            on_way: Mutex::default(),
+            bell: Notify::new(),
+        })
     }
 
     /// Wakes the publisher, so that it looks at once instead of at its next poll.
@@ -98,7 +107,8 @@ impl Publisher {
         }
     }
 
-    /// Sends the messages that wait in the buckets of this worker, at most a batch of each.
+    /// Sends the messages that wait in the buckets of this worker, at most a batch of each, and marks those that
+    /// the bus acknowledged. What is not acknowledged soon keeps only its own keys back.
     ///
     /// # Errors
     /// The cause for which the journal does not answer. What was sent before is sent again.
@@ -108,26 +118,39 @@ impl Publisher {
         if leases.is_empty() {
             return Ok(Sent::default());
         }
-        let rows = self.parts.outbox.unpublished(leases.clone(), self.parts.batch).await?;
-        if rows.is_empty() {
-            return Ok(Sent::default());
-        }
-        let messages = rows.iter().map(|row| message(&row.emitted)).collect();
-        // a panic of the bus says nothing: everything is sent again
-        let said = caught(self.parts.bus.publish(messages)).await.unwrap_or_default();
-        let sure = sure(&rows, &said);
-        for (n, _) in rows.iter().enumerate() {
-            self.parts.meter.see(Seen::Published { sure: n < sure.len() });
-        }
-        let places: Vec<_> = sure.iter().map(|row| (row.bucket, row.place)).collect();
-        let lost = if places.is_empty() {
-            Vec::new()
-        } else {
-            self.parts.outbox.mark_published(self.parts.worker, leases, places).await?
+        let now = self.parts.clock.ticks();
+        let (without, waiting) = {
+            let mut on_way = self.on_way();
+            (on_way.busy_keys(now), on_way.len())
         };
-        self.holdings().leases.retain(|lease| !lost.contains(&lease.bucket));
-        let marked = sure.iter().filter(|row| !lost.contains(&row.bucket)).count();
-        Ok(Sent { marked, left: rows.len().saturating_sub(marked) })
+        let limit = self.parts.batch;
+        let rows = if waiting < limit.saturating_mul(BATCHES) {
+            let query = UnpublishedQuery { leases: leases.clone(), limit, without };
+            self.parts.outbox.unpublished(query).await?
+        } else {
+            Vec::new()
+        };
+        // a round that is not ended sends again what it took
+        let mut on_way = std::mem::take(&mut *self.on_way());
+        if !rows.is_empty() {
+            let messages = rows.iter().map(|row| message(&row.emitted)).collect();
+            on_way.send(&*self.parts.bus, rows, messages).await;
+        }
+        on_way.wait(&*self.parts.clock).await;
+        let Outcomes { mut sure, again } = on_way.take_answered(now, self.parts.poll_ms);
+        *self.on_way() = on_way;
+        (0..sure.len()).for_each(|_| self.parts.meter.see(Seen::Published { sure: true }));
+        (0..again).for_each(|_| self.parts.meter.see(Seen::Published { sure: false }));
+        let places: Vec<_> = sure.iter().map(|row| (row.bucket, row.place)).collect();
+        let answered = sure.len().saturating_add(again);
+        if !places.is_empty() {
+            let lost =
+                self.parts.outbox.mark_published(self.parts.worker, leases.clone(), places).await?;
+            self.holdings().leases.retain(|lease| !lost.contains(&lease.bucket));
+            let held = |bucket| leases.iter().any(|lease| lease.bucket == bucket);
+            sure.retain(|row| held(row.bucket) && !lost.contains(&row.bucket));
+        }
+        Ok(Sent { marked: sure.len(), left: answered.saturating_sub(sure.len()) })
     }
 
     /// Gives the buckets back: other publishers send what is left at once.
@@ -141,6 +164,10 @@ impl Publisher {
             holdings.renew_at = u64::MAX;
         }
         self.parts.outbox.release_buckets(self.parts.worker).await
+    }
+
+    fn on_way(&self) -> MutexGuard<'_, Unacknowledged> {
+        self.on_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn holdings(&self) -> MutexGuard<'_, Holdings> {
@@ -178,22 +205,6 @@ impl Publisher {
         }
         Ok(())
     }
-}
-
-/// The rows that the bus surely has. Behind a row that it may not have, no row of the same key counts: that
-/// row is sent again, and the others follow it.
-fn sure<'r>(rows: &'r [Queued], said: &[Result<(), Cause>]) -> Vec<&'r Queued> {
-    let mut open = BTreeSet::new();
-    let mut sure = Vec::with_capacity(rows.len());
-    for (n, row) in rows.iter().enumerate() {
-        let key = &row.emitted.key;
-        if matches!(said.get(n), Some(Ok(()))) && !open.contains(key) {
-            sure.push(row);
-        } else if open.insert(key.clone()) {
-            tracing::warn!(transfer = %row.emitted.id, %key, "a message is sent again");
-        }
-    }
-    sure
 }
 
 /// The message of a row, with the CloudEvents headers of its event beside the content of its flow.

@@ -9,9 +9,9 @@ use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::{Id, WorkerId};
-use kernel::message::{Message, Outgoing};
+use kernel::message::{Message, Outgoing, bucket as bucket_of};
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage};
+use kernel::ports::bus::{Bus, BusMessage, Delivery};
 use kernel::ports::clock::Clock as _;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::meter::NoMeter;
@@ -29,16 +29,36 @@ use testkit::{KillableTasks, ShiftedClock};
 
 const TOPIC: &str = "transfer-validation";
 
-/// A bus that may keep some numbers out, or die before it answers.
+/// A bus that may keep some numbers out, say nothing of some, or die before it answers.
 struct FaultyBus {
     inner: InProcess,
     refuses: Mutex<BTreeSet<u128>>,
+    /// What is sent of these gets no answer, and is not there.
+    silent: Mutex<BTreeSet<u128>>,
     dies: Mutex<bool>,
 }
 
 impl BusWrapper for FaultyBus {
     fn inner(&self) -> &dyn Bus {
         &self.inner
+    }
+
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+        Box::pin(async move {
+            let mut deliveries: Vec<Delivery> = Vec::new();
+            for message in messages {
+                let silent = self.silent.lock().expect("no panic").contains(&message.number);
+                if silent {
+                    deliveries.push(Box::pin(std::future::pending()));
+                } else {
+                    let answers = self.publish(vec![message]).await.into_iter();
+                    deliveries.extend(
+                        answers.map(|one| -> Delivery { Box::pin(std::future::ready(one)) }),
+                    );
+                }
+            }
+            deliveries
+        })
     }
 
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
@@ -71,7 +91,12 @@ impl Fixture {
         let store = store_at(&dir.path().join("store"), &flows::registry(), &clock);
         let file = dir.path().join("bus.db");
         let inner = InProcess::open(&file, Arc::new(clock.clone())).expect("a bus");
-        let bus = FaultyBus { inner, refuses: Mutex::default(), dies: Mutex::default() };
+        let bus = FaultyBus {
+            inner,
+            refuses: Mutex::default(),
+            silent: Mutex::default(),
+            dies: Mutex::default(),
+        };
         Self { _dir: dir, clock, store, bus: Arc::new(Wrapper(bus)), opened: 0 }
     }
 
@@ -153,12 +178,37 @@ async fn nothing_overtakes_a_message_of_its_key() {
     fixture.bus.0.refuses.lock().expect("no panic").insert(second);
     assert_eq!(publisher.round().await, Ok(Sent { marked: 2, left: 2 }));
     fixture.bus.0.refuses.lock().expect("no panic").clear();
+    assert_eq!(publisher.round().await, Ok(Sent::default()), "its key rests");
+    fixture.clock.forward(1_000);
     assert_eq!(publisher.round().await, Ok(Sent { marked: 2, left: 0 }));
     let all = fixture.on_bus().await;
     let last = |number| all.iter().rposition(|found| *found == number);
     // the third was on the bus before, and comes again behind the second
     assert!(last(first) < last(second) && last(second) < last(third), "{all:?}");
     assert_eq!(fixture.left().await, 0);
+}
+
+/// Turns red where a round waits for every acknowledgement, and where the rows of a key that has none fill what is
+/// read of a bucket (run: the release before).
+#[tokio::test]
+async fn a_key_without_acknowledgements_keeps_no_other_back() {
+    let mut fixture = Fixture::new();
+    let publisher = fixture.publisher(1);
+    // more than a batch, in the bucket of another key
+    let bucket = bucket_of("mallory");
+    let beside = (0..).map(|n| format!("alice-{n}"));
+    let alice = beside.into_iter().find(|key| bucket_of(key) == bucket).expect("a key");
+    for _ in 0..250 {
+        let number = fixture.emit("mallory").await;
+        fixture.bus.0.silent.lock().expect("no panic").insert(number);
+    }
+    assert_eq!(publisher.round().await, Ok(Sent::default()));
+    for _ in 0..3 {
+        fixture.emit(&alice).await;
+        assert_eq!(publisher.round().await, Ok(Sent { marked: 1, left: 0 }));
+    }
+    assert_eq!(fixture.on_bus().await.len(), 3);
+    assert_eq!(fixture.left().await, 250, "what has no acknowledgement is not marked");
 }
 
 #[tokio::test]

@@ -86,8 +86,19 @@ pub struct Seek {
     pub to: u64,
 }
 
+/// The answer to one message that was sent, when it comes; as of [`Bus::publish`].
+pub type Delivery = Fut<'static, Result<(), Cause>>;
+
 /// A bus, to its publishers and to those who consume.
 pub trait Bus: Send + Sync {
+    /// Sends messages as [`Bus::publish`] does, and returns one delivery each, in order, as soon as they are on
+    /// their way: a partition that takes nothing keeps no other message's answer back.
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+        Box::pin(async move {
+            let answered = |answer| -> Delivery { Box::pin(std::future::ready(answer)) };
+            self.publish(messages).await.into_iter().map(answered).collect()
+        })
+    }
     /// Publishes messages; one answer each, in order. An error says that it is unknown whether the
     /// message is there: it is published again, and may then be there twice. Of one key, whatever
     /// follows a message that failed is published again too.

@@ -7,6 +7,7 @@ use super::Fut;
 use crate::answer::Cause;
 use crate::ids::{Millis, WorkerId};
 use crate::message::Emitted;
+use std::sync::Arc;
 
 /// A bucket that a worker publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +27,17 @@ pub struct Queued {
     pub place: u64,
     /// The message, as it is to be sent.
     pub emitted: Emitted,
+}
+
+/// A publisher's request for rows that are not marked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UnpublishedQuery {
+    /// The buckets that the worker has.
+    pub leases: Vec<BucketLease>,
+    /// The most rows of each bucket.
+    pub limit: usize,
+    /// Keys whose rows are left out.
+    pub without: Vec<Arc<str>>,
 }
 
 /// Published messages, by when they were published.
@@ -59,12 +71,8 @@ pub trait Outbox: Send + Sync {
     ) -> Fut<'_, Result<Vec<BucketLease>, Cause>>;
     /// A clean stop: what the worker holds is free at once.
     fn release_buckets(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
-    /// Rows that are not marked, at most `limit` of each bucket, by bucket and place.
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>>;
+    /// Rows that are not marked, by bucket and place.
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>>;
     /// Marks rows (bucket, place) as published. Rows of a bucket whose lease is lost stay as they
     /// are: the buckets that are lost come back.
     fn mark_published(

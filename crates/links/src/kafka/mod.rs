@@ -18,7 +18,7 @@ use connection::Connection;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Bus, BusMessage, Delivery, Member, PartitionLag, Seek};
 use member::KafkaMember;
 use offsets::Inspectors;
 use producer::Producer;
@@ -69,8 +69,19 @@ impl Kafka {
 }
 
 impl Bus for Kafka {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+        Box::pin(async move { self.producer.send(messages).await })
+    }
+
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
-        Box::pin(async move { self.producer.publish(messages).await })
+        Box::pin(async move {
+            let deliveries = self.producer.send(messages).await;
+            let mut answers = Vec::with_capacity(deliveries.len());
+            for delivery in deliveries {
+                answers.push(delivery.await);
+            }
+            answers
+        })
     }
 
     fn subscribe(

@@ -1,13 +1,13 @@
-//! Publishes messages in their order, and says of each whether the brokers have it.
+//! Sends messages in their order, and says of each whether the brokers have it.
 
 use super::{Shared, envelope};
 use kernel::answer::Cause;
-use kernel::ports::bus::BusMessage;
+use kernel::ports::bus::{BusMessage, Delivery};
 use rdkafka::config::FromClientConfigAndContext as _;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::Producer as _;
 use rdkafka::producer::future_producer::{DeliveryFuture, FutureProducer, FutureRecord};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type KafkaProducer = FutureProducer<super::connection::Connection>;
@@ -15,76 +15,110 @@ type KafkaProducer = FutureProducer<super::connection::Connection>;
 /// The producer of a bus.
 pub(super) struct Producer {
     shared: Arc<Shared>,
-    client: Mutex<KafkaProducer>,
+    client: Mutex<NumberedClient>,
+}
+
+/// A client, and how many there were before it.
+#[derive(Clone)]
+struct NumberedClient {
+    client: KafkaProducer,
+    number: u64,
 }
 
 impl Producer {
     pub(super) fn new(shared: Arc<Shared>) -> KafkaResult<Self> {
-        let client = Mutex::new(client(&shared)?);
+        let client = Mutex::new(NumberedClient { client: client(&shared)?, number: 0 });
         Ok(Self { shared, client })
     }
 
-    /// One answer each. Any error says that it is unknown whether the brokers have the message.
-    pub(super) async fn publish(&self, messages: Vec<BusMessage>) -> Vec<Result<(), Cause>> {
-        let topics: BTreeSet<Arc<str>> = messages.iter().map(|one| one.topic.clone()).collect();
-        if let Err(error) = self.shared.topics.ensure(&topics).await {
-            let cause = self.shared.connection.failed(&error);
-            return messages.iter().map(|_| Err(cause.clone())).collect();
-        }
-        let client = self.client().clone();
-        let mut sent = Vec::with_capacity(messages.len());
-        let mut full = None;
-        for message in &messages {
+    /// Sends messages in their order. Any error says that it is unknown whether the brokers have the message.
+    pub(super) async fn send(self: &Arc<Self>, messages: Vec<BusMessage>) -> Vec<Delivery> {
+        let missing = self.missing_topics(&messages).await;
+        let used = self.client().clone();
+        let (mut deliveries, mut full) = (Vec::with_capacity(messages.len()), None);
+        for message in messages {
+            if let Some(cause) = missing.get(&message.topic) {
+                deliveries.push(answered(Err(cause.clone())));
+                continue;
+            }
             // behind a message that is not sent none goes: those of its key would overtake it
-            let one = match &full {
+            let sent = match &full {
                 Some(error) => Err(KafkaError::clone(error)),
-                None => send(&client, message),
+                None => send(&used.client, &message),
             };
-            full = full.or_else(|| one.as_ref().err().cloned());
-            sent.push(one);
+            full = full.or_else(|| sent.as_ref().err().cloned());
+            let (producer, used) = (self.clone(), used.clone());
+            deliveries.push(Box::pin(async move {
+                let delivered = match sent {
+                    Ok(delivery) => acknowledged(delivery).await,
+                    Err(error) => Err(error),
+                };
+                producer.answer(&message.topic, &used, delivered)
+            }));
         }
-        let mut answers = Vec::with_capacity(sent.len());
-        for (message, sent) in messages.iter().zip(sent) {
-            let delivered = match sent {
-                Ok(delivery) => acknowledged(delivery).await,
-                Err(error) => Err(error),
-            };
-            answers.push(delivered.map_err(|error| self.unknown(message, &error)));
-        }
-        if answers.iter().any(Result::is_ok) {
-            self.shared.connection.answered();
-        }
-        self.replace_where_broken(&client);
-        answers
+        deliveries
     }
 
-    fn unknown(&self, message: &BusMessage, error: &KafkaError) -> Cause {
-        if error.rdkafka_error_code().is_some_and(is_unknown_topic) {
-            self.shared.topics.forget(&message.topic);
+    /// The topics that do not exist and cannot be created now. One of them keeps no other's messages back.
+    async fn missing_topics(&self, messages: &[BusMessage]) -> BTreeMap<Arc<str>, Cause> {
+        let topics: BTreeSet<Arc<str>> = messages.iter().map(|one| one.topic.clone()).collect();
+        let mut missing = BTreeMap::new();
+        if let Err(error) = self.shared.topics.ensure(&topics).await {
+            for topic in topics {
+                let one = BTreeSet::from([topic.clone()]);
+                if self.shared.topics.ensure(&one).await.is_err() {
+                    missing.insert(topic, self.shared.connection.failed(&error));
+                }
+            }
         }
-        self.shared.connection.failed(error)
+        missing
+    }
+
+    fn answer(
+        &self,
+        topic: &Arc<str>,
+        used: &NumberedClient,
+        delivered: KafkaResult<()>,
+    ) -> Result<(), Cause> {
+        let Err(error) = delivered else {
+            self.shared.connection.answered();
+            return Ok(());
+        };
+        if error.rdkafka_error_code().is_some_and(is_unknown_topic) {
+            self.shared.topics.forget(topic);
+        }
+        self.replace_where_broken(used);
+        Err(self.shared.connection.failed(&error))
     }
 
     /// A producer that lost its place in the brokers' books sends nothing any more: the next round has
     /// a new one.
-    fn replace_where_broken(&self, used: &KafkaProducer) {
-        let Some((code, reason)) = used.client().fatal_error() else { return };
+    fn replace_where_broken(&self, used: &NumberedClient) {
+        let Some((code, reason)) = used.client.client().fatal_error() else { return };
+        let mut now = self.client();
+        if now.number != used.number {
+            return;
+        }
         match client(&self.shared) {
             Ok(new) => {
                 tracing::warn!(%code, reason, "the producer is replaced");
-                *self.client() = new;
+                *now = NumberedClient { client: new, number: now.number.saturating_add(1) };
             }
             Err(error) => tracing::error!(%error, "the producer cannot be replaced"),
         }
     }
 
-    fn client(&self) -> MutexGuard<'_, KafkaProducer> {
+    fn client(&self) -> MutexGuard<'_, NumberedClient> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn client(shared: &Shared) -> KafkaResult<KafkaProducer> {
     KafkaProducer::from_config_and_context(&shared.settings.producer(), shared.connection.clone())
+}
+
+fn answered(answer: Result<(), Cause>) -> Delivery {
+    Box::pin(std::future::ready(answer))
 }
 
 fn send(client: &KafkaProducer, message: &BusMessage) -> KafkaResult<DeliveryFuture> {

@@ -13,9 +13,12 @@ use kernel::answer::Cause;
 use kernel::ids::{Day, Millis, WorkerId};
 use kernel::message::Emitted;
 use kernel::ports::Fut;
-use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
+use kernel::ports::outbox::{
+    Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
+};
 use std::sync::Arc;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// The time of a statement, as `m.now`.
@@ -92,18 +95,18 @@ impl ReadPool {
         Ok(())
     }
 
-    async fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Result<Vec<Queued>, Cause> {
+    async fn unpublished(&self, query: UnpublishedQuery) -> Result<Vec<Queued>, Cause> {
         let sql = format!(
             "SELECT {COLUMNS}, q.bucket, q.place FROM unnest($1::smallint[]) AS b(bucket), \
              LATERAL (SELECT * FROM outbox_queue o WHERE o.bucket = b.bucket \
-               ORDER BY o.place LIMIT $2) q ORDER BY q.bucket, q.place"
+               AND o.partition_key <> ALL ($3::text[]) ORDER BY o.place LIMIT $2) q \
+             ORDER BY q.bucket, q.place"
         );
+        let UnpublishedQuery { leases, limit, without } = query;
         let buckets: Vec<i16> = leases.iter().map(|lease| number(lease.bucket)).collect();
-        let found = rows(&self.lease().await?, &sql, &[&buckets, &most(limit)]).await?;
+        let without: Vec<&str> = without.iter().map(|key| &**key).collect();
+        let given: [&(dyn ToSql + Sync); 3] = [&buckets, &most(limit), &without];
+        let found = rows(&self.lease().await?, &sql, &given).await?;
         Ok(found.iter().map(queued).collect::<Result<_, _>>()?)
     }
 
@@ -207,14 +210,10 @@ impl Outbox for Postgres {
         Box::pin(self.read_pool().release_buckets(worker))
     }
 
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
         let pool = self.read_pool();
         // what a standby does not have yet may be lost with the primary: it is not published
-        Box::pin(pool.confirmed(pool.unpublished(leases, limit)))
+        Box::pin(pool.confirmed(pool.unpublished(query)))
     }
 
     fn mark_published(

@@ -8,7 +8,9 @@ use kernel::bucket_leases::BucketLeases;
 use kernel::ids::{Day, Millis, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::journal::UnitWriter as _;
-use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
+use kernel::ports::outbox::{
+    Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
+};
 use std::sync::{MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -42,12 +44,8 @@ impl Outbox for Embedded {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
-        self.ask(move |db, _| rows::unpublished(db, &leases, limit))
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        self.ask(move |db, _| rows::unpublished(db, &query))
     }
 
     fn mark_published(

@@ -2,7 +2,7 @@
 
 use crate::sqlite::columns::{self, int, uint};
 use kernel::message::Emitted;
-use kernel::ports::outbox::{Backlog, BucketLease, Queued};
+use kernel::ports::outbox::{Backlog, Queued, UnpublishedQuery};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -16,20 +16,22 @@ pub(super) fn uuid_text(number: u128) -> String {
     Uuid::from_u128(number).to_string()
 }
 
-/// The rows that are not marked as published, at most `limit` of each bucket.
+/// The rows that are not marked as published.
 pub(super) fn unpublished(
     db: &Connection,
-    leases: &[BucketLease],
-    limit: usize,
+    query: &UnpublishedQuery,
 ) -> rusqlite::Result<Vec<Queued>> {
     let sql = format!(
-        "SELECT {COLUMNS}, bucket, place FROM outbox_queue WHERE bucket = ? ORDER BY place LIMIT ?"
+        "SELECT {COLUMNS}, bucket, place FROM outbox_queue WHERE bucket = ? AND partition_key \
+         NOT IN (SELECT value FROM json_each(?)) ORDER BY place LIMIT ?"
     );
-    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let most = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let without: Vec<&str> = query.without.iter().map(|key| &**key).collect();
+    let without = serde_json::Value::from(without).to_string();
     let mut found = Vec::new();
     let mut asked = db.prepare_cached(&sql)?;
-    for lease in leases {
-        for row in asked.query_map(params![lease.bucket, most], queued)? {
+    for lease in &query.leases {
+        for row in asked.query_map(params![lease.bucket, without, most], queued)? {
             found.push(row?);
         }
     }

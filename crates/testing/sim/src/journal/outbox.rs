@@ -6,7 +6,9 @@ use kernel::bucket_leases::BucketLeases;
 use kernel::ids::{Day, Millis, WorkerId};
 use kernel::message::{Emitted, bucket};
 use kernel::ports::Fut;
-use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
+use kernel::ports::outbox::{
+    Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
+};
 use std::collections::BTreeMap;
 
 /// What is to be published, and what was, as the tables of a store hold it.
@@ -99,18 +101,16 @@ impl Outbox for SimJournal {
         Box::pin(self.tables(move |all, _| all.leases.release(worker)))
     }
 
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
         Box::pin(async move {
             breath().await;
             self.readable()?;
             let state = self.place.now();
+            let UnpublishedQuery { leases, limit, without } = query;
             let rows = leases.iter().flat_map(|lease| {
                 let own = (lease.bucket, 0)..=(lease.bucket, u64::MAX);
-                state.outbox.queue.range(own).take(limit)
+                let wanted = state.outbox.queue.range(own);
+                wanted.filter(|(_, row)| !without.contains(&row.key)).take(limit)
             });
             let queued = |((bucket, place), row): (&(u16, u64), &Emitted)| Queued {
                 bucket: *bucket,

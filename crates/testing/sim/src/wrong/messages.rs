@@ -10,7 +10,7 @@ use kernel::ports::bus::{Bus, Member, Partition, Polled};
 use kernel::ports::inbox::{Inbox, ParkedKey};
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, Reply};
-use kernel::ports::outbox::{BucketLease, Outbox, Queued};
+use kernel::ports::outbox::{BucketLease, Outbox, Queued, UnpublishedQuery};
 use kernel::unit::{Guard, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -159,13 +159,9 @@ impl OutboxWrapper for NewNumber {
     fn inner(&self) -> &dyn Outbox {
         &*self.0
     }
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
         Box::pin(async move {
-            let mut rows = self.0.unpublished(leases, limit).await?;
+            let mut rows = self.0.unpublished(query).await?;
             let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
             for row in &mut rows {
                 while !seen.insert(row.emitted.number) {
@@ -193,13 +189,10 @@ impl OutboxWrapper for MarkedFirst {
         *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
         self.0.lease_buckets(worker, length, most)
     }
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
         Box::pin(async move {
-            let rows = self.0.unpublished(leases.clone(), limit).await?;
+            let leases = query.leases.clone();
+            let rows = self.0.unpublished(query).await?;
             let worker = *self.1.lock().unwrap_or_else(PoisonError::into_inner);
             let places: Vec<_> = rows.iter().map(|row| (row.bucket, row.place)).collect();
             if let Some(worker) = worker.filter(|_| !places.is_empty()) {

@@ -22,7 +22,9 @@ use kernel::ports::ledger::{
     Whose, World,
 };
 use kernel::ports::meter::NoMeter;
-use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
+use kernel::ports::outbox::{
+    Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
+};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use sim::world::{Sim, breath};
@@ -315,12 +317,8 @@ impl Outbox for Waiting<dyn Outbox> {
     fn release_buckets(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         Box::pin(written(self.0.release_buckets(worker)))
     }
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
-        Box::pin(written(self.0.unpublished(leases, limit)))
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        Box::pin(written(self.0.unpublished(query)))
     }
     fn mark_published(
         &self,

@@ -4,7 +4,7 @@ use super::Wrapper;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Bus, BusMessage, Delivery, Member, PartitionLag, Seek};
 use std::sync::Arc;
 
 /// What stands around a bus; each default passes its call on.
@@ -14,6 +14,13 @@ pub trait BusWrapper: Send + Sync {
     /// In the place of [`Bus::publish`].
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
         self.inner().publish(messages)
+    }
+    /// In the place of [`Bus::send`]; by default what is published in the place of the bus.
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+        Box::pin(async move {
+            let answered = |answer| -> Delivery { Box::pin(std::future::ready(answer)) };
+            self.publish(messages).await.into_iter().map(answered).collect()
+        })
     }
     /// In the place of [`Bus::subscribe`].
     fn subscribe(
@@ -26,6 +33,9 @@ pub trait BusWrapper: Send + Sync {
 }
 
 impl<T: BusWrapper> Bus for Wrapper<T> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+        self.0.send(messages)
+    }
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
         self.0.publish(messages)
     }

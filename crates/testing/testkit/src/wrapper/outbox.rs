@@ -4,7 +4,9 @@ use super::Wrapper;
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
 use kernel::ports::Fut;
-use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
+use kernel::ports::outbox::{
+    Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
+};
 
 /// What stands around an outbox; each default passes its call on.
 pub trait OutboxWrapper: Send + Sync {
@@ -20,12 +22,8 @@ pub trait OutboxWrapper: Send + Sync {
         self.inner().lease_buckets(worker, length, most)
     }
     /// In the place of [`Outbox::unpublished`].
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
-        self.inner().unpublished(leases, limit)
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        self.inner().unpublished(query)
     }
 }
 
@@ -41,12 +39,8 @@ impl<T: OutboxWrapper> Outbox for Wrapper<T> {
     fn release_buckets(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
         self.0.inner().release_buckets(worker)
     }
-    fn unpublished(
-        &self,
-        leases: Vec<BucketLease>,
-        limit: usize,
-    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
-        self.0.unpublished(leases, limit)
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        self.0.unpublished(query)
     }
     fn mark_published(
         &self,

@@ -7,7 +7,7 @@ use kernel::audit::hex;
 use kernel::flow::life::Leg;
 use kernel::ids::{LedgerId, Millis, WorkerId};
 use kernel::message::{BUCKETS, bucket};
-use kernel::ports::outbox::{Backlog, BucketLease, PublishedRange, Queued};
+use kernel::ports::outbox::{Backlog, BucketLease, PublishedRange, Queued, UnpublishedQuery};
 use kernel::unit::{Fork, Guard, Then, Unit};
 
 checks! {
@@ -20,6 +20,7 @@ checks! {
     what_is_marked_comes_no_more,
     what_was_published_is_sent_again_under_its_number,
     what_is_not_published_is_never_forgotten,
+    keys_that_are_left_out_take_no_place,
 }
 
 /// A worker that publishes.
@@ -34,8 +35,12 @@ async fn leased(b: &JournalFixture, worker: WorkerId) -> Vec<BucketLease> {
     b.ok("leases", leases)
 }
 
+fn of(leases: &[BucketLease], limit: usize) -> UnpublishedQuery {
+    UnpublishedQuery { leases: leases.to_vec(), limit, without: Vec::new() }
+}
+
 async fn unpublished(b: &JournalFixture, leases: &[BucketLease]) -> Vec<Queued> {
-    b.ok("unpublished", b.on().outbox.unpublished(leases.to_vec(), 100).await)
+    b.ok("unpublished", b.on().outbox.unpublished(of(leases, 100)).await)
 }
 
 /// The types of all rows that are to be published, by bucket and place.
@@ -183,7 +188,7 @@ async fn rows_of_one_key_come_in_the_order_of_writing(b: &mut JournalFixture) {
             b.holds(ids.is_sorted() && ids.len() == 4, "in order", &ids);
             b.holds(of.is_sorted_by_key(|row| row.place), "places rise", &key);
         }
-        let few = b.on().outbox.unpublished(leased(b, ONE).await, 1).await;
+        let few = b.on().outbox.unpublished(of(&leased(b, ONE).await, 1)).await;
         let heads: Vec<_> = b.ok("few", few).iter().map(|row| row.bucket).collect();
         let mut buckets: Vec<_> = keys.iter().map(|key| bucket(key)).collect();
         buckets.sort_unstable();
@@ -307,5 +312,26 @@ async fn what_is_not_published_is_never_forgotten(b: &mut JournalFixture) {
         b.same("to be published", &waiting(b).await, &vec!["never published".to_owned()]);
         b.reopen().await;
         b.clock.set(NOON + 8 * DAY + 2 * MINUTE);
+    }
+}
+
+/// Where the rows of a key that takes nothing filled what is read of a bucket, no other key of it would be published.
+async fn keys_that_are_left_out_take_no_place(b: &mut JournalFixture) {
+    let beside = (0..).map(|n: u32| format!("b{n}")).find(|key| bucket(key) == bucket("a"));
+    let beside = beside.unwrap_or_default();
+    for n in 1..=3 {
+        emitted(b, n, "event", "a").await;
+    }
+    emitted(b, 4, "event", &beside).await;
+    let leases = leased(b, ONE).await;
+    for (without, should) in
+        [(vec![], vec![1]), (vec!["a", "z"], vec![4]), (vec!["a", &beside], vec![])]
+    {
+        let without = without.into_iter().map(Into::into).collect();
+        let query = UnpublishedQuery { without, ..of(&leases, 1) };
+        let rows = b.ok("unpublished", b.on().outbox.unpublished(query).await);
+        let found: Vec<_> = rows.iter().map(|row| row.emitted.id).collect();
+        let should: Vec<_> = should.into_iter().map(id).collect();
+        b.same("the rows of the other keys", &found, &should);
     }
 }
