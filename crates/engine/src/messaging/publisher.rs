@@ -101,10 +101,17 @@ impl Publisher {
                 }
             };
             if idle {
-                let _woken =
-                    race(self.bell.notified(), self.parts.clock.sleep(self.parts.poll_ms)).await;
+                self.rest().await;
             }
         }
+    }
+
+    /// Waits until messages were written, an acknowledgement came, or it is time to look again.
+    async fn rest(&self) {
+        let mut on_way = std::mem::take(&mut *self.on_way());
+        let woken = race(self.bell.notified(), self.parts.clock.sleep(self.parts.poll_ms));
+        let _first = race(on_way.answered(), woken).await;
+        *self.on_way() = on_way;
     }
 
     /// Sends the messages that wait in the buckets of this worker, at most a batch of each, and marks those that

@@ -85,20 +85,29 @@ impl Unacknowledged {
     /// Waits until each that this round sent has its answer, but not for long. What earlier rounds sent keeps no
     /// round waiting.
     pub(super) async fn wait(&mut self, clock: &dyn Clock) {
-        let all = poll_fn(|cx| if self.poll(cx) { Poll::Ready(()) } else { Poll::Pending });
-        race(all, clock.sleep(SOON)).await;
+        let over = poll_fn(|cx| {
+            self.poll(cx);
+            let waits =
+                self.keys.values().flatten().any(|sent| sent.fresh && sent.answer.is_none());
+            if waits { Poll::Pending } else { Poll::Ready(()) }
+        });
+        race(over, clock.sleep(SOON)).await;
     }
 
-    /// Polls every delivery without an answer. True: of this round none is left.
+    /// Waits until one more has its answer; for ever where none waits.
+    pub(super) async fn answered(&mut self) {
+        poll_fn(|cx| if self.poll(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// Polls every delivery without an answer. True: one of them has its answer now.
     fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut over = true;
+        let mut answered = false;
         for sent in self.keys.values_mut().flatten().filter(|sent| sent.answer.is_none()) {
-            match sent.delivery.as_mut().poll(cx) {
-                Poll::Ready(answer) => sent.answer = Some(answer),
-                Poll::Pending => over &= !sent.fresh,
+            if let Poll::Ready(answer) = sent.delivery.as_mut().poll(cx) {
+                (sent.answer, answered) = (Some(answer), true);
             }
         }
-        over
+        answered
     }
 
     /// Takes out what has an answer. Behind a row that the bus may not have, no row of the same key counts: that
