@@ -4,7 +4,7 @@
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
-use kernel::ports::bus::{Bus, BusMessage, Delivery};
+use kernel::ports::bus::{Acknowledgement, Bus, BusMessage};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::outbox::Queued;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +19,7 @@ const SOON: Millis = 20;
 /// A message that was sent.
 struct SentRow {
     row: Queued,
-    delivery: Delivery,
+    delivery: Acknowledgement,
     /// It was sent by this round.
     fresh: bool,
     /// The answer of the bus, once it came.
@@ -70,7 +70,7 @@ impl Unacknowledged {
                 .next()
                 .unwrap_or_else(|| Box::pin(std::future::ready(Err(Cause::of("NO_ANSWER")))));
             let key = row.emitted.key.clone();
-            let delivery: Delivery = Box::pin(async move {
+            let delivery: Acknowledgement = Box::pin(async move {
                 caught(delivery).await.unwrap_or_else(|| Err(Cause::of("PANIC")))
             });
             self.keys.entry(key).or_default().push_back(SentRow {

@@ -11,7 +11,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, WorkerId};
 use kernel::message::{Message, Outgoing, bucket as bucket_of};
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Delivery};
+use kernel::ports::bus::{Acknowledgement, Bus, BusMessage};
 use kernel::ports::clock::Clock as _;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::meter::NoMeter;
@@ -43,9 +43,9 @@ impl BusWrapper for FaultyBus {
         &self.inner
     }
 
-    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move {
-            let mut deliveries: Vec<Delivery> = Vec::new();
+            let mut deliveries: Vec<Acknowledgement> = Vec::new();
             for message in messages {
                 let silent = self.silent.lock().expect("no panic").contains(&message.number);
                 if silent {
@@ -53,7 +53,7 @@ impl BusWrapper for FaultyBus {
                 } else {
                     let answers = self.publish(vec![message]).await.into_iter();
                     deliveries.extend(
-                        answers.map(|one| -> Delivery { Box::pin(std::future::ready(one)) }),
+                        answers.map(|one| -> Acknowledgement { Box::pin(std::future::ready(one)) }),
                     );
                 }
             }

@@ -87,15 +87,15 @@ pub struct Seek {
 }
 
 /// The answer to one message that was sent, when it comes; as of [`Bus::publish`].
-pub type Delivery = Fut<'static, Result<(), Cause>>;
+pub type Acknowledgement = Fut<'static, Result<(), Cause>>;
 
 /// A bus, to its publishers and to those who consume.
 pub trait Bus: Send + Sync {
-    /// Sends messages as [`Bus::publish`] does, and returns one delivery each, in order, as soon as they are on
+    /// Sends messages as [`Bus::publish`] does, and returns one acknowledgement each, in order, as soon as they are on
     /// their way: a partition that takes nothing keeps no other message's answer back.
-    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move {
-            let answered = |answer| -> Delivery { Box::pin(std::future::ready(answer)) };
+            let answered = |answer| -> Acknowledgement { Box::pin(std::future::ready(answer)) };
             self.publish(messages).await.into_iter().map(answered).collect()
         })
     }

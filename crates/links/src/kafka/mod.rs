@@ -18,7 +18,7 @@ use connection::Connection;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Delivery, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek};
 use member::KafkaMember;
 use offsets::Inspectors;
 use producer::Producer;
@@ -69,7 +69,7 @@ impl Kafka {
 }
 
 impl Bus for Kafka {
-    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move { self.producer.send(messages).await })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Shared, envelope};
 use kernel::answer::Cause;
-use kernel::ports::bus::{BusMessage, Delivery};
+use kernel::ports::bus::{Acknowledgement, BusMessage};
 use rdkafka::config::FromClientConfigAndContext as _;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::Producer as _;
@@ -32,7 +32,7 @@ impl Producer {
     }
 
     /// Sends messages in their order. Any error says that it is unknown whether the brokers have the message.
-    pub(super) async fn send(self: &Arc<Self>, messages: Vec<BusMessage>) -> Vec<Delivery> {
+    pub(super) async fn send(self: &Arc<Self>, messages: Vec<BusMessage>) -> Vec<Acknowledgement> {
         let missing = self.missing_topics(&messages).await;
         let used = self.client().clone();
         let (mut deliveries, mut full) = (Vec::with_capacity(messages.len()), None);
@@ -117,7 +117,7 @@ fn client(shared: &Shared) -> KafkaResult<KafkaProducer> {
     KafkaProducer::from_config_and_context(&shared.settings.producer(), shared.connection.clone())
 }
 
-fn answered(answer: Result<(), Cause>) -> Delivery {
+fn answered(answer: Result<(), Cause>) -> Acknowledgement {
     Box::pin(std::future::ready(answer))
 }
 

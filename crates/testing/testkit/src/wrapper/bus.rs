@@ -4,7 +4,7 @@ use super::Wrapper;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Delivery, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek};
 use std::sync::Arc;
 
 /// What stands around a bus; each default passes its call on.
@@ -16,9 +16,9 @@ pub trait BusWrapper: Send + Sync {
         self.inner().publish(messages)
     }
     /// In the place of [`Bus::send`]; by default what is published in the place of the bus.
-    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move {
-            let answered = |answer| -> Delivery { Box::pin(std::future::ready(answer)) };
+            let answered = |answer| -> Acknowledgement { Box::pin(std::future::ready(answer)) };
             self.publish(messages).await.into_iter().map(answered).collect()
         })
     }
@@ -33,7 +33,7 @@ pub trait BusWrapper: Send + Sync {
 }
 
 impl<T: BusWrapper> Bus for Wrapper<T> {
-    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Delivery>> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         self.0.send(messages)
     }
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
