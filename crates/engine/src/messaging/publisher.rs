@@ -144,7 +144,8 @@ impl Publisher {
             on_way.send(&*self.parts.bus, rows, messages).await;
         }
         on_way.wait(&*self.parts.clock).await;
-        let Outcomes { mut sure, again } = on_way.take_answered(now, self.parts.poll_ms);
+        let Outcomes { mut sure, again } =
+            on_way.take_answered(self.parts.clock.ticks(), self.parts.poll_ms);
         *self.on_way() = on_way;
         (0..sure.len()).for_each(|_| self.parts.meter.see(Seen::Published { sure: true }));
         (0..again).for_each(|_| self.parts.meter.see(Seen::Published { sure: false }));

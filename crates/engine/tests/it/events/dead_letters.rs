@@ -193,7 +193,7 @@ async fn the_audit_meets_forged_and_missing_messages() {
     test.service.pipeline_faults.lost.lock().expect("no panic").insert("transfer-execution");
     let lost = test.open_transfer("A-1", "B-1", 5).await.id;
     test.service.wait_for_state(lost, "VALIDATED").await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    test.outbox_published().await;
     test.service.pipeline_faults.heal();
     test.wait_for_end(&[lost]).await;
     test.service.wait_for_open_case("MESSAGE_GAP").await;

@@ -7,6 +7,7 @@ use kernel::ids::Id;
 use kernel::message::number;
 use kernel::ports::bus::{Bus as _, BusMessage};
 use kernel::ports::journal::UnitWriter as _;
+use kernel::ports::outbox::Outbox as _;
 use serde_json::{Map, Value};
 use testkit::{MINUTE, wait_for, wait_until};
 
@@ -125,6 +126,14 @@ impl AccountService {
         assert!(said.iter().all(Result::is_ok), "{said:?}");
     }
 
+    /// Waits until every message was given to the bus.
+    pub(super) async fn outbox_published(&self) {
+        let published = wait_until(MINUTE, async || {
+            self.service.store().backlog().await.expect("a backlog").messages == 0
+        });
+        assert!(published.await, "messages wait");
+    }
+
     /// The facts of every case about a message that differs, in their order.
     fn mismatches(&self) -> Vec<String> {
         let cases = self.service.cases().into_iter();
@@ -209,6 +218,7 @@ async fn the_number_of_another_transfers_message_is_refused() {
     for id in [one, two] {
         test.service.wait_for_state(id, "VALIDATED").await;
     }
+    test.outbox_published().await;
     test.service.pipeline_faults.heal();
     let like = test.message_of(one, "transfer-validation").await;
     let forged = BusMessage {
