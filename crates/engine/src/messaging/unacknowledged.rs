@@ -4,7 +4,7 @@
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
-use kernel::ports::bus::{Acknowledgement, Bus, BusMessage};
+use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, acknowledged};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::outbox::Queued;
 use std::collections::{BTreeMap, VecDeque};
@@ -66,9 +66,8 @@ impl Unacknowledged {
         let deliveries = caught(bus.send(messages)).await.unwrap_or_default();
         let mut deliveries = deliveries.into_iter();
         for row in rows {
-            let delivery = deliveries
-                .next()
-                .unwrap_or_else(|| Box::pin(std::future::ready(Err(Cause::of("NO_ANSWER")))));
+            let delivery =
+                deliveries.next().unwrap_or_else(|| acknowledged(Err(Cause::of("NO_ANSWER"))));
             let key = row.emitted.key.clone();
             let delivery: Acknowledgement = Box::pin(async move {
                 caught(delivery).await.unwrap_or_else(|| Err(Cause::of("PANIC")))

@@ -11,7 +11,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, WorkerId};
 use kernel::message::{Message, Outgoing, bucket as bucket_of};
 use kernel::ports::Fut;
-use kernel::ports::bus::{Acknowledgement, Bus, BusMessage};
+use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, acknowledged};
 use kernel::ports::clock::Clock as _;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::meter::NoMeter;
@@ -53,9 +53,7 @@ impl BusWrapper for FaultyBus {
                     deliveries.push(Box::pin(std::future::pending()));
                 } else {
                     let answers = self.publish(vec![message]).await.into_iter();
-                    deliveries.extend(
-                        answers.map(|one| -> Acknowledgement { Box::pin(std::future::ready(one)) }),
-                    );
+                    deliveries.extend(answers.map(acknowledged));
                 }
             }
             deliveries

@@ -89,14 +89,18 @@ pub struct Seek {
 /// The answer to one message that was sent, when it comes; as of [`Bus::publish`].
 pub type Acknowledgement = Fut<'static, Result<(), Cause>>;
 
+/// The acknowledgement whose answer is there already.
+pub fn acknowledged(answer: Result<(), Cause>) -> Acknowledgement {
+    Box::pin(std::future::ready(answer))
+}
+
 /// A bus, to its publishers and to those who consume.
 pub trait Bus: Send + Sync {
     /// Sends messages as [`Bus::publish`] does, and returns one acknowledgement each, in order, as soon as they are on
     /// their way: a partition that takes nothing keeps no other message's answer back.
     fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move {
-            let answered = |answer| -> Acknowledgement { Box::pin(std::future::ready(answer)) };
-            self.publish(messages).await.into_iter().map(answered).collect()
+            self.publish(messages).await.into_iter().map(acknowledged).collect()
         })
     }
     /// Publishes messages; one answer each, in order. An error says that it is unknown whether the

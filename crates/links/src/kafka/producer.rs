@@ -2,7 +2,7 @@
 
 use super::{Shared, envelope};
 use kernel::answer::Cause;
-use kernel::ports::bus::{Acknowledgement, BusMessage};
+use kernel::ports::bus::{Acknowledgement, BusMessage, acknowledged};
 use rdkafka::config::FromClientConfigAndContext as _;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::Producer as _;
@@ -38,7 +38,7 @@ impl Producer {
         let (mut deliveries, mut full) = (Vec::with_capacity(messages.len()), None);
         for message in messages {
             if let Some(cause) = missing.get(&message.topic) {
-                deliveries.push(answered(Err(cause.clone())));
+                deliveries.push(acknowledged(Err(cause.clone())));
                 continue;
             }
             // behind a message that is not sent none goes: those of its key would overtake it
@@ -50,7 +50,7 @@ impl Producer {
             let (producer, used) = (self.clone(), used.clone());
             deliveries.push(Box::pin(async move {
                 let delivered = match sent {
-                    Ok(delivery) => acknowledged(delivery).await,
+                    Ok(delivery) => delivered_by(delivery).await,
                     Err(error) => Err(error),
                 };
                 producer.answer(&message.topic, &used, delivered)
@@ -117,10 +117,6 @@ fn client(shared: &Shared) -> KafkaResult<KafkaProducer> {
     KafkaProducer::from_config_and_context(&shared.settings.producer(), shared.connection.clone())
 }
 
-fn answered(answer: Result<(), Cause>) -> Acknowledgement {
-    Box::pin(std::future::ready(answer))
-}
-
 fn send(client: &KafkaProducer, message: &BusMessage) -> KafkaResult<DeliveryFuture> {
     let record = FutureRecord::to(&message.topic)
         .key(&*message.key)
@@ -129,7 +125,7 @@ fn send(client: &KafkaProducer, message: &BusMessage) -> KafkaResult<DeliveryFut
     client.send_result(record).map_err(|(error, _)| error)
 }
 
-async fn acknowledged(delivery: DeliveryFuture) -> KafkaResult<()> {
+async fn delivered_by(delivery: DeliveryFuture) -> KafkaResult<()> {
     match delivery.await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err((error, _))) => Err(error),

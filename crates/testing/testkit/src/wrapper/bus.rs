@@ -4,7 +4,9 @@ use super::Wrapper;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{
+    Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek, acknowledged,
+};
 use std::sync::Arc;
 
 /// What stands around a bus; each default passes its call on.
@@ -18,8 +20,7 @@ pub trait BusWrapper: Send + Sync {
     /// In the place of [`Bus::send`]; by default what is published in the place of the bus.
     fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move {
-            let answered = |answer| -> Acknowledgement { Box::pin(std::future::ready(answer)) };
-            self.publish(messages).await.into_iter().map(answered).collect()
+            self.publish(messages).await.into_iter().map(acknowledged).collect()
         })
     }
     /// In the place of [`Bus::subscribe`].
