@@ -4,11 +4,12 @@
 use kernel::agreed::{Agreed, target_side};
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use kernel::money::Amount;
 use kernel::operation::StoredOutcome;
 use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
 use kernel::owner::TransferOwner;
+use kernel::ports::journal::KeyRow;
 use kernel::ports::ledger::{AccountStatus, Direction};
 use kernel::ports::webhooks::TriedMessage;
 use kernel::record::{Account, Origin, Party, Terms, TermsVersion};
@@ -32,6 +33,16 @@ pub(crate) fn uint(value: i64) -> u64 {
 
 pub(crate) fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// What the table of clients' keys has for a transfer: whether the transfer has a key, and the number that the key's row
+/// names.
+pub(crate) fn key_row(keyed: bool, named: Option<i64>) -> KeyRow {
+    match named {
+        _ if !keyed => KeyRow::Keyless,
+        Some(number) => KeyRow::Names(Serial(uint(number))),
+        None => KeyRow::Missing,
+    }
 }
 
 /// What the tries of webhooks say of their endpoints, each named behind that text: those that took

@@ -7,6 +7,7 @@ use kernel::audit::hex;
 use kernel::ids::Millis;
 use kernel::ports::bus::{BusDelivery, BusMessage};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The ending of the names of dead letters' topics.
 pub(crate) const SUFFIX: &str = "-dlt";
@@ -45,6 +46,11 @@ pub(crate) struct Death<'a> {
     pub at: Millis,
 }
 
+/// The topic of the dead letters of a topic, and the name under which those of a group wait in the journal.
+pub(super) fn dead_letters_of(name: &str) -> Arc<str> {
+    format!("{name}{SUFFIX}").into()
+}
+
 /// The headers of a message, as far as they can be read.
 pub(crate) fn headers(message: &BusMessage) -> Map<String, Value> {
     serde_json::from_str(&message.headers).unwrap_or_default()
@@ -74,7 +80,7 @@ pub(crate) fn dead(delivery: &BusDelivery, death: Death<'_>) -> BusMessage {
         all.insert(name.to_owned(), Value::String(value));
     }
     let headers = Value::Object(all).to_string().into();
-    let topic = format!("{}{SUFFIX}", delivery.partition.topic).into();
+    let topic = dead_letters_of(&delivery.partition.topic);
     cut(BusMessage { topic, headers, ..message.clone() })
 }
 

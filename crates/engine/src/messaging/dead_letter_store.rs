@@ -4,9 +4,10 @@
 //! The dead letters of a partition wait as parked messages of the group `<group>-dlt`, in their order. A
 //! dead letter may be published twice; none is lost.
 
-use crate::messaging::dead_letter::{Death, SUFFIX, dead};
+use crate::messaging::dead_letter::{Death, SUFFIX, dead, dead_letters_of};
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
+use crate::messaging::parking::{KEYS, LOOK, PAGE};
 use crate::messaging::{BusClient, Messaging};
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
@@ -20,15 +21,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// The interval at which the journal is looked at, in milliseconds.
-const LOOK: Millis = 1_000;
 /// How long after its time a dead letter that another process stored is published here: that process may
 /// be gone.
 const OTHERS: Millis = 10_000;
-/// How many keys are read.
-const KEYS: usize = 10_000;
-/// How many dead letters of a partition are published at once.
-const PAGE: usize = 100;
 
 /// The dead letters that this process stored.
 #[derive(Debug, Default)]
@@ -45,8 +40,8 @@ pub(super) fn is_stored(key: &ParkedKey) -> bool {
 }
 
 /// The topic for which the dead letters of a key wait.
-pub(super) fn waits_for(key: &ParkedKey) -> String {
-    format!("{}{SUFFIX}", key.name.topic)
+pub(super) fn waits_for(key: &ParkedKey) -> Arc<str> {
+    dead_letters_of(&key.name.topic)
 }
 
 impl Messaging {
@@ -66,7 +61,7 @@ impl Messaging {
             messages.push(as_stored(&ready.delivery, &letter));
         }
         self.open_dead_letter_case(letters);
-        let name = Arc::from(format!("{}{SUFFIX}", group.name()));
+        let name = dead_letters_of(group.name());
         let own: Vec<ParkedName> = messages.iter().map(|one| name_of(&name, one)).collect();
         let next = NextTry { failures: 0, cause: "NEW".into(), due: at };
         if let Err(cause) = client.inbox.park(name, messages, next).await {
@@ -74,7 +69,7 @@ impl Messaging {
             return false;
         }
         for (ready, reason) in letters {
-            let topic = format!("{}{SUFFIX}", ready.delivery.partition.topic);
+            let topic = dead_letters_of(&ready.delivery.partition.topic);
             self.shared.parts.meter.see(Seen::DeadLetter { topic: &topic, reason });
         }
         client.stored_letters.own.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
@@ -123,7 +118,7 @@ impl Messaging {
         }
         let letters = pages.iter().flat_map(|(_, page)| page);
         let letters: Vec<BusMessage> = letters.map(|one| as_published(&one.delivery)).collect();
-        if letters.is_empty() && pages.is_empty() {
+        if pages.is_empty() {
             return Ok(0);
         }
         // a panic of the bus says nothing: everything is published again
@@ -141,12 +136,11 @@ impl Messaging {
     async fn due_dead_letters(&self, client: &BusClient) -> Result<Vec<ParkedKey>, Cause> {
         let mut keys = client.inbox.parked_keys(None, KEYS).await?;
         let now = self.shared.parts.journal.now();
-        let groups: Vec<String> =
-            self.groups().iter().map(|group| format!("{}{SUFFIX}", group.name())).collect();
         let own = client.stored_letters.own.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|key| {
             let wait = if own.contains(&key.name) { 0 } else { OTHERS };
-            groups.iter().any(|group| **group == *key.name.group)
+            let group = key.name.group.strip_suffix(SUFFIX);
+            group.is_some_and(|group| self.group(group).is_some())
                 && key.next.due.saturating_add(wait) <= now
         });
         Ok(keys)
@@ -173,7 +167,7 @@ impl Messaging {
             let cause = answers.into_iter().find_map(Result::err);
             let cause = cause.unwrap_or(Cause::of("NO_ANSWER"));
             let topic = waits_for(key);
-            tracing::warn!(topic, %cause, "the topic takes no dead letters; they wait in the journal");
+            tracing::warn!(%topic, %cause, "the topic takes no dead letters; they wait in the journal");
             let failures = key.next.failures.saturating_add(1);
             client.inbox.try_again(name(), self.next_try(failures, &cause)).await?;
         }
@@ -210,7 +204,7 @@ fn as_published(stored: &BusDelivery) -> BusMessage {
     let text = |name: &str| content.get(name).and_then(Value::as_str);
     let number = text("id").and_then(|id| u128::from_str_radix(id, 16).ok());
     BusMessage {
-        topic: format!("{}{SUFFIX}", stored.partition.topic).into(),
+        topic: dead_letters_of(&stored.partition.topic),
         key: text("key").unwrap_or_default().into(),
         number: number.unwrap_or(message.number),
         payload: text("payload").map_or_else(|| message.payload.clone(), Arc::from),

@@ -14,15 +14,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The interval at which parked keys are read, in milliseconds.
-const LOOK: Millis = 1_000;
+pub(super) const LOOK: Millis = 1_000;
 /// How many keys of a group are read. For keys beyond them no order is promised.
-const KEYS: usize = 10_000;
+pub(super) const KEYS: usize = 10_000;
 /// How many keys one look tries, the longest due first.
 const TRIED: usize = 16;
 /// How many messages of a key one look consumes.
 const MESSAGES: usize = 1_000;
 /// How many messages of a key are read at once.
-const PAGE: usize = 100;
+pub(super) const PAGE: usize = 100;
 
 /// The parked keys of a group, as a consumer last read them.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use crate::messaging::BusClient;
 use crate::messaging::Messaging;
-use crate::messaging::dead_letter::{SUFFIX, header, headers};
+use crate::messaging::dead_letter::{SUFFIX, dead_letters_of, header, headers};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::Redrive;
@@ -85,8 +85,7 @@ impl Messaging {
     /// The topics on which the offered groups put dead letters.
     pub fn dead_letter_topics(&self) -> Vec<Arc<str>> {
         let topics = self.groups().into_iter().flat_map(|group| group.topics());
-        let topics: BTreeSet<Arc<str>> =
-            topics.map(|topic| format!("{topic}{SUFFIX}").into()).collect();
+        let topics: BTreeSet<Arc<str>> = topics.map(|topic| dead_letters_of(&topic)).collect();
         topics.into_iter().collect()
     }
 

@@ -99,9 +99,9 @@ pub trait Bus: Send + Sync {
     /// Sends messages as [`Bus::publish`] does, and returns one acknowledgement each, in order, as soon as they are on
     /// their way: a partition that takes nothing keeps no other message's answer back.
     fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
-        Box::pin(async move {
-            self.publish(messages).await.into_iter().map(acknowledged).collect()
-        })
+        Box::pin(
+            async move { self.publish(messages).await.into_iter().map(acknowledged).collect() },
+        )
     }
     /// Publishes messages; one answer each, in order. An error says that it is unknown whether the
     /// message is there: it is published again, and may then be there twice. Of one key, whatever

@@ -1,5 +1,6 @@
 //! Reads the table of clients' keys beside the transfers, for reconciliation.
 
+use crate::columns;
 use crate::postgres::columns::{most, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::session::connect::Pooled;
@@ -22,13 +23,7 @@ const UNMATCHED: &str = "SELECT flow, scope, cid, transfer_id FROM keys k \
 
 /// Reads the two columns from this one on.
 pub(super) fn key_row(row: &Row, at: usize) -> Result<KeyRow, StoreError> {
-    let (keyed, named): (bool, Option<i64>) =
-        (row.try_get(at)?, row.try_get(at.saturating_add(1))?);
-    Ok(match named {
-        _ if !keyed => KeyRow::Keyless,
-        Some(number) => KeyRow::Names(Serial(uint(number))),
-        None => KeyRow::Missing,
-    })
+    Ok(columns::key_row(row.try_get(at)?, row.try_get(at.saturating_add(1))?))
 }
 
 /// Rows to which no transfer belongs. It has no limit of time.

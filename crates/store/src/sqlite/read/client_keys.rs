@@ -1,5 +1,6 @@
 //! Reads the table of clients' keys beside the transfers, for reconciliation.
 
+use crate::columns;
 use crate::sqlite::columns::{most, uint};
 use kernel::ids::Serial;
 use kernel::ports::journal::{KeyRow, UnmatchedKey};
@@ -11,12 +12,7 @@ pub(super) const COLUMNS: &str = "cid IS NOT NULL, (SELECT k.transfer_id FROM ke
 
 /// Reads the two columns from this one on.
 pub(super) fn key_row(row: &Row<'_>, at: usize) -> rusqlite::Result<KeyRow> {
-    let (keyed, named): (bool, Option<i64>) = (row.get(at)?, row.get(at.saturating_add(1))?);
-    Ok(match named {
-        _ if !keyed => KeyRow::Keyless,
-        Some(number) => KeyRow::Names(Serial(uint(number))),
-        None => KeyRow::Missing,
-    })
+    Ok(columns::key_row(row.get(at)?, row.get(at.saturating_add(1))?))
 }
 
 /// Rows to which no transfer belongs.

@@ -19,9 +19,9 @@ pub trait BusWrapper: Send + Sync {
     }
     /// In the place of [`Bus::send`]; by default what is published in the place of the bus.
     fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
-        Box::pin(async move {
-            self.publish(messages).await.into_iter().map(acknowledged).collect()
-        })
+        Box::pin(
+            async move { self.publish(messages).await.into_iter().map(acknowledged).collect() },
+        )
     }
     /// In the place of [`Bus::subscribe`].
     fn subscribe(
