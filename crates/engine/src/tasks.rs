@@ -44,6 +44,8 @@ pub enum Background {
     Consumer,
     /// Publishes the dead letters that wait in the journal. Without it they stay there.
     DeadLetters,
+    /// Finds messages that the bus lost. Without it the last message of a transfer could be lost unseen.
+    MissingMessages,
     /// Measures what waits in the outbox and on the bus. Without it no case says that a group is behind.
     PipelineWatch,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
@@ -74,6 +76,7 @@ impl Background {
             Self::Publisher => ("publisher", OnEnd::EndsProcess),
             Self::Consumer => ("consumer", OnEnd::EndsProcess),
             Self::DeadLetters => ("dead_letters", OnEnd::EndsProcess),
+            Self::MissingMessages => ("missing_messages", OnEnd::EndsProcess),
             Self::PipelineWatch => ("pipeline_watch", OnEnd::EndsProcess),
             Self::Horizon => ("horizon", OnEnd::EndsProcess),
         };

@@ -9,7 +9,7 @@ use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;
 use kernel::flow::table::Table;
 use kernel::ids::{FlowId, Id};
-use kernel::message::{Emission, Outgoing};
+use kernel::message::{Emission, Emitted, Outgoing};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::Linked;
 use kernel::ports::meter::Seen;
@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const GAP: &str = "GAP";
 
 /// What the journal has of a transfer.
-struct Journaled {
-    record: Record,
-    history: Vec<Linked>,
+pub(super) struct Journaled {
+    pub record: Record,
+    pub history: Vec<Linked>,
 }
 
 /// An event of an audited transfer, beside its message.
@@ -162,44 +162,54 @@ impl Messaging {
         one: &Ready,
         known: &BTreeMap<Id, Journaled>,
     ) -> Consumption {
-        let journaled = one.transfer.and_then(|id| known.get(&id));
-        let (Some(client), Some(journaled)) = (&self.client, journaled) else {
+        let Some(journaled) = one.transfer.and_then(|id| known.get(&id)) else {
             return Consumption::Moved;
         };
-        let asked = asked(self.shared.plan.table(journaled.record.flow), journaled);
+        let table = self.shared.plan.table(journaled.record.flow);
         // only the message of the end waits for the others
-        if asked.last().is_none_or(|asked| asked.number != one.delivery.message.number)
-            || !self.shared.plan.table(journaled.record.flow).ends(journaled.record.head.state)
+        let last = asked(table, journaled).pop();
+        if last.is_none_or(|last| last.number != one.delivery.message.number)
+            || !table.ends(journaled.record.head.state)
         {
             return Consumption::Moved;
         }
-        let numbers: Vec<u128> = asked.iter().map(|asked| asked.number).collect();
-        let had = match client.inbox.consumed(group.name, numbers).await {
-            Ok(had) => had,
-            Err(cause) => return Consumption::Failed(cause),
-        };
-        let missing: Vec<&str> = asked
-            .iter()
-            .filter(|asked| !had.contains(&asked.number))
-            .map(|asked| asked.topic)
-            .collect();
-        if missing.is_empty() {
-            return Consumption::Moved;
+        match self.missing_of(group, journaled).await {
+            Ok(missing) if missing.is_empty() => Consumption::Moved,
+            Ok(_) => Consumption::Failed(Cause::of(GAP)),
+            Err(cause) => Consumption::Failed(cause),
         }
-        Consumption::Failed(Cause::because(GAP, missing.join(", ")))
     }
 
-    /// Opens a case for messages that should have come before this one and did not.
-    pub(super) fn missed(&self, one: &Ready, cause: &Cause) {
-        let Some(id) = one.transfer else { return };
-        let topic = &one.delivery.partition.topic;
-        let missing = cause.detail.as_deref().unwrap_or_default();
+    /// The messages that a history asks for and that the audit has not had, in its order.
+    pub(super) async fn missing_of(
+        &self,
+        group: AuditGroup,
+        journaled: &Journaled,
+    ) -> Result<Vec<Emitted>, Cause> {
+        let Some(client) = &self.client else { return Ok(Vec::new()) };
+        let table = self.shared.plan.table(journaled.record.flow);
+        let mut missing = asked(table, journaled);
+        let numbers = missing.iter().map(|asked| asked.number).collect();
+        let had = client.inbox.consumed(group.name, numbers).await?;
+        missing.retain(|asked| !had.contains(&asked.number));
+        let event = |asked: &AuditLookup| {
+            journaled.history.iter().find(|linked| linked.entry.seq == asked.sequence)
+        };
+        let stored = |linked| expected_message::stored(table, &journaled.record, linked);
+        Ok(missing.iter().filter_map(event).filter_map(stored).collect())
+    }
+
+    /// Opens a case for messages of a transfer that never came and are published again.
+    pub(super) fn open_gap(&self, id: Id, topics: &str) {
         self.cases.case(Case {
             kind: "MESSAGE_GAP",
             severity: Severity::Warning,
             subject: Subject::Transfer(id),
-            facts: format!("its end was told on {topic}, and these messages never came: {missing}")
-                .into(),
+            facts: format!(
+                "it has ended, and its messages on these topics never came; they are published again: \
+                 {topics}"
+            )
+            .into(),
         });
     }
 

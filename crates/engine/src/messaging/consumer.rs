@@ -196,8 +196,10 @@ impl Consumer {
             if self.park(messaging, one, messaging.next_try(failures, cause)).await {
                 return;
             }
-        } else if failures >= LOOKS && cause.class == super::auditing::GAP {
-            messaging.missed(one, cause);
+        } else if failures >= LOOKS
+            && cause.class == super::auditing::GAP
+            && messaging.publish_missed(self.group, one).await
+        {
             self.seen(messaging, "gap");
             self.lanes.done(&one.place);
             return;

@@ -3,7 +3,7 @@
 
 use crate::messaging::dead_letter::headers;
 use kernel::flow::table::Table;
-use kernel::message::{self, Emission, EventPlace, Message, Outgoing};
+use kernel::message::{self, Emission, Emitted, EventPlace, Message, Outgoing};
 use kernel::ports::bus::BusDelivery;
 use kernel::ports::journal::Linked;
 use kernel::record::{Head, Record};
@@ -23,6 +23,22 @@ pub(super) fn message_of(
     let state = table.coded(linked.entry.to).filter(|_| entered || emission == Emission::Due)?;
     let then = Record { head: Head { state, ..record.head }, ..record.clone() };
     (table.emits)(state, &then, emission)
+}
+
+/// The message that reports an event, as the unit of the event wrote it; `None` where none does.
+pub(super) fn stored(table: &Table, record: &Record, linked: &Linked) -> Option<Emitted> {
+    let message = message_of(table, record, linked, Emission::Entered)?;
+    Some(completed(message, record, linked, linked.entry.detail.as_deref()))
+}
+
+fn completed(message: Message, record: &Record, linked: &Linked, detail: Option<&str>) -> Emitted {
+    let place = EventPlace {
+        sequence: linked.entry.seq,
+        hash: &linked.hash,
+        prev: Some(&linked.prev),
+        detail,
+    };
+    Outgoing { message, id: record.id, n: 0, event: None }.completed(&place, linked.entry.at)
 }
 
 /// Why a message is not one that the flow makes of this event; `None` where it is one.
@@ -62,14 +78,7 @@ fn differences(
         Emission::Due => (1..=record.head.retries, None),
     };
     let (kind, id, found) = (message.kind, record.id, &delivery.message);
-    let place = EventPlace {
-        sequence: linked.entry.seq,
-        hash: &linked.hash,
-        prev: Some(&linked.prev),
-        detail,
-    };
-    let outgoing = Outgoing { message, id, n: 0, event: None };
-    let expected = outgoing.completed(&place, linked.entry.at);
+    let expected = completed(message, record, linked, detail);
     let mut names = Vec::new();
     let mut compare = |name: &str, equal: bool| {
         if !equal {

@@ -4,11 +4,13 @@
 mod auditing;
 mod consume;
 mod consumer;
+mod consumption_mark;
 pub mod dead_letter;
 mod dead_letter_store;
 mod expected_message;
 pub(crate) mod group;
 mod lanes;
+mod missing_messages;
 mod parking;
 mod publisher;
 mod redrive;
@@ -148,6 +150,8 @@ impl Messaging {
         spawn.spawn(Background::PipelineWatch.task(), Box::pin(watches));
         let dead_letters = self.clone().run_dead_letter_store();
         spawn.spawn(Background::DeadLetters.task(), Box::pin(dead_letters));
+        let missing = self.clone().run_missing_messages();
+        spawn.spawn(Background::MissingMessages.task(), Box::pin(missing));
         for group in self.groups() {
             let consumes = self.clone().run_consumer(group);
             spawn.spawn(Background::Consumer.task(), Box::pin(consumes));

@@ -14,7 +14,7 @@ use kernel::ports::Fut;
 use kernel::ports::journal::{
     AccountSums, AttemptQueries, Count, Due, DueQuery, KeyRow, Lease, Line, Linked,
     OperatorQueries, OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot,
-    SnapshotSource, Sums, TransferQueries, UnitWriter, UnmatchedKey, WorkerLeases,
+    SnapshotSource, Sums, TransferPage, TransferQueries, UnitWriter, UnmatchedKey, WorkerLeases,
 };
 use kernel::ports::ledger::{
     AccountStatus, Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
@@ -370,6 +370,8 @@ impl TransferQueries for Fake {
     fn open_below(&self, _: Id) -> Fut<'_, Result<Vec<Id>, Cause>> { none() }
     fn open_of(&self, _: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
     fn open_older_than(&self, _: Millis, _: usize) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn before_time(&self, _: Millis) -> Fut<'_, Result<Serial, Cause>> { none() }
+    fn transfers_after(&self, _: Serial, _: Option<FlowId>, _: usize) -> Fut<'_, Result<TransferPage, Cause>> { none() }
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> { none() }
 }
 

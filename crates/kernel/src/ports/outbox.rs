@@ -87,6 +87,11 @@ pub trait Outbox: Send + Sync {
     /// have, at most `limit`, in the order in which they lay; gives back how many. The caller asks
     /// until there are none: what is published again is published later than `range.to`.
     fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>>;
+    /// Those of these messages (bucket, number) that wait to be published.
+    fn queued(&self, messages: Vec<(u16, u128)>) -> Fut<'_, Result<Vec<u128>, Cause>>;
+    /// Puts messages of stored events among those that are to be published, in their order; gives back how
+    /// many. One whose number waits already is not added.
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>>;
     /// Forgets messages that were published on a UTC day before the day of `before`, at most
     /// `limit`; gives back how many. What is not published is never forgotten.
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>>;

@@ -112,16 +112,6 @@ pub struct MessageBatch {
     pub told: Vec<(u64, Tells)>,
 }
 
-/// Transfers behind a number.
-#[derive(Debug, Clone)]
-pub struct TransferPage {
-    /// In the order of their numbers. All that ever will have a number up to the last of them are
-    /// among them.
-    pub records: Vec<Record>,
-    /// The highest number up to which nothing is missing.
-    pub complete: Serial,
-}
-
 /// Half of a case's episode that endpoints have not got yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseEvent {
@@ -150,10 +140,6 @@ pub struct ClaimQuery {
 pub trait WebhookOutbox: Send + Sync {
     /// How far everything is.
     fn progress(&self) -> Fut<'_, Result<Vec<Progress>, Cause>>;
-    /// The number before the first transfer that was opened at or after a time.
-    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>>;
-    /// Transfers above a number, at most `limit`.
-    fn transfers_after(&self, after: Serial, limit: usize) -> Fut<'_, Result<TransferPage, Cause>>;
     /// Watched transfers above a number whose end was not found yet, as they are now: by number, at
     /// most `limit`.
     fn watched(&self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>>;

@@ -158,7 +158,7 @@ impl FanOut {
     /// that was opened since, or was open then.
     async fn before_all(&self, endpoints: &[Endpoint]) -> Result<u64, Cause> {
         let added = endpoints.iter().map(|one| one.webhook.endpoint.created_at).min();
-        let since = self.0.outbox.before_time(added.unwrap_or(0)).await?;
+        let since = self.0.journal.before_time(added.unwrap_or(0)).await?;
         let open = endpoints.iter().filter_map(|one| one.webhook.oldest_open).min();
         let open = open.map_or(u64::MAX, |open| open.saturating_sub(1));
         Ok(if open < since.0 { open } else { since.0 })
@@ -167,7 +167,7 @@ impl FanOut {
     /// The changes behind the cursor, among watched transfers and in cases.
     async fn facts(&self, cursor: Serial, watched: &mut Serial) -> Result<Findings, Cause> {
         let FanOutContext { outbox, journal, flows, .. } = &self.0;
-        let page = outbox.transfers_after(cursor, PAGE).await?;
+        let page = journal.transfers_after(cursor, None, PAGE).await?;
         let full = page.records.len() == PAGE;
         let now = journal.now();
         let mut facts = Findings { passed: None, ..Findings::default() };

@@ -55,7 +55,7 @@ pub(super) async fn begin(
         return Ok(None);
     }
     let outbox = &context.outbox;
-    let at = outbox.before_time(since).await?;
+    let at = context.journal.before_time(since).await?;
     let until = cursors.value(CURSOR).unwrap_or(0);
     let mut batch = MessageBatch::default();
     let mut after = Serial(0);
@@ -88,7 +88,7 @@ pub(super) async fn step(
     let mut more = false;
     for one in endpoints.iter().filter(|one| one.is_active()) {
         let Some(Replay { at, until, since }) = Replay::of(cursors, one) else { continue };
-        let page = context.outbox.transfers_after(at, PAGE).await?.records;
+        let page = context.journal.transfers_after(at, None, PAGE).await?.records;
         let last = page.last().and_then(|last| last.serial).filter(|_| page.len() == PAGE);
         let next = last.filter(|last| *last < until).unwrap_or(until);
         let within = page.iter().filter(|record| record.serial.is_some_and(|one| one <= until));
@@ -114,7 +114,7 @@ pub async fn preview(
     let count = |page: &[Record], of: &dyn Fn(&Record) -> bool| {
         u64::try_from(page.iter().filter(|record| of(record)).count()).unwrap_or(u64::MAX)
     };
-    let at = outbox.before_time(since).await?;
+    let at = context.journal.before_time(since).await?;
     let cases = cases(context, webhook, since).await?.len();
     let mut messages = u64::try_from(cases).unwrap_or(u64::MAX);
     let mut after = Serial(0);
@@ -129,7 +129,7 @@ pub async fn preview(
     }
     let (mut after, mut looked) = (at, 0_u64);
     loop {
-        let page = outbox.transfers_after(after, PAGE).await?.records;
+        let page = context.journal.transfers_after(after, None, PAGE).await?.records;
         messages = messages.saturating_add(count(&page, &wants));
         looked = looked.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
         match page.last().and_then(|last| last.serial) {

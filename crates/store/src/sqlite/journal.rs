@@ -1,22 +1,22 @@
 //! Implements the journal's ports: sends every write to the writer, and every query to the readers.
 
 use super::funding::accounts;
-use super::read::{attempts, named_values, operators, snapshot, transfers};
+use super::read::{attempts, named_values, numbers, operators, snapshot, transfers};
 use super::write::daily_usage;
 use super::write::work::Work;
 use super::{Embedded, reader};
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::{
     AttemptQueries, Count, Due, DueQuery, Lease, Linked, OperatorQueries, OtherLease, Resource,
-    ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
-    WorkerLeases,
+    ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferPage, TransferQueries,
+    UnitWriter, WorkerLeases,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -93,6 +93,19 @@ impl TransferQueries for Embedded {
 
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.ask(move |db, flows| transfers::open_older_than(db, flows, opened, limit))
+    }
+
+    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
+        self.search(move |db, _| numbers::before_time(db, at))
+    }
+
+    fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Fut<'_, Result<TransferPage, Cause>> {
+        self.search(move |db, flows| numbers::transfers_after(db, flows, after, flow, limit))
     }
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {

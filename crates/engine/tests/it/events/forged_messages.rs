@@ -106,7 +106,7 @@ const FORGERIES: &[Forgery] = &[
 ];
 
 impl AccountService {
-    async fn with_money(self) -> Self {
+    pub(super) async fn with_money(self) -> Self {
         self.account("A-1", 1, 1_000).await;
         self.account("B-1", 2, 0).await;
         self

@@ -5,6 +5,7 @@ mod dead_letters;
 pub(crate) mod fixture;
 mod forged_messages;
 mod messages;
+mod missing_messages;
 mod parking;
 
 use fixture::{AccountService, Expected};

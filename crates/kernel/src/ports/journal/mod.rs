@@ -15,7 +15,7 @@ pub use service::{Owner, RESTORED_ROW, Resource, ServiceQueries, ServiceStatus};
 pub use snapshot::{
     AccountSums, KeyRow, Line, Recount, Snapshot, SnapshotSource, Sums, UnmatchedKey,
 };
-pub use transfers::{Count, Linked, TransferQueries};
+pub use transfers::{Count, Linked, TransferPage, TransferQueries};
 pub use units::{UnitWriter, Writing};
 pub use workers::{Due, DueQuery, Lease, OtherLease, WorkerLeases};
 

@@ -3,7 +3,7 @@
 use crate::answer::Cause;
 use crate::audit::{Entry, Hash};
 use crate::flow::table::S;
-use crate::ids::{FlowId, Id, Millis, UserId};
+use crate::ids::{FlowId, Id, Millis, Serial, UserId};
 use crate::ports::Fut;
 use crate::record::Record;
 use std::sync::Arc;
@@ -32,6 +32,16 @@ pub struct Count {
     pub oldest: Millis,
 }
 
+/// Transfers behind a number.
+#[derive(Debug, Clone)]
+pub struct TransferPage {
+    /// In the order of their numbers. All that ever will have a number up to the last of them are
+    /// among them.
+    pub records: Vec<Record>,
+    /// The highest number up to which nothing is missing.
+    pub complete: Serial,
+}
+
 /// Reads transfers and their histories; it writes nothing.
 pub trait TransferQueries: Send + Sync {
     /// Transfers by id, in no order; unknown ids are left out.
@@ -51,6 +61,15 @@ pub trait TransferQueries: Send + Sync {
     fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>>;
     /// Open transfers that were opened at or before a time, the oldest first, at most `limit`.
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>>;
+    /// The number before the first transfer that was opened at or after a time.
+    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>>;
+    /// Transfers above a number, of one flow or of all, at most `limit`.
+    fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Fut<'_, Result<TransferPage, Cause>>;
     /// Open transfers by flow and state.
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>>;
 }

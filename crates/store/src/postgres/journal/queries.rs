@@ -4,13 +4,13 @@ use super::Postgres;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, Serial, UserId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
     AttemptQueries, Count, Linked, OperatorQueries, Resource, ServiceQueries, ServiceStatus,
-    Snapshot, SnapshotSource, TransferQueries,
+    Snapshot, SnapshotSource, TransferPage, TransferQueries,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -47,6 +47,21 @@ impl TransferQueries for Postgres {
 
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(self.read_pool.open_older_than(opened, limit))
+    }
+
+    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
+        Box::pin(self.read_pool.before_time(at))
+    }
+
+    // what a standby does not have yet may be lost with the primary: who acts on these writes first, and that
+    // COMMIT is behind theirs
+    fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Fut<'_, Result<TransferPage, Cause>> {
+        Box::pin(self.read_pool.transfers_after(after, flow, limit))
     }
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {

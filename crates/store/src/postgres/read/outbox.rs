@@ -11,7 +11,7 @@ use crate::postgres::error::StoreError;
 use crate::postgres::journal::Postgres;
 use kernel::answer::Cause;
 use kernel::ids::{Day, Millis, WorkerId};
-use kernel::message::Emitted;
+use kernel::message::{self, Emitted};
 use kernel::ports::Fut;
 use kernel::ports::outbox::{
     Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
@@ -170,6 +170,40 @@ impl ReadPool {
         counted(&found)
     }
 
+    async fn queued(&self, messages: Vec<(u16, u128)>) -> Result<Vec<u128>, Cause> {
+        let sql = "SELECT q.id FROM outbox_queue q WHERE q.bucket = ANY ($1) AND q.id = ANY ($2)";
+        let buckets: Vec<i16> = messages.iter().map(|(bucket, _)| number(*bucket)).collect();
+        let ids: Vec<Uuid> = messages.iter().map(|(_, id)| Uuid::from_u128(*id)).collect();
+        let found = rows(&self.lease().await?, sql, &[&buckets, &ids]).await?;
+        let read = |row: &Row| Ok(row.try_get::<_, Uuid>(0)?.as_u128());
+        Ok(found.iter().map(read).collect::<Result<_, StoreError>>()?)
+    }
+
+    async fn emit(&self, messages: Vec<Emitted>) -> Result<u64, Cause> {
+        let sql = format!(
+            "WITH added AS (INSERT INTO outbox_queue (bucket, {COLUMNS}) \
+               SELECT m.bucket, m.id, m.req_id, m.n, m.topic, m.key, m.type, m.payload, m.headers, m.at \
+               FROM unnest($1::smallint[], $2::uuid[], $3::uuid[], $4::int[], $5::text[], $6::text[], \
+                 $7::text[], $8::text[], $9::text[], $10::bigint[]) WITH ORDINALITY \
+                 AS m(bucket, id, req_id, n, topic, key, type, payload, headers, at, place) \
+               WHERE NOT EXISTS (SELECT 1 FROM outbox_queue q WHERE q.bucket = m.bucket AND q.id = m.id) \
+               ORDER BY m.place RETURNING 1) \
+             SELECT count(*) FROM added"
+        );
+        let text = |of: fn(&Emitted) -> &str| messages.iter().map(of).collect::<Vec<_>>();
+        let buckets: Vec<i16> = messages.iter().map(|m| number(message::bucket(&m.key))).collect();
+        let ids: Vec<Uuid> = messages.iter().map(|m| Uuid::from_u128(m.number)).collect();
+        let of: Vec<Uuid> = messages.iter().map(|m| columns::uuid(m.id)).collect();
+        let n: Vec<i32> = messages.iter().map(|m| small(m.n)).collect();
+        let at: Vec<i64> = messages.iter().map(|m| int(m.at)).collect();
+        let (topics, keys) = (text(|m| &m.topic), text(|m| &m.key));
+        let (kinds, payloads, headers) =
+            (text(|m| &m.kind), text(|m| &m.payload), text(|m| &m.headers));
+        let given: [&(dyn ToSql + Sync); 10] =
+            [&buckets, &ids, &of, &n, &topics, &keys, &kinds, &payloads, &headers, &at];
+        counted(&written(&self.lease().await?, &sql, &given).await?)
+    }
+
     async fn expire_published(&self, before: Millis, limit: usize) -> Result<u64, Cause> {
         let sql = "WITH old AS (SELECT day, bucket, place FROM outbox_history WHERE day < $1 \
                      ORDER BY day, bucket, place LIMIT $2), \
@@ -231,6 +265,14 @@ impl Outbox for Postgres {
 
     fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         Box::pin(self.read_pool().emit_again(range, limit))
+    }
+
+    fn queued(&self, messages: Vec<(u16, u128)>) -> Fut<'_, Result<Vec<u128>, Cause>> {
+        Box::pin(self.read_pool().queued(messages))
+    }
+
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.read_pool().emit(messages))
     }
 
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {

@@ -7,6 +7,7 @@ use crate::columns::flow_names;
 use crate::history::{birth, linked};
 use crate::postgres::columns::{self, int, small, uint};
 use crate::postgres::error::StoreError;
+use crate::postgres::number_blocks;
 use crate::postgres::rows::{COLUMNS, record};
 use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
@@ -16,7 +17,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, Serial, UserId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
-use kernel::ports::journal::{Count, Linked};
+use kernel::ports::journal::{Count, Linked, TransferPage};
 use kernel::record::Record;
 use serde::Deserialize;
 use tokio_postgres::Row;
@@ -240,6 +241,33 @@ impl ReadPool {
 
     pub(crate) async fn open_of(&self, user: UserId) -> Result<Vec<Record>, Cause> {
         Ok(open_of(&self.question().await?, &self.flows, user).await?)
+    }
+
+    pub(crate) async fn before_time(&self, at: Millis) -> Result<Serial, Cause> {
+        let at = int(at.saturating_sub(BESIDE));
+        let found = one(&self.search().await?, "SELECT portage_first_at($1)", &[&at]).await?;
+        let row = found.ok_or_else(|| Cause::of("STORE_DAMAGED"))?;
+        let first: i64 = row.try_get(0).map_err(StoreError::from)?;
+        Ok(Serial(uint(first.saturating_sub(1))))
+    }
+
+    pub(crate) async fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Result<TransferPage, Cause> {
+        let db = self.search().await?;
+        // before the statement begins, which then shows every transfer up to it
+        let complete = number_blocks::complete(&db).await?;
+        let sql = format!(
+            "SELECT {COLUMNS} FROM every_transfer t WHERE t.transfer_id > $1 AND t.transfer_id <= $2 \
+             AND ($3::text IS NULL OR t.flow = $3) ORDER BY t.transfer_id LIMIT $4"
+        );
+        let bounds = (int(after.0), int(complete.0), columns::most(limit));
+        let flow = flow.map(|flow| self.flows.table(flow).flow);
+        let found = rows(&db, &sql, &[&bounds.0, &bounds.1, &flow, &bounds.2]).await?;
+        Ok(TransferPage { records: records(&self.flows, &found)?, complete })
     }
 
     pub(crate) async fn counts(&self) -> Result<Vec<Count>, Cause> {

@@ -10,15 +10,14 @@ use super::transfers::records;
 use crate::postgres::columns::{self, count, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::journal::Postgres;
-use crate::postgres::number_blocks;
 use crate::postgres::rows::COLUMNS;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::Fut;
 use kernel::ports::admin_queries::Tells;
 use kernel::ports::webhooks::{
-    CaseEvent, ClaimQuery, MessageBatch, NewMessage, Progress, TransferPage, TriedMessage,
-    WebhookMessage, WebhookOutbox,
+    CaseEvent, ClaimQuery, MessageBatch, NewMessage, Progress, TriedMessage, WebhookMessage,
+    WebhookOutbox,
 };
 use kernel::record::Record;
 use std::collections::BTreeSet;
@@ -30,8 +29,6 @@ const NOW: &str = "m AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now())
 /// The columns of a message, in the order of [`message`].
 const MESSAGE: &str = "w.endpoint, w.number, w.id, w.type, w.subject, w.body, w.at, w.attempts, \
     w.due_at, w.tried_at, w.delivered_at, w.status, w.error";
-/// So far before a time a transfer may have its number whose creation is later.
-const BESIDE: Millis = 60_000;
 /// The prefix of the name of the time since which an endpoint fails; the endpoint's id follows.
 const FAILING: &str = "failing/";
 
@@ -134,27 +131,6 @@ impl ReadPool {
             Ok(Progress { name: words(row, 0)?, value, version })
         };
         Ok(found.iter().map(read).collect::<Result<_, StoreError>>()?)
-    }
-
-    async fn before_time(&self, at: Millis) -> Result<Serial, Cause> {
-        let at = int(at.saturating_sub(BESIDE));
-        let found = one(&self.search().await?, "SELECT portage_first_at($1)", &[&at]).await?;
-        let row = found.ok_or_else(|| Cause::of("STORE_DAMAGED"))?;
-        let first: i64 = row.try_get(0).map_err(StoreError::from)?;
-        Ok(Serial(uint(first.saturating_sub(1))))
-    }
-
-    async fn transfers_after(&self, after: Serial, limit: usize) -> Result<TransferPage, Cause> {
-        let db = self.search().await?;
-        // before the statement begins, which then shows every transfer up to it
-        let complete = number_blocks::complete(&db).await?;
-        let sql = format!(
-            "SELECT {COLUMNS} FROM every_transfer t WHERE t.transfer_id > $1 AND t.transfer_id <= $2 \
-             ORDER BY t.transfer_id LIMIT $3"
-        );
-        let bounds = (int(after.0), int(complete.0), columns::most(limit));
-        let found = rows(&db, &sql, &[&bounds.0, &bounds.1, &bounds.2]).await?;
-        Ok(TransferPage { records: records(&self.flows, &found)?, complete })
     }
 
     async fn watched(&self, after: Serial, limit: usize) -> Result<Vec<Record>, Cause> {
@@ -360,17 +336,6 @@ impl ReadPool {
 impl WebhookOutbox for Postgres {
     fn progress(&self) -> Fut<'_, Result<Vec<Progress>, Cause>> {
         Box::pin(self.read_pool().webhook_progress())
-    }
-
-    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
-        Box::pin(self.read_pool().before_time(at))
-    }
-
-    // what a standby does not have yet may be lost with the primary: a message that is claimed is behind a
-    // COMMIT of its own, and so is what it tells of
-
-    fn transfers_after(&self, after: Serial, limit: usize) -> Fut<'_, Result<TransferPage, Cause>> {
-        Box::pin(self.read_pool().transfers_after(after, limit))
     }
 
     fn watched(&self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {

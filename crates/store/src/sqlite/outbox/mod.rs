@@ -22,6 +22,8 @@ pub(crate) enum OutboxWrite {
     Mark(Vec<(u16, u64)>),
     /// Sends again what was published, at most so many.
     EmitAgain(PublishedRange, usize),
+    /// Adds the messages of stored events that do not wait yet.
+    Emit(Vec<Emitted>),
     /// Forgets what was published before a day, at most so many.
     Expire(Day, usize),
 }
@@ -66,6 +68,7 @@ impl WriteBatch<'_> {
         match write {
             OutboxWrite::Mark(rows) => self.mark_published(rows),
             OutboxWrite::EmitAgain(range, limit) => self.emit_again(*range, *limit),
+            OutboxWrite::Emit(messages) => self.emit_missing(messages),
             OutboxWrite::Expire(day, limit) => {
                 let sql = "DELETE FROM outbox_history WHERE (day, bucket, place) IN \
                              (SELECT day, bucket, place FROM outbox_history WHERE day < ? \
@@ -74,6 +77,18 @@ impl WriteBatch<'_> {
                 Ok(count(self.db.prepare_cached(sql)?.execute(row)?))
             }
         }
+    }
+
+    fn emit_missing(&mut self, messages: &[Emitted]) -> rusqlite::Result<u64> {
+        let mut added = 0;
+        for message in messages {
+            let place = (message::bucket(&message.key), message.number);
+            if rows::queued_among(self.db, &[place])?.is_empty() {
+                self.emit(message)?;
+                added += 1;
+            }
+        }
+        Ok(added)
     }
 
     fn mark_published(&self, rows: &[(u16, u64)]) -> rusqlite::Result<u64> {

@@ -6,6 +6,7 @@ use crate::sqlite::write::work::{PendingAnswer, Work};
 use kernel::answer::Cause;
 use kernel::bucket_leases::BucketLeases;
 use kernel::ids::{Day, Millis, WorkerId};
+use kernel::message::Emitted;
 use kernel::ports::Fut;
 use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::outbox::{
@@ -74,6 +75,14 @@ impl Outbox for Embedded {
 
     fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         Box::pin(self.outbox(OutboxWrite::EmitAgain(range, limit)))
+    }
+
+    fn queued(&self, messages: Vec<(u16, u128)>) -> Fut<'_, Result<Vec<u128>, Cause>> {
+        self.ask(move |db, _| rows::queued_among(db, &messages))
+    }
+
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.outbox(OutboxWrite::Emit(messages)))
     }
 
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {

@@ -38,6 +38,22 @@ pub(super) fn unpublished(
     Ok(found)
 }
 
+/// Those of these messages that are not marked as published.
+pub(super) fn queued_among(
+    db: &Connection,
+    messages: &[(u16, u128)],
+) -> rusqlite::Result<Vec<u128>> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outbox_queue WHERE bucket = ? AND id = ?)";
+    let mut ask = db.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for (bucket, number) in messages {
+        if ask.query_row(params![bucket, uuid_text(*number)], |row| row.get(0))? {
+            found.push(*number);
+        }
+    }
+    Ok(found)
+}
+
 fn queued(row: &Row<'_>) -> rusqlite::Result<Queued> {
     let (bucket, place) = (row.get(9)?, uint(row.get(10)?));
     Ok(Queued { bucket, place, emitted: emitted(row)? })

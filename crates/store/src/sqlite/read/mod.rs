@@ -6,6 +6,7 @@ pub(crate) mod attempts;
 pub(crate) mod due;
 mod due_attempts;
 pub(crate) mod named_values;
+pub(crate) mod numbers;
 pub(crate) mod operators;
 pub(crate) mod transfers;
 

@@ -7,8 +7,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::Fut;
 use kernel::ports::webhooks::{
-    CaseEvent, ClaimQuery, MessageBatch, Progress, TransferPage, TriedMessage, WebhookMessage,
-    WebhookOutbox,
+    CaseEvent, ClaimQuery, MessageBatch, Progress, TriedMessage, WebhookMessage, WebhookOutbox,
 };
 use kernel::record::Record;
 use tokio::sync::oneshot;
@@ -31,14 +30,6 @@ fn other<T>() -> Result<T, Cause> {
 impl WebhookOutbox for Embedded {
     fn progress(&self) -> Fut<'_, Result<Vec<Progress>, Cause>> {
         self.ask(|db, _| rows::progress(db))
-    }
-
-    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
-        self.search(move |db, _| rows::before_time(db, at))
-    }
-
-    fn transfers_after(&self, after: Serial, limit: usize) -> Fut<'_, Result<TransferPage, Cause>> {
-        self.search(move |db, flows| rows::transfers_after(db, flows, after, limit))
     }
 
     fn watched(&self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {

@@ -1,6 +1,6 @@
 //! Reads the rows of the webhook tables for their port.
 
-use super::super::admin::{CASE, case_row, first_at};
+use super::super::admin::{CASE, case_row};
 use super::super::columns::{self, int, uint};
 use super::super::read::operators::words;
 use super::super::rows;
@@ -9,7 +9,7 @@ use crate::columns::most;
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::admin_queries::Tells;
-use kernel::ports::webhooks::{CaseEvent, Progress, TransferPage, WebhookMessage};
+use kernel::ports::webhooks::{CaseEvent, Progress, WebhookMessage};
 use kernel::record::Record;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -43,36 +43,6 @@ pub(super) fn progress(db: &Connection) -> rusqlite::Result<Vec<Progress>> {
         Ok(Progress { name: words(row, 0)?, value, version })
     };
     db.prepare_cached(sql)?.query_map([], read)?.collect()
-}
-
-/// The highest number of a transfer. One process numbers them, and a reader sees no half of a write.
-fn last(db: &Connection) -> rusqlite::Result<Serial> {
-    let sql = "SELECT max(transfer_id) FROM transfers";
-    let last: Option<i64> = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-    Ok(Serial(last.map_or(0, uint)))
-}
-
-pub(super) fn before_time(db: &Connection, at: Millis) -> rusqlite::Result<Serial> {
-    match first_at(db, at)? {
-        Some(first) => Ok(Serial(uint(first.saturating_sub(1)))),
-        None => last(db),
-    }
-}
-
-pub(super) fn transfers_after(
-    db: &Connection,
-    flows: &Flows,
-    after: Serial,
-    limit: usize,
-) -> rusqlite::Result<TransferPage> {
-    let complete = last(db)?;
-    let sql = format!(
-        "SELECT {} FROM transfers WHERE transfer_id > ? ORDER BY transfer_id LIMIT ?",
-        rows::COLUMNS
-    );
-    let mut ask = db.prepare_cached(&sql)?;
-    let found = ask.query_map([int(after.0), most(limit)], |row| rows::record(flows, row))?;
-    Ok(TransferPage { records: found.collect::<Result<_, _>>()?, complete })
 }
 
 /// Watched transfers: those whose end was not found, or those that ended since a time.

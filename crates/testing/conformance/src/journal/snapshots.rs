@@ -1,9 +1,9 @@
 //! Checks a snapshot: one instant of the whole journal, without later writes.
 
 use super::checks;
-use super::fixture::{COIN, JournalFixture, RICH, START, id, known, op, plain, receipt};
+use super::fixture::{COIN, JournalFixture, NOON, RICH, START, id, known, op, plain, receipt};
 use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
-use kernel::ids::{LedgerId, Serial, UserId};
+use kernel::ids::{LedgerId, Millis, Serial, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op};
 use kernel::ports::journal::{AccountSums, KeyRow, Snapshot, Sums};
@@ -22,7 +22,10 @@ checks! {
     what_was_written_is_complete,
     a_snapshot_stands_still,
     keys_stand_beside_their_transfers,
+    transfers_are_read_behind_a_number,
 }
+
+const DAY: Millis = 86_400_000;
 
 async fn execute(b: &JournalFixture, ops: Vec<Op>) {
     let known = b.funding_known().await;
@@ -277,4 +280,31 @@ async fn keys_stand_beside_their_transfers(b: &mut JournalFixture) {
     let of = |n: usize| lines.get(n).map_or(KeyRow::Missing, |line| KeyRow::Names(line.serial));
     b.same("the rows of keys", &rows, &vec![of(0), KeyRow::Keyless, of(2)]);
     b.same("rows of none", &b.ok("unmatched_keys", snapshot.unmatched_keys(9).await), &vec![]);
+}
+
+/// The cursors of webhooks and of the audit read so: what a page leaves out is never told.
+async fn transfers_are_read_behind_a_number(b: &mut JournalFixture) {
+    let mut serials = Vec::new();
+    for n in 1..=5 {
+        b.clock.set(NOON + n * DAY);
+        serials.extend(b.opened(n).await.serial);
+    }
+    let (own, other) = (Some(b.flow), b.flows.named("account"));
+    for (after, flow, limit, should) in [
+        (None, None, 2, 0..2),
+        (Some(1), own, 9, 2..5),
+        (Some(4), None, 9, 0..0),
+        (None, other, 9, 0..0),
+    ] {
+        let after = after.and_then(|n: usize| serials.get(n).copied()).unwrap_or(Serial(0));
+        let page = b.ok("page", b.on().journal.transfers_after(after, flow, limit).await);
+        let found: Vec<_> = page.records.iter().filter_map(|record| record.serial).collect();
+        b.same("a page", &found, &serials.get(should).unwrap_or_default().to_vec());
+        let last = serials.last().copied().unwrap_or(Serial(0));
+        b.holds(page.complete >= last, "what was written and is not complete", &page.complete);
+    }
+    let before = b.ok("before", b.on().journal.before_time(NOON + 3 * DAY).await);
+    let earlier = serials.get(1).copied().unwrap_or(Serial(0));
+    b.holds(before <= earlier, "a number that leaves out a transfer of that time", &before);
+    b.holds(before > Serial(0), "a number of all times", &before);
 }

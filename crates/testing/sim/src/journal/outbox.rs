@@ -29,6 +29,10 @@ impl OutboxTables {
         self.queue.insert((bucket(&row.key), self.last), row);
     }
 
+    fn is_queued(&self, number: u128) -> bool {
+        self.queue.values().any(|row| row.number == number)
+    }
+
     /// The process that leased them is gone, and with it what stood in its RAM.
     pub(super) fn forget_leases(&mut self) {
         self.leases = BucketLeases::default();
@@ -147,6 +151,26 @@ impl Outbox for SimJournal {
 
     fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         Box::pin(self.tables(move |all, _| all.emit_again(range, limit)))
+    }
+
+    fn queued(&self, messages: Vec<(u16, u128)>) -> Fut<'_, Result<Vec<u128>, Cause>> {
+        Box::pin(self.tables(move |all, _| {
+            let numbers = messages.into_iter().map(|(_, number)| number);
+            numbers.filter(|number| all.is_queued(*number)).collect()
+        }))
+    }
+
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.noted(move |state, _| {
+            let mut added = 0;
+            for message in messages {
+                if !state.outbox.is_queued(message.number) {
+                    state.outbox.add(message);
+                    added += 1;
+                }
+            }
+            added
+        }))
     }
 
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {

@@ -5,15 +5,16 @@ use crate::world::breath;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, Serial, UserId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
     AttemptQueries, Count, Linked, OperatorQueries, Resource, ServiceQueries, ServiceStatus,
-    Snapshot, SnapshotSource, TransferQueries, UnitWriter as _,
+    Snapshot, SnapshotSource, TransferPage, TransferQueries, UnitWriter as _,
 };
 use kernel::record::Record;
+use std::ops::Bound;
 use std::sync::Arc;
 
 impl TransferQueries for SimJournal {
@@ -68,6 +69,37 @@ impl TransferQueries for SimJournal {
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move {
             self.readable().map(|()| self.place.now().open_older_than(opened, limit))
+        })
+    }
+
+    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
+        Box::pin(async move {
+            self.readable()?;
+            let state = self.place.now();
+            let before = |id: &Id| state.transfers.get(id).is_some_and(|one| one.created_at < at);
+            let last = state.by_serial.iter().rev().find(|(_, id)| before(id));
+            Ok(last.map_or(Serial(0), |(serial, _)| *serial))
+        })
+    }
+
+    fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Fut<'_, Result<TransferPage, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            self.readable()?;
+            let state = self.place.now();
+            let complete = state.by_serial.keys().next_back().copied().unwrap_or(Serial(0));
+            let above = state.by_serial.range((Bound::Excluded(after), Bound::Unbounded));
+            let records = above.filter_map(|(_, id)| state.transfers.get(id));
+            let of = |record: &&Record| flow.is_none_or(|flow| record.flow == flow);
+            Ok(TransferPage {
+                records: records.filter(of).take(limit).cloned().collect(),
+                complete,
+            })
         })
     }
 

@@ -7,6 +7,7 @@ use kernel::answer::{Answer, Cause};
 use kernel::attempt::Attempt;
 use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
+use kernel::message::Emitted;
 use kernel::operation::{Key, Known, Op, Operation};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
@@ -15,7 +16,7 @@ use kernel::ports::inbox::{Inbox, NextTry, ParkedKey, ParkedMessage, ParkedName}
 use kernel::ports::journal::{
     AccountSums, AttemptQueries, Count, Due, DueQuery, Journal, Lease, Line, Linked,
     OperatorQueries, OtherLease, Recount, Resource, ServiceQueries, ServiceStatus, Snapshot,
-    SnapshotSource, Sums, TransferQueries, UnitWriter, UnmatchedKey, WorkerLeases,
+    SnapshotSource, Sums, TransferPage, TransferQueries, UnitWriter, UnmatchedKey, WorkerLeases,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -106,6 +107,17 @@ impl TransferQueries for Waiting<dyn Journal> {
     }
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move { wait(self.0.open_older_than(opened, limit)) })
+    }
+    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
+        Box::pin(async move { wait(self.0.before_time(at)) })
+    }
+    fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Fut<'_, Result<TransferPage, Cause>> {
+        Box::pin(async move { wait(self.0.transfers_after(after, flow, limit)) })
     }
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
         Box::pin(async move { wait(self.0.counts()) })
@@ -333,6 +345,12 @@ impl Outbox for Waiting<dyn Outbox> {
     }
     fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         Box::pin(written(self.0.emit_again(range, limit)))
+    }
+    fn queued(&self, messages: Vec<(u16, u128)>) -> Fut<'_, Result<Vec<u128>, Cause>> {
+        Box::pin(written(self.0.queued(messages)))
+    }
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(written(self.0.emit(messages)))
     }
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         Box::pin(written(self.0.expire_published(before, limit)))

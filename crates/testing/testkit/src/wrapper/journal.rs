@@ -4,14 +4,14 @@ use super::Wrapper;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
     AttemptQueries, Count, Due, DueQuery, Journal, Lease, Linked, OperatorQueries, OtherLease,
-    Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferQueries, UnitWriter,
-    WorkerLeases,
+    Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferPage,
+    TransferQueries, UnitWriter, WorkerLeases,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -201,6 +201,17 @@ impl<T: JournalWrapper> TransferQueries for Wrapper<T> {
     }
     fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.0.open_older_than(opened, limit)
+    }
+    fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
+        self.0.inner().before_time(at)
+    }
+    fn transfers_after(
+        &self,
+        after: Serial,
+        flow: Option<FlowId>,
+        limit: usize,
+    ) -> Fut<'_, Result<TransferPage, Cause>> {
+        self.0.inner().transfers_after(after, flow, limit)
     }
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
         self.0.counts()

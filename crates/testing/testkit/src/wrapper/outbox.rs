@@ -3,6 +3,7 @@
 use super::Wrapper;
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
+use kernel::message::Emitted;
 use kernel::ports::Fut;
 use kernel::ports::outbox::{
     Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
@@ -55,6 +56,12 @@ impl<T: OutboxWrapper> Outbox for Wrapper<T> {
     }
     fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         self.0.inner().emit_again(range, limit)
+    }
+    fn queued(&self, messages: Vec<(u16, u128)>) -> Fut<'_, Result<Vec<u128>, Cause>> {
+        self.0.inner().queued(messages)
+    }
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
+        self.0.inner().emit(messages)
     }
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         self.0.inner().expire_published(before, limit)

@@ -21,6 +21,7 @@ checks! {
     what_was_published_is_sent_again_under_its_number,
     what_is_not_published_is_never_forgotten,
     keys_that_are_left_out_take_no_place,
+    a_lost_message_is_added_where_it_does_not_wait,
 }
 
 /// A worker that publishes.
@@ -333,5 +334,36 @@ async fn keys_that_are_left_out_take_no_place(b: &mut JournalFixture) {
         let found: Vec<_> = rows.iter().map(|row| row.emitted.id).collect();
         let should: Vec<_> = should.into_iter().map(id).collect();
         b.same("the rows of the other keys", &found, &should);
+    }
+}
+
+/// The message of a stored event that the bus lost: were it added beside one that waits, readers would get it twice.
+async fn a_lost_message_is_added_where_it_does_not_wait(b: &mut JournalFixture) {
+    for n in 1..=3 {
+        emitted(b, n, "event", "k").await;
+    }
+    let leases = leased(b, ONE).await;
+    let rows = unpublished(b, &leases).await;
+    let places: Vec<_> = rows.iter().map(|row| (row.bucket, row.emitted.number)).collect();
+    let all: Vec<_> = places.iter().map(|(_, number)| *number).collect();
+    let queued = async |b: &JournalFixture| {
+        let mut found = b.ok("queued", b.on().outbox.queued(places.clone()).await);
+        found.sort_by_key(|number| all.iter().position(|known| known == number));
+        found
+    };
+    b.same("all wait", &queued(b).await, &all);
+    marked(b, &leases, rows.get(..2).unwrap_or_default()).await;
+    b.same("one waits", &queued(b).await, &all.get(2..).unwrap_or_default().to_vec());
+    let lost: Vec<_> = rows.iter().rev().map(|row| row.emitted.clone()).collect();
+    b.same("two are added", &b.ok("emit", b.on().outbox.emit(lost.clone()).await), &2);
+    b.same("no more", &b.ok("emit", b.on().outbox.emit(lost.clone()).await), &0);
+    b.same("nothing", &b.ok("emit", b.on().outbox.emit(Vec::new()).await), &0);
+    for _ in 0..2 {
+        let leases = b.ok("leases", b.on().outbox.lease_buckets(ONE, MINUTE, BUCKETS).await);
+        let found: Vec<_> =
+            unpublished(b, &leases).await.into_iter().map(|row| row.emitted).collect();
+        let should: Vec<_> = [0, 1, 2].iter().filter_map(|n| lost.get(*n).cloned()).collect();
+        b.same("behind what waits, in their order", &found, &should);
+        b.reopen().await;
     }
 }
