@@ -5,19 +5,25 @@
 
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::messaging::Messaging;
-use crate::pipeline::plan::{FuseMode, Planned};
+use crate::pipeline::plan::{FuseMode, NextStep, Planned};
 use crate::pipeline::plan_events::ConsumedStep;
 use crate::pipeline::select::caught;
+use crate::tasks::Background;
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::{ConsumerGroup, Step};
 use kernel::flow::table::A;
 use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::operation::Op;
+use kernel::ports::Fut;
+use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// The cause of a message whose transfer needs a row that another session has locked.
+const LOCKED: &str = "LOCKED";
 
 /// A message, as a consumer took it from its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +87,11 @@ type Result = std::result::Result<(Driven, Option<Answer>), (usize, Consumption)
 
 impl Messaging {
     /// Consumes messages of one group in their order, and returns one result for each.
-    pub async fn consume(&self, group: ConsumerGroup, messages: &[Received]) -> Vec<Consumption> {
+    pub async fn consume(
+        self: &Arc<Self>,
+        group: ConsumerGroup,
+        messages: &[Received],
+    ) -> Vec<Consumption> {
         let mut results = BTreeMap::new();
         let mut left: Vec<(usize, Received)> = messages.iter().copied().enumerate().collect();
         while !left.is_empty() {
@@ -107,7 +117,7 @@ impl Messaging {
 
     /// Consumes messages of which each names another transfer.
     async fn consume_each(
-        &self,
+        self: &Arc<Self>,
         group: ConsumerGroup,
         messages: Vec<(usize, Received)>,
     ) -> Vec<(usize, Consumption)> {
@@ -164,6 +174,9 @@ impl Messaging {
                 return Err(Consumption::Passed);
             }
         }
+        if self.locked().contains(&record.id) {
+            return Err(Consumption::Failed(Cause::of(LOCKED)));
+        }
         if !self.shared.plan.is_moved_by(&record, group.topic) {
             return Err(Consumption::Passed);
         }
@@ -171,7 +184,7 @@ impl Messaging {
     }
 
     /// Moves each transfer as far as its message allows.
-    async fn drive(&self, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
+    async fn drive(self: &Arc<Self>, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
         let mut results = Vec::with_capacity(driven.len());
         if self.shared.parts.settings.fuse_mode() == FuseMode::Plain {
             let (claims, mut calls): (Vec<_>, Vec<_>) = driven.into_iter().partition(|one| {
@@ -290,7 +303,7 @@ impl Messaging {
 
     /// Writes the unit of each, and returns those that moved, as they stand then.
     async fn write_moves(
-        &self,
+        self: &Arc<Self>,
         moves: Vec<(Driven, Option<Answer>)>,
     ) -> Vec<std::result::Result<Driven, (usize, Consumption)>> {
         let mut results = Vec::with_capacity(moves.len());
@@ -314,24 +327,70 @@ impl Messaging {
             return results;
         }
         let ticket = self.shared.calls.begin(CallStart::Write);
-        let wrote = self.shared.parts.journal.write(units).await;
-        drop(ticket);
-        for ((one, next), wrote) in pending.into_iter().zip(wrote) {
-            results.push(match wrote {
-                Wrote::Written(written) => {
-                    let head = next.by(written.fork.as_ref());
-                    let mut record = one.record;
-                    (record.head, record.updated_at) = (head, written.at);
-                    self.moved_on(&record);
-                    Ok(Driven { place: one.place, record, inbox: None })
-                }
-                lost @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
-                    Err((one.place, self.not_moved(&one.record, lost)))
-                }
+        let begun = self.shared.parts.journal.begin(units).await;
+        for ((one, next), writing) in pending.into_iter().zip(begun) {
+            results.push(match writing {
+                Writing::Over(wrote) => self.moved(one, next, wrote),
+                Writing::Waits(wrote) => Err(self.wait_for_move(one, next, wrote)),
             });
         }
+        drop(ticket);
         self.outbox_written();
         results
+    }
+
+    /// The transfer as it stands after its write, or the reason why its message is consumed again.
+    fn moved(
+        &self,
+        one: Driven,
+        next: NextStep,
+        wrote: Wrote,
+    ) -> std::result::Result<Driven, (usize, Consumption)> {
+        match wrote {
+            Wrote::Written(written) => {
+                let head = next.by(written.fork.as_ref());
+                let mut record = one.record;
+                (record.head, record.updated_at) = (head, written.at);
+                self.moved_on(&record);
+                Ok(Driven { place: one.place, record, inbox: None })
+            }
+            lost @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
+                Err((one.place, self.not_moved(&one.record, lost)))
+            }
+        }
+    }
+
+    /// Waits for a row that another session has locked; every other message goes on. Until the write has ended
+    /// no message writes for the transfer again.
+    fn wait_for_move(
+        self: &Arc<Self>,
+        one: Driven,
+        next: NextStep,
+        wrote: Fut<'static, Wrote>,
+    ) -> (usize, Consumption) {
+        let (messaging, ticket) = (self.clone(), self.shared.calls.begin(CallStart::Write));
+        let (place, id) = (one.place, one.record.id);
+        self.locked().insert(id);
+        let waits = async move {
+            let step = messaging.shared.plan.table(one.record.flow).step(one.record.head.state);
+            let claims = matches!(step, Step::Claim { .. })
+                && messaging.shared.parts.settings.fuse_mode() == FuseMode::Plain;
+            let moved = messaging.moved(one, next, wrote.await);
+            drop(ticket);
+            messaging.locked().remove(&id);
+            match moved {
+                // its message is consumed, and another one makes the call
+                Ok(moved) if claims => messaging.send_again_soon(&moved.record),
+                Ok(_) | Err(_) => messaging.outbox_written(),
+            }
+        };
+        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
+        (place, Consumption::Failed(Cause::of(LOCKED)))
+    }
+
+    /// The transfers whose write waits for a row that another session has locked.
+    fn locked(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The outcome of a unit that was not written, or may not have been.

@@ -66,7 +66,11 @@ impl Messaging {
     }
 
     /// Does what the group does with messages, in their order, and returns one result for each.
-    pub(super) async fn take(&self, group: GroupTask, ready: &[Ready]) -> Vec<Consumption> {
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        group: GroupTask,
+        ready: &[Ready],
+    ) -> Vec<Consumption> {
         match group {
             GroupTask::Audit(group) => self.audit_messages(group, ready).await,
             GroupTask::Move(group) => {

@@ -110,6 +110,8 @@ pub struct Messaging {
     client: Option<BusClient>,
     /// The transfers whose message may not be sent again yet, with their versions.
     unsent: Mutex<BTreeMap<Id, u32>>,
+    /// The transfers whose write waits for a row that another session has locked.
+    locked: Mutex<BTreeSet<Id>>,
     /// The transfers whose message was passed over, since a pause stood.
     held_back: Mutex<BTreeSet<Id>>,
 }
@@ -129,6 +131,7 @@ impl Messaging {
             in_flight: in_flight.clone(),
             client,
             unsent: Mutex::default(),
+            locked: Mutex::default(),
             held_back: Mutex::default(),
         })
     }

@@ -92,7 +92,7 @@ impl Messaging {
     /// The cause for which the journal does not answer. Nothing may be consumed then: a message could
     /// overtake others of its key.
     pub(super) async fn look_at_parked(
-        &self,
+        self: &Arc<Self>,
         group: GroupTask,
         keys: &mut ParkedKeys,
         assigned: &BTreeSet<Partition>,
@@ -127,7 +127,7 @@ impl Messaging {
 
     /// Consumes the messages of a key in their order, as far as they can be consumed. True: the key is
     /// parked no more.
-    async fn try_key(&self, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
+    async fn try_key(self: &Arc<Self>, group: GroupTask, key: &ParkedKey) -> Result<bool, Cause> {
         let Some(client) = &self.client else { return Ok(false) };
         let mut failures = key.next.failures;
         for _ in 0..MESSAGES.div_ceil(PAGE) {
@@ -154,7 +154,7 @@ impl Messaging {
     /// Consumes them one by one. Returns whether any was consumed, and how it ended. Consumed messages are
     /// unparked: after a crash before that they are consumed again, which has no effect.
     async fn try_messages(
-        &self,
+        self: &Arc<Self>,
         group: GroupTask,
         name: &ParkedName,
         messages: Vec<ParkedMessage>,

@@ -41,11 +41,11 @@ impl Messaging {
                 Wrote::Lost(_) => {}
                 Wrote::Full => {
                     tracing::warn!(transfer = %record.id, "no room to send it again");
-                    self.unsent().insert(record.id, record.head.version);
+                    self.send_again_soon(record);
                 }
                 Wrote::Unknown(cause) => {
                     tracing::warn!(transfer = %record.id, %cause, "it may not be sent again yet");
-                    self.unsent().insert(record.id, record.head.version);
+                    self.send_again_soon(record);
                 }
             }
         }
@@ -56,6 +56,11 @@ impl Messaging {
     /// their versions. The journal takes them for carried here, and gives them to no worker.
     fn unsent(&self) -> MutexGuard<'_, BTreeMap<Id, u32>> {
         self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends the message of a transfer again at the next look, unless it moves before.
+    pub(super) fn send_again_soon(&self, record: &Record) {
+        self.unsent().insert(record.id, record.head.version);
     }
 
     /// Tries those again that nothing moved since.
@@ -106,7 +111,7 @@ impl Messaging {
                 if self.shared.controls.fuse_mode(&record).is_some() {
                     self.hold_back(record.id);
                 } else {
-                    self.unsent().insert(record.id, record.head.version);
+                    self.send_again_soon(&record);
                 }
             }
         }

@@ -119,7 +119,8 @@ async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwh
     let near = fixture.worker().await;
     let far = fixture.worker().await;
     let holder =
-        Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+        Holder::takes(&fixture.database, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE")
+            .await;
     let ended = AtomicBool::new(false);
     let booking = async {
         let moved = far.engine.operators.book(deposit("waits", 1, COIN, 7)).await;
@@ -134,7 +135,7 @@ async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwh
     };
     let (moved, ()) = tokio::join!(booking, halting);
     assert_eq!(moved, Ok(Moved::Refused(Code::Halted)));
-    holder.ends(&fixture);
+    holder.ends(&fixture.database);
     assert_eq!(fixture.sql("SELECT count(*) FROM externals WHERE reference = 'waits'"), "0");
     for worker in [near, far] {
         worker.kill().await;

@@ -14,30 +14,32 @@ use std::collections::BTreeSet;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use testkit::deposit;
+use testbed::Database;
+use testkit::{MINUTE, deposit, wait_until};
 
 /// Another session, with a transaction open in it.
 pub(super) struct Holder(Child);
 
 const HOLDS: &str = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' \
-    AND state = 'active' AND pid <> pg_backend_pid()";
+    AND state = 'active' AND pid <> pg_backend_pid() AND datname = current_database()";
 
 impl Holder {
     /// Runs the statement in a transaction that stays open.
-    pub(super) async fn takes(fixture: &Fixture, statement: &str) -> Self {
+    pub(super) async fn takes(database: &Database, statement: &str) -> Self {
         let text = format!("BEGIN; {statement}; SELECT pg_sleep(600)");
         let mut psql = Command::new("psql");
-        let psql =
-            psql.args(["-X", "-q", "-o", "/dev/null", "-d", fixture.database.url(), "-c", &text]);
+        let psql = psql.args(["-X", "-q", "-o", "/dev/null", "-d", database.url(), "-c", &text]);
         let holder = Self(psql.spawn().expect("psql"));
-        fixture.wait_for_sql(&format!("SELECT count(*) {HOLDS}"), "1").await;
+        let count = format!("SELECT count(*) {HOLDS}");
+        let holds = wait_until(MINUTE, async || database.sql(&count).is_ok_and(|n| n == "1"));
+        assert!(holds.await, "it holds nothing");
         holder
     }
 
     /// Its session ends, and with it its transaction.
-    pub(super) fn ends(mut self, fixture: &Fixture) {
-        let ended = fixture.sql(&format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}"));
-        assert_eq!(ended, "1", "it held its row until now");
+    pub(super) fn ends(mut self, database: &Database) {
+        let ended = database.sql(&format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}"));
+        assert_eq!(ended.as_deref(), Ok("1"), "it held its row until now");
         assert!(!self.0.wait().expect("psql ends").success());
     }
 }
@@ -55,7 +57,8 @@ async fn a_locked_balance_delays_its_own_transfers_only() {
         worker.complete_transfer(FUNDING, user, "first", 1_000).await;
     }
     let holder =
-        Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+        Holder::takes(&fixture.database, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE")
+            .await;
     // the withdraw is at Spot, the deposit needs the row
     let held = worker.create_with_key(SPOT, 1, "held", 7).await.expect("it is opened").record.id;
     worker.wait_for_state(held, "TARGET_PENDING").await;
@@ -69,7 +72,7 @@ async fn a_locked_balance_delays_its_own_transfers_only() {
     }
     fixture.wait_for_sql("SELECT count(*) FROM cases WHERE kind = 'TARGET_PENDING'", "1").await;
     assert_eq!(worker.states(&[held]).await.get(&held), Some(&"TARGET_PENDING"));
-    holder.ends(&fixture);
+    holder.ends(&fixture.database);
     worker.wait_for_state(held, "COMMITTED").await;
     let poor = match poor {
         Ok(accepted) => accepted.record.id,
@@ -96,7 +99,8 @@ async fn a_locked_balance_delays_neither_a_halt_nor_other_deposits() {
         worker.complete_transfer(FUNDING, user, "first", 1_000).await;
     }
     let holder =
-        Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+        Holder::takes(&fixture.database, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE")
+            .await;
     worker.create_with_key(SPOT, 1, "paid", 7).await.expect("it is opened");
     let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     fixture.wait_for_sql(waits, "t").await;
@@ -110,7 +114,7 @@ async fn a_locked_balance_delays_neither_a_halt_nor_other_deposits() {
         worker.engine.operators.execute(ada, AdminAction::Halt).await.expect("it is halted");
         assert_eq!(fixture.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "1");
         assert_eq!(fixture.sql(&format!("SELECT count(*) {HOLDS}")), "1", "and it is held still");
-        holder.ends(&fixture);
+        holder.ends(&fixture.database);
     };
     // less than anybody waits for the row
     let others = tokio::time::timeout(Duration::from_secs(30), others);
@@ -133,7 +137,7 @@ async fn a_locked_key_delays_no_other_request() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
     let key = "INSERT INTO keys VALUES ('internal', 'test|1', 'held', 0)";
-    let holder = Holder::takes(&fixture, key).await;
+    let holder = Holder::takes(&fixture.database, key).await;
     let over = AtomicBool::new(false);
     let asks = async || {
         while !over.load(Ordering::Relaxed) {
@@ -149,7 +153,7 @@ async fn a_locked_key_delays_no_other_request() {
         over.store(true, Ordering::Relaxed);
     };
     tokio::join!(asks(), asks(), asks(), asks(), others);
-    holder.ends(&fixture);
+    holder.ends(&fixture.database);
     let id = worker.open_with_key(FUNDING, 1, "held", 7).await;
     worker.wait_for_state(id, "COMMITTED").await;
     fixture.assert_in_order(&worker).await;
@@ -166,7 +170,7 @@ async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
     worker.complete_transfer(FUNDING, 1, "first", 1_000).await;
     for waits in 1..=4 {
         let row = "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE";
-        let holder = Holder::takes(&fixture, row).await;
+        let holder = Holder::takes(&fixture.database, row).await;
         let held = worker.create_with_key(SPOT, 1, &format!("held-{waits}"), 7).await;
         let mut begun = BTreeSet::new();
         while begun.len() < waits {
@@ -175,7 +179,7 @@ async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
             let seen = fixture.sql(waiting);
             begun.extend((!seen.is_empty()).then_some(seen));
         }
-        holder.ends(&fixture);
+        holder.ends(&fixture.database);
         let held = held.expect("it is opened").record.id;
         worker.wait_for_state(held, "COMMITTED").await;
     }

@@ -2,11 +2,13 @@
 //! a wrapper around one of its ports says so.
 
 use super::fixture::{self, LOCK};
+use super::locks::Holder;
 use engine::{Parts, Settings};
 use kernel::flow::table::Flows;
 use sim::world::Crash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use store::postgres::{self, Postgres};
 use testbed::Database;
 use testkit::{KillableTasks, OpenedStore, Process, ShiftedClock};
@@ -14,10 +16,12 @@ use tokio::sync::Notify;
 
 /// One database, and what its workers are made of.
 pub(super) struct SharedDatabase {
-    database: Database,
+    pub(super) database: Database,
     pub(super) flows: Arc<Flows>,
     pub(super) settings: Settings,
     pub(super) clock: ShiftedClock,
+    /// The longest that a store waits for a row that another session has locked.
+    pub(super) lock: Duration,
     /// Rings when a worker died.
     pub(super) died: Arc<Notify>,
 }
@@ -46,7 +50,7 @@ impl WorkerProcess {
 impl SharedDatabase {
     pub(super) fn new(database: Database, settings: Settings) -> Self {
         let (flows, clock) = (Arc::new(flows::registry()), ShiftedClock::new());
-        Self { database, flows, settings, clock, died: Arc::default() }
+        Self { database, flows, settings, clock, lock: LOCK, died: Arc::default() }
     }
 
     /// Every case, for what a test says is wrong.
@@ -61,6 +65,11 @@ impl SharedDatabase {
         rows.lines().map(str::to_owned).collect()
     }
 
+    /// Another session locks rows, until it is ended.
+    pub(super) async fn hold(&self, statement: &str) -> Holder {
+        Holder::takes(&self.database, statement).await
+    }
+
     /// A process begins, with a store of its own.
     pub(super) async fn start_process(&self) -> WorkerProcess {
         let (tasks, dead): (Arc<KillableTasks>, Arc<AtomicBool>) = Default::default();
@@ -71,7 +80,7 @@ impl SharedDatabase {
             died.notify_one();
         });
         let process = Process::real(Arc::new(self.clock.clone()), tasks.clone());
-        let database = fixture::database(self.database.url().to_owned(), LOCK);
+        let database = fixture::database(self.database.url().to_owned(), self.lock);
         // many workers share the server
         let database = postgres::Database { readers: 2, ..database };
         let store = fixture::open_store(database, &self.flows, &process).await;

@@ -77,6 +77,14 @@ pub(crate) struct Batch {
     pub(crate) accounts: Vec<QueueKey>,
 }
 
+/// An account whose rows another transaction held, with its items.
+pub(crate) struct Turn {
+    pub(crate) account: QueueKey,
+    pub(crate) items: Vec<WorkItem>,
+    /// The number of accounts that wait for a turn, with this one.
+    pub(crate) waiting: u32,
+}
+
 impl AccountQueues {
     fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -164,7 +172,7 @@ impl AccountQueues {
     }
 
     /// The next account whose rows others held, once there is one; `None`: it is closed.
-    pub(crate) async fn turn(&self) -> Option<(QueueKey, Vec<WorkItem>)> {
+    pub(crate) async fn turn(&self) -> Option<Turn> {
         loop {
             // an item that is added from here on wakes this one
             let more = self.locked.notified();
@@ -260,19 +268,20 @@ impl QueueState {
         Batch { items, accounts }
     }
 
-    fn turn(&mut self) -> Option<(QueueKey, Vec<WorkItem>)> {
+    fn turn(&mut self) -> Option<Turn> {
         let free = |account: &&QueueKey| !self.busy.contains(account);
         let last = self.last;
         let later =
             self.locked.keys().filter(free).find(|account| last.is_none_or(|l| **account > l));
         let account = *later.or_else(|| self.locked.keys().find(free))?;
+        let waiting = u32::try_from(self.locked.len()).unwrap_or(u32::MAX);
         let mut items = self.locked.remove(&account)?;
         if items.len() > MOST {
             self.locked.insert(account, items.split_off(MOST));
         }
         self.busy.insert(account);
         self.last = Some(account);
-        Some((account, items))
+        Some(Turn { account, items, waiting })
     }
 }
 
@@ -379,14 +388,14 @@ mod tests {
         for _ in 0..3 {
             queues.add(items(["held", "free", "held"]));
             assert_eq!(take_batch(&queues), 1);
-            let (line, _) = queues.state().turn().expect("its turn");
+            let line = queues.state().turn().expect("its turn").account;
             assert!(matches!(line, QueueKey::ClientKey(_)) && queues.state().turn().is_none());
             queues.over(line, false);
         }
         queues.add(items(["held"]));
-        let (line, waiting) = queues.state().turn().expect("its turn");
-        assert_eq!(waiting.len(), 1);
-        queues.over(line, true);
+        let turn = queues.state().turn().expect("its turn");
+        assert_eq!((turn.items.len(), turn.waiting), (1, 1));
+        queues.over(turn.account, true);
         queues.add(items(["held", "free"]));
         assert_eq!(take_batch(&queues), 2);
     }

@@ -9,7 +9,7 @@ use super::work::{
     AnswerSender, EnlistedOp, QueuedWrite, ReplySlot, SingleWrite, UnitReply, WorkItem, batchable,
     closed, replies,
 };
-use super::writer::{WriterContext, WriterTask};
+use super::writer::{BRIEF_WAIT, WriterContext, WriterTask};
 use crate::postgres::read::read_pool::SessionContext;
 use crate::postgres::session::connect::spawn;
 use crate::postgres::{DatabaseOpenError, Options, columns};
@@ -22,12 +22,8 @@ use kernel::ports::clock::JournalTime;
 use kernel::ports::journal::Writing;
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// The longest that a batch waits for what it cannot leave out (a client's key that another
-/// transaction is just writing): its neighbours wait with it.
-const BRIEF_WAIT: Duration = Duration::from_millis(100);
 /// Connections that wait for what others hold.
 const PATIENT_WRITERS: usize = 2;
 

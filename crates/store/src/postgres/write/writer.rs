@@ -1,7 +1,7 @@
 //! Runs the lanes of this process: each takes items as a group, writes the group, and splits a group
 //! that cannot be written as a whole.
 
-use super::account_queues::{AccountQueues, QueueKey};
+use super::account_queues::{AccountQueues, QueueKey, Turn};
 use super::balance_cache::BalanceCache;
 use super::batch::{BatchMode, ItemResult};
 use super::connection::{ConnectionContext, WriteConnection};
@@ -25,6 +25,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender};
 
+/// The longest that a batch waits for what it cannot leave out (a client's key that another
+/// transaction is just writing): its neighbours wait with it.
+pub(super) const BRIEF_WAIT: Duration = Duration::from_millis(100);
 /// The number of parts into which a broken group is split.
 const PARTS: usize = 8;
 /// The number of tries of a group that other transactions disturb, before it is split.
@@ -116,8 +119,16 @@ impl WriterTask {
     /// Waits for what others hold: one account's items at a time.
     pub(crate) async fn wait(mut self) {
         let waiting = self.writers.waiting.clone();
-        while let Some((account, items)) = self.next_work(waiting.turn()).await {
-            let free = self.wait_until_free(account, &items).await;
+        while let Some(Turn { account, items, waiting: accounts }) =
+            self.next_work(waiting.turn()).await
+        {
+            // with many of them each has a short turn: one that is free by now waits for no other
+            let limit = self.lock.checked_div(accounts).unwrap_or(self.lock);
+            let limit = if limit < BRIEF_WAIT { BRIEF_WAIT } else { limit };
+            let free = match self.limit_waits(limit).await {
+                Ok(()) => self.wait_until_free(account, &items).await,
+                Err(error) => Err(error),
+            };
             match &free {
                 Ok(()) => self.write_items(items, LockMode::Wait).await,
                 Err(error) => items.into_iter().for_each(|item| item.unknown(error)),
@@ -252,6 +263,19 @@ impl WriterTask {
         }
         self.writers.waiting.locked(locked);
         again
+    }
+
+    /// Sets how long the session waits for a row from now on.
+    async fn limit_waits(&mut self, limit: Duration) -> Result<(), StoreError> {
+        let sql = format!("SET lock_timeout = {}", limit.as_millis());
+        let set = match self.connection().await {
+            Ok(connection) => connection.client.batch(&sql).await.map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(StoreError::Cut(_)) = &set {
+            self.disconnect();
+        }
+        self.note_answer(set)
     }
 
     /// Waits until no other transaction holds what the account is about: a row, or the keys of

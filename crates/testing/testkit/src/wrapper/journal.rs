@@ -11,7 +11,7 @@ use kernel::ports::Fut;
 use kernel::ports::journal::{
     AttemptQueries, Count, Due, DueQuery, Journal, Lease, Linked, OperatorQueries, OtherLease,
     Resource, ServiceQueries, ServiceStatus, Snapshot, SnapshotSource, TransferPage,
-    TransferQueries, UnitWriter, WorkerLeases,
+    TransferQueries, UnitWriter, WorkerLeases, Writing,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -31,6 +31,10 @@ pub trait JournalWrapper: Send + Sync {
     /// In the place of [`UnitWriter::write`].
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         self.inner().write(units)
+    }
+    /// In the place of [`UnitWriter::begin`]; by default a write, around which the wrapper stands.
+    fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
+        Box::pin(async move { self.write(units).await.into_iter().map(Writing::Over).collect() })
     }
     /// In the place of [`TransferQueries::get`].
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
@@ -175,6 +179,9 @@ impl<T: JournalWrapper> UnitWriter for Wrapper<T> {
     }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         self.0.write(units)
+    }
+    fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
+        self.0.begin(units)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::postgres::shared::{SharedDatabase, WorkerProcess};
 use engine::messaging::BusParts;
-use engine::{Engine, Parts, Settings};
+use engine::{Engine, Parts};
 use flows::account::AccountChecks;
 use kernel::accounts::NumberedStatus;
 use kernel::ids::Millis;
@@ -18,8 +18,8 @@ use sim::generic::account::{
 use sim::service::{PortWraps, SimProcess};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use testbed::Database;
 use testkit::wrapper::Wrapper;
+use testkit::{MINUTE, wait_until};
 
 /// One worker, from its start to its death.
 struct Worker {
@@ -70,13 +70,7 @@ fn case(play: usize) -> AccountCase {
 }
 
 impl Pipeline {
-    pub(super) async fn open(
-        database: Database,
-        settings: Settings,
-        wraps: PortWraps,
-        timeout: Millis,
-    ) -> Self {
-        let database = SharedDatabase::new(database, settings);
+    pub(super) async fn open(database: SharedDatabase, wraps: PortWraps, timeout: Millis) -> Self {
         let mut pipeline = Self {
             wraps,
             timeout,
@@ -175,6 +169,58 @@ impl Pipeline {
         }
         self.start_missing().await;
         reached
+    }
+
+    /// Transfers of accounts whose rows another session has locked do not end, all others do. When it lets go,
+    /// every transfer ends.
+    pub(super) async fn play_locked(&mut self) {
+        let has = |number| CaseAccount { number, has: 100, status: NumberedStatus::Active };
+        let pays = |from, to| CaseTransfer { from, to, amount: 5, end: TransferEnd::Completed };
+        let locked = AccountCase {
+            accounts: vec![has("L-1"), has("L-2"), has("L-3"), has("L-4"), has("P-1")].into(),
+            transfers: vec![
+                pays("L-1", "P-1"),
+                pays("L-2", "P-1"),
+                pays("P-1", "L-3"),
+                pays("L-4", "L-1"),
+            ]
+            .into(),
+            completed: Some(4),
+            ..case(0)
+        };
+        // in every partition
+        let payers = ["F-1", "F-2", "F-3", "F-4", "F-5", "F-6", "F-7", "F-8"];
+        let free = AccountCase {
+            accounts: payers.iter().copied().chain(["F-0"]).map(has).collect(),
+            transfers: payers.iter().map(|from| pays(from, "F-0")).collect(),
+            completed: Some(8),
+            ..case(0)
+        };
+        let doors = self.doors();
+        let [door, other, ..] = doors.as_slice() else { panic!("two workers") };
+        for case in [&locked, &free] {
+            door.prepare(case).await.expect("the accounts");
+        }
+        let statement = "SELECT 1 FROM accounts_tb WHERE account_number LIKE 'L-%' FOR UPDATE";
+        let holder = self.database.hold(statement).await;
+        let waits = tokio::spawn({
+            let (door, case) = (door.clone(), locked.clone());
+            async move { door.insist(&case, "locked").await }
+        });
+        let waiting = "SELECT count(*) > 0 FROM pg_stat_activity \
+            WHERE wait_event_type = 'Lock' AND datname = current_database()";
+        let waited = wait_until(MINUTE, async || self.database.rows(waiting) == ["t"]);
+        assert!(waited.await, "no write waits");
+        // one round may still be written together with what waits
+        for round in ["free-1", "free-2", "free-3"] {
+            other.end(&free, round).await.expect("the others go on");
+        }
+        assert!(!waits.is_finished(), "their rows are held");
+        holder.ends(&self.database.database);
+        waits.await.expect("no panic").expect("they end");
+        let sql = "SELECT string_agg(balance::text, ' ' ORDER BY account_number) FROM accounts_tb";
+        let balances = "220 85 85 85 85 85 85 85 85 100 95 105 95 105";
+        assert_eq!(self.database.rows(sql), [balances], "{:?}", self.database.cases());
     }
 
     fn doors(&self) -> Vec<AccountDoor> {

@@ -8,6 +8,7 @@
 mod fixture;
 
 use super::fixture::quick;
+use super::shared::SharedDatabase;
 use engine::Settings;
 use fixture::Pipeline;
 use futures_util::future::join_all;
@@ -16,6 +17,7 @@ use kernel::retry::Backoff;
 use sim::generic::account::DeathPoint;
 use sim::service::PortWraps;
 use sim::wrong;
+use std::time::Duration;
 use testbed::Database;
 
 /// Computed by the same matrix on the simulated journal: this one has every row of it.
@@ -45,7 +47,8 @@ fn rows(fuse: bool) -> Vec<DeathPoint> {
 /// Two workers die at some of the rows, one after the other; then everything is judged.
 async fn dies_at(database: Database, rows: &[DeathPoint], fuse: bool) {
     let wraps = PortWraps::default();
-    let mut pipeline = Pipeline::open(database, settings(fuse), wraps, TIMEOUT).await;
+    let database = SharedDatabase::new(database, settings(fuse));
+    let mut pipeline = Pipeline::open(database, wraps, TIMEOUT).await;
     for row in rows {
         let mut plays = 0;
         while !pipeline.play(row).await {
@@ -80,7 +83,8 @@ async fn a_death_at_every_row_plain() {
 async fn found(name: &str, row: (&str, &str), timeout: Millis) -> String {
     let wraps = wrong::messages(name).expect("a wrong build");
     let database = Database::given().expect("a database");
-    let mut pipeline = Pipeline::open(database, settings(true), wraps, timeout).await;
+    let database = SharedDatabase::new(database, settings(true));
+    let mut pipeline = Pipeline::open(database, wraps, timeout).await;
     let is = |one: &DeathPoint| (one.place.as_str(), one.moment.as_str()) == row;
     let row = rows(true).into_iter().find(is).expect("a row of the page");
     assert!(pipeline.play(&row).await, "{row:?}");
@@ -101,4 +105,18 @@ async fn an_offset_before_its_effect_is_found() {
     let row = ("PENDING → VALIDATING", "before the write");
     let faults = found("offset-before-effect", row, 2_000).await;
     assert!(faults.contains("does not end"), "{faults}");
+}
+
+/// The store waits longer for a row than a transfer may take: what waits with it does not end.
+///
+/// Turns red where a consumer waits for a write that waits for a row (the release before).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_account_delays_its_own_transfers_only() {
+    let database = SharedDatabase {
+        lock: Duration::from_secs(600),
+        ..SharedDatabase::new(Database::given().expect("a database"), settings(true))
+    };
+    let mut pipeline = Pipeline::open(database, PortWraps::default(), TIMEOUT).await;
+    pipeline.play_locked().await;
+    pipeline.end().await;
 }

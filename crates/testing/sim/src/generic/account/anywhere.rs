@@ -63,14 +63,22 @@ impl AccountDoor {
     /// # Errors
     /// What does not end.
     pub async fn insist(&self, case: &AccountCase, keys: &str) -> Result<Vec<Record>, String> {
+        let ended = self.end(case, keys).await?;
+        self.client().rests(&self.bus).await?;
+        Ok(ended)
+    }
+
+    /// The same, whatever the groups still have to consume.
+    ///
+    /// # Errors
+    /// What does not end.
+    pub async fn end(&self, case: &AccountCase, keys: &str) -> Result<Vec<Record>, String> {
         let client = self.client();
         let numbered = (0..).zip(&*case.transfers);
         let all = numbered.map(|(n, transfer)| terms(transfer, format!("{keys}-{n}")));
         let asks = all.map(|terms| Box::pin(client.clone().insists(terms))).collect();
         let ended: Vec<Result<Record, String>> = join(asks).await;
-        let ended = ended.into_iter().collect::<Result<Vec<Record>, String>>()?;
-        client.rests(&self.bus).await?;
-        Ok(ended)
+        ended.into_iter().collect()
     }
 
     /// Everything that is wrong with how the transfers of a case ended, where there were no others.
