@@ -6,7 +6,8 @@
 
 use super::{APPLICATION, OpenError, columns};
 use kernel::money::Asset;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
 
 /// The shape of `schema.sql`, the first that a release wrote.
 const FIRST: i64 = 5;
@@ -76,8 +77,38 @@ fn among(db: &Connection, steps: &'static [Upgrade]) -> Result<ShapeState, OpenE
         return Err(OpenError::Damaged("not our file".to_owned()));
     }
     let done = steps.iter().take_while(|step| step.shape <= version).count();
-    let missing = steps.get(done..).unwrap_or_default();
-    Ok(if missing.is_empty() { ShapeState::Current } else { ShapeState::Behind(missing) })
+    let (done, missing) = steps.split_at_checked(done).unwrap_or((steps, &[]));
+    if missing.is_empty() {
+        return Ok(ShapeState::Current);
+    }
+    if !is_released(db, done)? {
+        return Err(OpenError::Unreleased(version));
+    }
+    Ok(ShapeState::Behind(missing))
+}
+
+/// Whether a store has everything that a released store of its shape has, in the same form: builds before 0.1.0
+/// used the numbers of released shapes. What was added beside that does not count.
+fn is_released(db: &Connection, done: &[Upgrade]) -> rusqlite::Result<bool> {
+    let released = Connection::open_in_memory()?;
+    create(&released)?;
+    for step in done {
+        released.execute_batch(step.sql)?;
+    }
+    let found = definitions(db)?;
+    Ok(definitions(&released)?.iter().all(|(name, sql)| found.get(name) == Some(sql)))
+}
+
+/// The definition of each table, index, view and trigger by its name, without white space and quotes: these
+/// differ by the version of SQLite that ran a step.
+fn definitions(db: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
+    let sql = "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'";
+    let read = |row: &Row<'_>| {
+        let definition: String = row.get(1)?;
+        let kept = definition.chars().filter(|c| !c.is_whitespace() && !"\"`[]".contains(*c));
+        Ok((row.get(0)?, kept.collect()))
+    };
+    db.prepare(sql)?.query_map([], read)?.collect()
 }
 
 /// Makes the tables of a fresh store, or runs the steps that a former release's store lacks: all in
@@ -205,6 +236,26 @@ mod tests {
         assert!(refused.to_string().contains("shape 7 (fails)"), "{refused}");
         assert_eq!(shape(&db), before);
         through(&db, &[ONE, TWO]).expect("the right steps");
+    }
+
+    /// Turns red where a store is upgraded by its number alone: it was, and could be read by no release then.
+    #[test]
+    fn a_store_of_a_build_before_the_first_release_stays_as_it_is() {
+        for change in [
+            "DROP TABLE halts",
+            "ALTER TABLE cases ADD COLUMN more TEXT",
+            "DROP TABLE halts; CREATE VIEW halts AS SELECT 1",
+        ] {
+            let db = store();
+            db.execute_batch(change).expect("a change");
+            let before = shape(&db);
+            let refused = through(&db, &[ONE]).expect_err(change);
+            assert!(matches!(refused, OpenError::Unreleased(FIRST)), "{refused}");
+            assert_eq!(shape(&db), before);
+        }
+        let db = store();
+        db.execute_batch("CREATE INDEX of_ours ON cases (kind)").expect("an index");
+        through(&db, &[ONE]).expect("an operator's index");
     }
 
     #[test]
