@@ -61,13 +61,12 @@ impl AuditProgress {
         let value: Value = serde_json::from_str(text).ok()?;
         let mut behind = BTreeMap::new();
         for (id, stored) in value.get("behind")?.as_object()? {
-            let suspicion = match stored {
-                Value::Null => None,
-                stored => Some(Suspicion {
-                    since: stored.get(0)?.as_u64()?,
-                    times: u32::try_from(stored.get(1)?.as_u64()?).ok()?,
-                }),
+            let suspicion = |stored: &Value| {
+                let since = stored.get(0)?.as_u64()?;
+                let times = u32::try_from(stored.get(1)?.as_u64()?).ok()?;
+                Some(Suspicion { since, times })
             };
+            let suspicion = if stored.is_null() { None } else { Some(suspicion(stored)?) };
             behind.insert(id.parse().ok()?, suspicion);
         }
         Some(Self { after: value.get("after")?.as_u64()?, behind })

@@ -18,6 +18,7 @@ use sim::generic::account::{
 use sim::service::{PortWraps, SimProcess};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::wrapper::Wrapper;
 use testkit::{MINUTE, wait_until};
 
@@ -203,21 +204,24 @@ impl Pipeline {
         }
         let statement = "SELECT 1 FROM accounts_tb WHERE account_number LIKE 'L-%' FOR UPDATE";
         let holder = self.database.hold(statement).await;
-        let waits = tokio::spawn({
-            let (door, case) = (door.clone(), locked.clone());
-            async move { door.insist(&case, "locked").await }
-        });
-        let waiting = "SELECT count(*) > 0 FROM pg_stat_activity \
-            WHERE wait_event_type = 'Lock' AND datname = current_database()";
-        let waited = wait_until(MINUTE, async || self.database.rows(waiting) == ["t"]);
-        assert!(waited.await, "no write waits");
-        // one round may still be written together with what waits
-        for round in ["free-1", "free-2", "free-3"] {
-            other.end(&free, round).await.expect("the others go on");
-        }
-        assert!(!waits.is_finished(), "their rows are held");
-        holder.ends(&self.database.database);
-        waits.await.expect("no panic").expect("they end");
+        let ended = AtomicBool::new(false);
+        let waits = async {
+            door.insist(&locked, "locked").await.expect("they end");
+            ended.store(true, Ordering::SeqCst);
+        };
+        let others = async {
+            let waiting = "SELECT count(*) > 0 FROM pg_stat_activity \
+                WHERE wait_event_type = 'Lock' AND datname = current_database()";
+            let waited = wait_until(MINUTE, async || self.database.rows(waiting) == ["t"]);
+            assert!(waited.await, "no write waits");
+            // one round may still be written together with what waits
+            for round in ["free-1", "free-2", "free-3"] {
+                other.end(&free, round).await.expect("the others go on");
+            }
+            assert!(!ended.load(Ordering::SeqCst), "their rows are held");
+            holder.ends(&self.database.database);
+        };
+        tokio::join!(waits, others);
         let sql = "SELECT string_agg(balance::text, ' ' ORDER BY account_number) FROM accounts_tb";
         let balances = "220 85 85 85 85 85 85 85 85 100 95 105 95 105";
         assert_eq!(self.database.rows(sql), [balances], "{:?}", self.database.cases());
