@@ -9,7 +9,6 @@ use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
 use flows::relay::{Act, State, StatusBasis, status};
 use kernel::attempt::{Attempt, Purpose};
-use kernel::audit::Entry;
 use kernel::flow::life::{Outcome, Word as _};
 use kernel::flow::table::{S, Table};
 use kernel::ports::journal::Linked;
@@ -125,7 +124,7 @@ fn hash(attempt: &Attempt, proof: Option<&str>) -> Option<String> {
 
 /// The history in the source's words: each status once when it is reached, and what failed.
 fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<RelayEvent> {
-    let mut hashes = payments.iter().map(|attempt| hash(attempt, None));
+    let mut attempts = payments.iter();
     let (mut events, mut failed) = (Vec::new(), 0_u32);
     let mut last = "";
     for Linked { entry, .. } in history {
@@ -136,24 +135,42 @@ fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<Rel
         if entry.event == "ERROR" {
             failed = failed.saturating_add(1);
             last = "";
-            events.push(RelayEvent { time, ..error(&entry, failed) });
+            let (kind, landed) = failure(entry.detail.as_deref().unwrap_or_default());
+            if landed {
+                queue_verification(&mut events);
+            }
+            events.push(RelayEvent { time, ..error(kind, landed, failed) });
             continue;
         }
         let to = table.coded(entry.to);
         // a claim to pay makes one attempt, in the same unit
-        let tx_hash = to
+        let attempt = to
             .filter(|to| entry.from != Some(entry.to) && pays(table, *to))
             .filter(|to| status_of(table, *to, StatusBasis::State) == Some(State::Submitted.name()))
-            .and_then(|_| hashes.next().flatten());
+            .and_then(|_| attempts.next());
         let Some(event) = to.and_then(|to| status_of(table, to, StatusBasis::State)) else {
             continue;
         };
         if event != last {
+            queue_verification(&mut events);
+            let tx_hash = attempt.and_then(|attempt| hash(attempt, None));
             events.push(RelayEvent { time, tx_hash, ..plain(event) });
+        }
+        if attempt.is_some_and(|attempt| attempt.sent) {
+            queue_verification(&mut events);
         }
         last = event;
     }
     events
+}
+
+/// Adds that the transaction waits for its proof, where it was the last event. The moment of the send is not
+/// stored, so that both events have one time.
+fn queue_verification(events: &mut Vec<RelayEvent>) {
+    let submitted = events.last().filter(|last| last.event == State::Submitted.name());
+    if let Some(time) = submitted.map(|event| event.time.clone()) {
+        events.push(RelayEvent { time, ..plain(State::QueuedVerification.name()) });
+    }
 }
 
 fn plain(event: &str) -> RelayEvent {
@@ -169,8 +186,7 @@ fn plain(event: &str) -> RelayEvent {
 }
 
 /// An attempt that failed, whose members are claimed anew. Its proof is for operators.
-fn error(entry: &Entry, failed: u32) -> RelayEvent {
-    let (kind, landed) = failure(entry.detail.as_deref().unwrap_or_default());
+fn error(kind: String, landed: bool, failed: u32) -> RelayEvent {
     let message = match landed {
         true => "The transaction is in a block and failed as a whole; the transfer is sent again",
         false => "The transaction can never land; the transfer is sent again",

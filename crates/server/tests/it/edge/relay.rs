@@ -5,6 +5,7 @@ mod cancelled;
 mod custody;
 mod identity;
 mod keys;
+mod timeline;
 mod token_check;
 
 use super::{Served, head, portage, post, process, said};
