@@ -21,6 +21,7 @@ mod shared;
 pub mod tasks;
 mod transfer_ids;
 
+pub use crate::attempts::identity::bound_chain;
 pub use crate::attempts::lanes::LaneRetirement;
 pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt, ProviderCounts};
 pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};

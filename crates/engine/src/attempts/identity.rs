@@ -10,7 +10,7 @@ use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::chain::ChainIdentity;
-use kernel::ports::journal::Resource;
+use kernel::ports::journal::{Journal, Resource};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +39,17 @@ fn read(row: &Resource) -> Result<ChainIdentity, Cause> {
         (Some(name), Some(genesis)) => Ok(ChainIdentity { name, genesis }),
         _ => Err(Cause::because("IDENTITY_UNREADABLE", row.value.clone())),
     }
+}
+
+/// The chain that a journal is bound to, for what is asked of providers before an engine runs. `None`: to none yet.
+///
+/// # Errors
+/// The journal does not answer, or its row is none of this release's.
+pub async fn bound_chain(
+    journal: &dyn Journal,
+    chain: ChainId,
+) -> Result<Option<ChainIdentity>, Cause> {
+    journal.resource(identity_name(chain)).await?.as_ref().map(read).transpose()
 }
 
 /// What this process knows of the binding.

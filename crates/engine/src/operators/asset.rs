@@ -2,15 +2,19 @@
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
-use crate::operators::{ActionResult, AssetChange, NewAsset, Objection};
+use crate::operators::{ActionResult, Actor, AdminAction, AssetChange, NewAsset, Objection};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
-use kernel::unit::{Guard, Put, Unit};
+use kernel::operators::Action;
+use kernel::ports::journal::Journal;
+use kernel::unit::{Guard, Put, Unit, Wrote};
 
 /// The most decimals of an asset, for which an amount of 39 digits has room.
 const MOST_DECIMALS: u8 = 38;
 const LONGEST: usize = 16;
+/// The rule of a symbol, in words.
+pub const SYMBOL: &str = "1 to 16 upper-case letters and digits";
 /// How often the change is tried again where another process changes assets at the same time.
 const TRIES: usize = 20;
 
@@ -20,35 +24,7 @@ impl Operators {
         context: &ActionContext,
         new: &NewAsset,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let fits = |c: u8| c.is_ascii_uppercase() || c.is_ascii_digit();
-        let length = (1..=LONGEST).contains(&new.symbol.len());
-        if !length || !new.symbol.bytes().all(fits) {
-            return invalid("a symbol is 1 to 16 upper-case letters and digits");
-        }
-        if new.precision > MOST_DECIMALS {
-            return invalid("an asset has at most 38 decimals");
-        }
-        self.change_assets(context, |assets| {
-            if assets.iter().any(|asset| asset.symbol == new.symbol) {
-                return Err(Objection::NotPossible(format!("{} is in use", new.symbol)));
-            }
-            let highest = assets.iter().map(|asset| asset.id.0).max().unwrap_or(0);
-            let id = new.id.unwrap_or_else(|| AssetId(highest.saturating_add(1)));
-            if id.0 == 0 || assets.iter().any(|asset| asset.id == id) {
-                return Err(Objection::NotPossible(format!("the number {id} is in use")));
-            }
-            Ok(Asset {
-                id,
-                symbol: new.symbol.clone(),
-                precision: new.precision,
-                status: AssetStatus::Active,
-                transferable: new.transferable,
-                min: new.min,
-                max: new.max,
-                daily: new.daily,
-            })
-        })
-        .await
+        self.change_assets(context, |assets| added(new, assets)).await
     }
 
     pub(super) async fn change_asset(
@@ -95,6 +71,79 @@ impl Operators {
     }
 }
 
+/// Adds an asset beside its servers, for a service that begins: writes what an operator's `ADD_ASSET` writes, the asset
+/// and its row of the audit, and this unit with them.
+///
+/// # Errors
+/// The objection to the asset; `Unknown` where a guard of the unit is lost or it is not known whether it is written.
+pub async fn add_asset_to_store(
+    journal: &dyn Journal,
+    actor: Actor,
+    new: &NewAsset,
+    with: Unit,
+) -> Result<Asset, Objection> {
+    let status = journal.service_status().await.map_err(Objection::Unknown)?;
+    let asset = added(new, &status.assets)?;
+    bounds(&asset)?;
+    let Actor { caller, key, reason } = actor;
+    let action = AdminAction::AddAsset(new.clone());
+    let row = Action {
+        caller,
+        key,
+        kind: action.row().kind,
+        subject: new.symbol.as_str().into(),
+        value: action.value().to_string().into(),
+        reason,
+        result: ActionResult::Asset { asset: asset.clone() }.stored(),
+    };
+    let mut unit = with;
+    unit.guards.push(Guard::Resource { name: "assets".into(), version: status.assets_version });
+    unit.then.puts.extend([Put::Asset(asset.clone()), Put::Action(row)]);
+    match journal.write(vec![unit]).await.pop() {
+        Some(Wrote::Written(_)) => Ok(asset),
+        Some(Wrote::Lost(guard)) => {
+            Err(Objection::Unknown(Cause::because("LOST", format!("{guard:?}"))))
+        }
+        Some(Wrote::Unknown(cause)) => Err(Objection::Unknown(cause)),
+        Some(Wrote::Full) => Err(Objection::Unknown(Cause::of("STORE_FULL"))),
+        None => Err(Objection::Unknown(Cause::of("NO_ANSWER"))),
+    }
+}
+
+/// The asset that is added over these.
+fn added(new: &NewAsset, assets: &[Asset]) -> Result<Asset, Objection> {
+    if !fits_as_symbol(&new.symbol) {
+        return Err(Objection::Invalid(format!("a symbol is {SYMBOL}")));
+    }
+    if new.precision > MOST_DECIMALS {
+        return Err(Objection::Invalid("an asset has at most 38 decimals".to_owned()));
+    }
+    if assets.iter().any(|asset| asset.symbol == new.symbol) {
+        return Err(Objection::NotPossible(format!("{} is in use", new.symbol)));
+    }
+    let highest = assets.iter().map(|asset| asset.id.0).max().unwrap_or(0);
+    let id = new.id.unwrap_or_else(|| AssetId(highest.saturating_add(1)));
+    if id.0 == 0 || assets.iter().any(|asset| asset.id == id) {
+        return Err(Objection::NotPossible(format!("the number {id} is in use")));
+    }
+    Ok(Asset {
+        id,
+        symbol: new.symbol.clone(),
+        precision: new.precision,
+        status: AssetStatus::Active,
+        transferable: new.transferable,
+        min: new.min,
+        max: new.max,
+        daily: new.daily,
+    })
+}
+
+/// True for a text that an asset may be known by.
+pub fn fits_as_symbol(symbol: &str) -> bool {
+    let fits = |c: u8| c.is_ascii_uppercase() || c.is_ascii_digit();
+    (1..=LONGEST).contains(&symbol.len()) && symbol.bytes().all(fits)
+}
+
 /// Checks that some amount can keep the limits.
 fn bounds(asset: &Asset) -> Result<(), Objection> {
     let ceiling = asset.ceiling();
@@ -106,8 +155,4 @@ fn bounds(asset: &Asset) -> Result<(), Objection> {
         return Err(Objection::Invalid("a limit is not below the minimum".to_owned()));
     }
     Ok(())
-}
-
-fn invalid<T>(why: &str) -> Result<T, Stop> {
-    Err(Objection::Invalid(why.to_owned()).into())
 }

@@ -7,7 +7,7 @@
 pub(crate) mod accepted_loss;
 mod action_context;
 mod approval;
-mod asset;
+pub mod asset;
 mod cancel;
 mod deposit;
 mod execute;

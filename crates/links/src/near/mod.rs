@@ -7,7 +7,7 @@
 //! `rpc` calls providers, `tx` writes and reads transactions, `keystore` has the keys, `lane` chooses
 //! the next nonce, `sign` makes forms, `prove` finds out how they ended, `foreign` reads what other
 //! programs did with the relay's keys, `new_lane` the keys that the journal has no row of, `presence` which
-//! keys the account has, `returned` which of them it has again; `facts` answers the flow's questions about receivers.
+//! keys the account has, `returned` which of them it has again; `metadata` what a token's contract shows; `facts` answers the flow's questions about receivers.
 
 mod concerns;
 mod deposit;
@@ -17,6 +17,7 @@ mod forms;
 mod key_history;
 mod keystore;
 mod lane;
+mod metadata;
 mod new_lane;
 mod presence;
 mod prove;
@@ -37,8 +38,9 @@ pub use facts::{
     Reservation,
 };
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
+pub use metadata::{TokenMetadata, token_metadata};
 pub use settings::{NearNetwork, NearSettings, NearToken, RpcLimits, gas_of_each};
-pub use token_check::TokenCheck;
+pub use token_check::{TokenCheck, other_decimals};
 
 use concerns::Concerns;
 use facts::{ReceiverCache, UNREGISTERED_FOR};

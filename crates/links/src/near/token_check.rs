@@ -4,7 +4,8 @@
 
 use super::NearLink;
 use super::concerns::TOKEN_CONTRACT_INVALID;
-use super::rpc::{BlockAt, code, exists, has_view, view};
+use super::metadata::agreed_metadata;
+use super::rpc::{BlockAt, code, exists, has_view};
 use kernel::answer::Cause;
 use kernel::ports::chain::{CHAIN_UNBOUND, WRONG_CHAIN};
 use serde_json::{Value, json};
@@ -12,8 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The views that a contract must answer, so that the relay can pay with its token.
 const VIEWS: [&str; 2] = ["ft_balance_of", "storage_balance_bounds"];
-/// The view that a contract may answer (NEP-148).
-const METADATA: &str = "ft_metadata";
 
 /// The result of a check of the tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +49,11 @@ impl LastTokenCheck {
         *last = found;
         true
     }
+}
+
+/// The sentence about an asset whose decimals are not those of its contract.
+pub fn other_decimals(contract: &str, theirs: u64, ours: u64) -> String {
+    format!("relay.asset: {contract} has {theirs} decimals, and the asset {ours}")
 }
 
 fn is_unknown(check: &TokenCheck) -> bool {
@@ -112,24 +116,13 @@ impl NearLink {
                 }
             }
             let ours = u64::from(token.token.decimals);
-            if let Some(theirs) = self.decimals(contract).await?.filter(|theirs| *theirs != ours) {
-                let why =
-                    format!("relay.asset: {contract} has {theirs} decimals, and the asset {ours}");
-                return Ok(Some(why));
+            let metadata = agreed_metadata(&self.rpc, contract).await?;
+            let theirs = metadata.and_then(|shown| shown.get("decimals").and_then(Value::as_u64));
+            if let Some(theirs) = theirs.filter(|theirs| *theirs != ours) {
+                return Ok(Some(other_decimals(contract, theirs, ours)));
             }
         }
         Ok(None)
-    }
-
-    /// How many decimals a contract says that its token has; `None`: it says none, which NEP-141 allows.
-    async fn decimals(&self, contract: &str) -> Result<Option<u64>, Cause> {
-        let args = json!({});
-        if !self.rpc.agreed(&has_view(contract, METADATA, &args, BlockAt::Final)).await? {
-            return Ok(None);
-        }
-        // it may hold a picture as well, and is not shown in a sentence
-        let metadata = self.rpc.agreed(&view(contract, METADATA, &args, BlockAt::Final)).await?;
-        Ok(metadata.get("decimals").and_then(Value::as_u64))
     }
 }
 

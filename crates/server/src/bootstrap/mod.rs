@@ -34,6 +34,7 @@ use kernel::audit::seal::SealKey;
 use kernel::flow::life::Life as _;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Millis, WorkerId};
+use kernel::money::Asset;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::bus::Bus;
 use kernel::ports::clock::{Clock, Rng};
@@ -259,17 +260,8 @@ impl Service {
     ) -> Result<Parts, Fault> {
         let (mut offered, mut facts, mut chains) = (OFFERED.to_vec(), self.facts(), Vec::new());
         if config.relay.is_set() {
-            let status = self.store.service_status().await.map_err(|cause| {
-                Fault::new(Exit::Io, format!("the journal does not answer: {cause}"))
-            })?;
-            let context = RelayContext {
-                store: &self.store,
-                flows: &self.flows,
-                clock: &self.clock,
-                meter: &meter,
-                assets: &status.assets,
-            };
-            let link = relay::open(&config.relay, &context)?;
+            let assets = self.assets().await?;
+            let link = relay::open(&config.relay, &self.relay_context(&meter, &assets))?;
             if let Some(asks) = link.asks_for_token(Arc::clone(&self.clock)) {
                 tasks.spawn(TOKEN_CHECK, asks);
             }
@@ -296,6 +288,38 @@ impl Service {
             seal_key: self.seal_key(config).await?,
             retire: exit::fatal(Exit::TempFail),
         })
+    }
+
+    /// The settings with the asset of the relay's token: where they name none, the one that its contract shows.
+    ///
+    /// # Errors
+    /// As [`relay::chosen_asset`].
+    pub async fn with_token_asset(
+        &self,
+        config: &Config,
+        meter: &Arc<dyn Meter>,
+    ) -> Result<Config, Fault> {
+        let mut config = config.clone();
+        if config.relay.is_set() {
+            let assets = self.assets().await?;
+            let context = self.relay_context(meter, &assets);
+            config.relay.asset = relay::chosen_asset(&config.relay, &context).await?;
+        }
+        Ok(config)
+    }
+
+    async fn assets(&self) -> Result<Vec<Asset>, Fault> {
+        let failed = |cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}"));
+        Ok(self.store.service_status().await.map_err(failed)?.assets)
+    }
+
+    fn relay_context<'a>(
+        &'a self,
+        meter: &'a Arc<dyn Meter>,
+        assets: &'a [Asset],
+    ) -> RelayContext<'a> {
+        let Self { store, flows, clock, .. } = self;
+        RelayContext { store, flows, clock, meter, assets }
     }
 
     /// What each flow learns from outside the journal's rows of a transfer, by the flow's name.

@@ -113,6 +113,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
     let service = Service::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let config = &service.with_token_asset(config, &meter).await?;
     let keys = keys(config, &service.clock).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
     if let Some(webhooks) = service.webhooks(config, &metrics).await? {

@@ -33,6 +33,7 @@ async fn work(config: &Config) -> Result<(), Fault> {
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
     let service = Service::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let config = &service.with_token_asset(config, &meter).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());

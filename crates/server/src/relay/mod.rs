@@ -7,6 +7,9 @@ pub(crate) mod keys;
 pub(crate) mod passphrase;
 mod receiver_row;
 mod registrations;
+mod token_asset;
+
+pub(crate) use self::token_asset::chosen_asset;
 
 use self::intake_only::IntakeOnly;
 use self::registrations::{RegistrationBudget, Registrations};
@@ -82,7 +85,7 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
         return Ok(RelayLink { chain: link.clone(), facts: link, near: None });
     }
     let signer = Arc::new(keys::ring(settings)?);
-    let near = near_settings(settings, asset);
+    let near = near_settings(settings, vec![token(settings, asset)]);
     let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
     let chain = NearChain::new(near, signer, Arc::clone(context.clock), Arc::clone(context.meter));
     let chain = chain.map_err(unfit)?;
@@ -96,17 +99,20 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     Ok(RelayLink { chain: Arc::new(chain.clone()), facts, near: Some(chain) })
 }
 
-fn near_settings(settings: &Relay, asset: &Asset) -> NearSettings {
-    let token = NearToken {
+fn token(settings: &Relay, asset: &Asset) -> NearToken {
+    NearToken {
         contract: settings.token_contract.as_str().into(),
         asset: asset.id,
         decimals: asset.precision,
         least_tgas: NearToken::LEAST_TGAS,
         events: settings.token_events,
-    };
+    }
+}
+
+fn near_settings(settings: &Relay, tokens: Vec<NearToken>) -> NearSettings {
     let urls: Vec<String> = settings.rpc_urls.iter().map(|url| url.to_string()).collect();
     let agree = if urls.len() < AGREE { urls.len() } else { AGREE };
-    let defaults = NearSettings::new(ChainId::NEAR, &settings.account_id, vec![token], urls);
+    let defaults = NearSettings::new(ChainId::NEAR, &settings.account_id, tokens, urls);
     let localnet = settings.network == NearNetwork::Localnet;
     // blocks of a local chain come faster
     let base_block_ms = if localnet { defaults.base_block_ms / 4 } else { defaults.base_block_ms };

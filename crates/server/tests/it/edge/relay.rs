@@ -6,6 +6,7 @@ mod custody;
 mod identity;
 mod keys;
 mod timeline;
+mod token_asset;
 mod token_check;
 
 use super::{Served, head, portage, post, process, said};

@@ -99,7 +99,6 @@ pub fn describe(served: &Served) -> String {
          [relay]\n\
          account_id = \"{relay}\"\n\
          token_contract = \"{token}\"\n\
-         asset = \"USDC\"\n\
          network = \"localnet\"\n\
          rpc_urls = [{urls}]\n\
          access_keys = \"{keys}\"\n",
