@@ -15,7 +15,7 @@ use devnet::near::near_primitives::types::Balance;
 use devnet::near::{Fault, Rule, Wallet};
 use kernel::answer::Answer;
 use kernel::attempt::Attempt;
-use kernel::ports::chain::{AttemptProof, Chain, LANE_AHEAD, LaneMark};
+use kernel::ports::chain::{AttemptProof, Chain, KEY_ABSENT, LANE_AHEAD, LaneMark};
 use links::near::NearChain;
 use serde_json::json;
 
@@ -135,7 +135,26 @@ async fn a_key_counts_from_where_the_journal_was_complete() {
     assert_eq!(*found[0].now.lock.0, *(began + 3).to_string());
     // no provider keeps the block
     let lost = port.new_lanes(&lanes[..1], Some(0)).await.unwrap().unwrap();
-    assert!(lost[0].start.is_none() || complete == 0, "{lost:?}");
+    assert!(complete > 0, "the chain begins above 0");
+    assert_eq!(lost[0].start, None, "{lost:?}");
+}
+
+/// Turns red where a key that nodes say to be unknown with an error of its own is none that the account has not, where it
+/// is not known of which block that is (run: height 0, which is behind), and where another error says the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_may_be_absent_by_an_error() {
+    let world = World::new(2);
+    let port = world.port();
+    let (lane, members) = (port.lanes("ft_transfer")[0].clone(), world.members(1));
+    for (name, class) in [("UNKNOWN_ACCESS_KEY", KEY_ABSENT), ("UNKNOWN_BLOCK", "NODE_REFUSED")] {
+        let rule = Rule::always(Fault::Refused { name: name.to_owned() });
+        world.everywhere(&rule.on(&["query view_access_key"]));
+        let lock = port.next_lock(&lane, None, &members).await;
+        assert_eq!(lock.unwrap_err().class, class, "{name}");
+        world.clear();
+    }
+    let lock = port.next_lock(&lane, None, &members).await;
+    assert!(lock.is_ok(), "{lock:?}");
 }
 
 /// The account's other key deletes the first one.
