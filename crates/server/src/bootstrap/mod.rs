@@ -293,7 +293,7 @@ impl Service {
     /// The settings with the asset of the relay's token: where they name none, the one that its contract shows.
     ///
     /// # Errors
-    /// As [`relay::chosen_asset`].
+    /// 78: the contract shows none that can be used; 69: the providers do not answer alike; 74: the journal does not answer.
     pub async fn with_token_asset(
         &self,
         config: &Config,
