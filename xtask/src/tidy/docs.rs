@@ -1,6 +1,8 @@
 //! What every page keeps to: its links to files lead somewhere, and a decision has a title.
 
 use super::Fault;
+use crate::tree::Page;
+use std::collections::BTreeSet;
 
 /// All rules over one Markdown page; `exists` answers for a path from the repository's root.
 pub(super) fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Fault> {
@@ -20,6 +22,22 @@ pub(super) fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Ve
         }
     }
     faults
+}
+
+/// The pages below `docs/` to which no link leads from the README, through whatever pages between.
+pub(super) fn unlinked(pages: &[Page]) -> Vec<Fault> {
+    let mut reached = BTreeSet::from(["README.md".to_owned()]);
+    let mut next = vec!["README.md".to_owned()];
+    while let Some(from) = next.pop() {
+        let Some(page) = pages.iter().find(|page| page.path == from) else { continue };
+        for (_, link) in links(&page.text) {
+            let file = link.split('#').next().unwrap_or_default();
+            next.extend(resolved(&from, file).filter(|target| reached.insert(target.clone())));
+        }
+    }
+    let docs = pages.iter().filter(|page| page.path.starts_with("docs/"));
+    let lost = docs.filter(|page| !reached.contains(&page.path));
+    lost.map(|page| Fault::at(&page.path, 1, "no link leads here from README.md")).collect()
 }
 
 /// The targets of `[text](target)` and `[name]: target`, outside of code, with their lines.
@@ -83,6 +101,22 @@ mod tests {
         for (fault, part) in found.iter().zip(expected) {
             assert!(fault.contains(part), "{fault}");
         }
+    }
+
+    /// Turns red where a link of any page counts, be that page reached or not.
+    #[test]
+    fn a_page_that_nothing_leads_to_is_found() {
+        let page = |path: &str, text: &str| Page { path: path.to_owned(), text: text.to_owned() };
+        let pages = [
+            page("README.md", "[a](docs/a.md#part)"),
+            page("docs/a.md", "[b](sub/b.md)"),
+            page("docs/c.md", "[d](d.md)"),
+            page("docs/d.md", "[c](c.md)"),
+            page("docs/sub/b.md", ""),
+        ];
+        let found: Vec<String> = unlinked(&pages).iter().map(Fault::to_string).collect();
+        let lost = |path: &str| format!("{path}:1: no link leads here from README.md");
+        assert_eq!(found, [lost("docs/c.md"), lost("docs/d.md")]);
     }
 
     #[test]

@@ -86,6 +86,7 @@ pub(crate) fn run() -> Outcome {
     for Page { path, text } in &pages {
         faults.extend(docs::check(path, text, &|target| root.join(target).exists()));
     }
+    faults.extend(docs::unlinked(&pages));
     faults.extend(runbook::check(&sources, &pages));
     faults.extend(states::check(&sources));
     faults.extend(circles::check(&sources));
