@@ -167,17 +167,30 @@ impl Messaging {
         };
         let table = self.shared.plan.table(journaled.record.flow);
         // only the message of the end waits for the others
-        let last = asked(table, journaled).pop();
-        if last.is_none_or(|last| last.number != one.delivery.message.number)
+        let asked = asked(table, journaled);
+        if asked.last().is_none_or(|last| last.number != one.delivery.message.number)
             || !table.ends(journaled.record.head.state)
         {
             return Consumption::Moved;
         }
-        match self.missing_of(group, journaled).await {
+        match self.missing_among(group, asked).await {
             Ok(missing) if missing.is_empty() => Consumption::Moved,
             Ok(_) => Consumption::Failed(Cause::of(GAP)),
             Err(cause) => Consumption::Failed(cause),
         }
+    }
+
+    /// Those that the audit has not had, in their order.
+    async fn missing_among(
+        &self,
+        group: AuditGroup,
+        mut asked: Vec<AuditLookup>,
+    ) -> Result<Vec<AuditLookup>, Cause> {
+        let Some(client) = &self.client else { return Ok(Vec::new()) };
+        let numbers = asked.iter().map(|asked| asked.number).collect();
+        let had = client.inbox.consumed(group.name, numbers).await?;
+        asked.retain(|asked| !had.contains(&asked.number));
+        Ok(asked)
     }
 
     /// The messages that a history asks for and that the audit has not had, in its order.
@@ -186,31 +199,13 @@ impl Messaging {
         group: AuditGroup,
         journaled: &Journaled,
     ) -> Result<Vec<Emitted>, Cause> {
-        let Some(client) = &self.client else { return Ok(Vec::new()) };
         let table = self.shared.plan.table(journaled.record.flow);
-        let mut missing = asked(table, journaled);
-        let numbers = missing.iter().map(|asked| asked.number).collect();
-        let had = client.inbox.consumed(group.name, numbers).await?;
-        missing.retain(|asked| !had.contains(&asked.number));
+        let missing = self.missing_among(group, asked(table, journaled)).await?;
         let event = |asked: &AuditLookup| {
             journaled.history.iter().find(|linked| linked.entry.seq == asked.sequence)
         };
         let stored = |linked| expected_message::stored(table, &journaled.record, linked);
         Ok(missing.iter().filter_map(event).filter_map(stored).collect())
-    }
-
-    /// Opens a case for messages of a transfer that never came and are published again.
-    pub(super) fn open_gap(&self, id: Id, topics: &str) {
-        self.cases.case(Case {
-            kind: "MESSAGE_GAP",
-            severity: Severity::Warning,
-            subject: Subject::Transfer(id),
-            facts: format!(
-                "it has ended, and its messages on these topics never came; they are published again: \
-                 {topics}"
-            )
-            .into(),
-        });
     }
 
     /// Why a message is none that this service sends; `None` where it is one.

@@ -11,6 +11,7 @@ use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;
 use kernel::ids::{FlowId, Id, Millis, Serial};
 use kernel::message::{Emission, Outgoing, bucket};
+use kernel::operators::{Case, Severity, Subject};
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use serde_json::{Value, json};
@@ -206,8 +207,12 @@ impl Messaging {
             client.inbox.consumed(query.group.name, numbers).await?.into_iter().collect();
         let missing: Vec<&Outgoing> =
             ends.values().filter(|end| !had.contains(&end.number())).collect();
-        let places = missing.iter().map(|end| (bucket(&end.message.key), end.number())).collect();
-        let queued = client.outbox.queued(places).await?;
+        let queued = if missing.is_empty() {
+            Vec::new()
+        } else {
+            let place = |end: &&Outgoing| (bucket(&end.message.key), end.number());
+            client.outbox.queued(missing.iter().map(place).collect()).await?
+        };
         for record in records {
             let end = ends.get(&record.id);
             let ended = table.ends(record.head.state);
@@ -263,10 +268,18 @@ impl Messaging {
             return Ok(());
         }
         let topics: Vec<&str> = missing.iter().map(|message| &*message.topic).collect();
-        let topics = topics.join(", ");
+        let facts = format!(
+            "it has ended, and its messages on these topics never came; they are published again: {}",
+            topics.join(", ")
+        );
         client.outbox.emit(missing).await?;
         self.outbox_written();
-        self.open_gap(record.id, &topics);
+        self.cases.case(Case {
+            kind: "MESSAGE_GAP",
+            severity: Severity::Warning,
+            subject: Subject::Transfer(record.id),
+            facts: facts.into(),
+        });
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use kernel::answer::Cause;
 use kernel::ports::journal::Resource;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_postgres::Row;
 
 /// A named value in a write.
@@ -107,15 +108,16 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Waits until no other transaction holds any of these, as long as the session allows.
+    /// Waits until no other transaction holds any of these, at most for `limit`.
     ///
     /// # Errors
     /// [`StoreError::Locked`]: one still does.
     pub(crate) async fn wait_for_named(
         &self,
         names: &BTreeSet<Arc<str>>,
+        limit: Duration,
     ) -> Result<(), StoreError> {
-        self.wait_for_lock(READ, &params![texts(names.iter())]).await
+        self.wait_for_lock(READ, &params![texts(names.iter())], limit).await
     }
 }
 

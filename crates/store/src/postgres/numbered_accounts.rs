@@ -15,6 +15,7 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, UserId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_postgres::Row;
 
 /// A numbered account in a write.
@@ -120,15 +121,16 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Waits until no other transaction holds any of these accounts, as long as the session allows.
+    /// Waits until no other transaction holds any of these accounts, at most for `limit`.
     ///
     /// # Errors
     /// [`StoreError::Locked`]: one still does.
     pub(crate) async fn wait_for_accounts(
         &self,
         numbers: &BTreeSet<Arc<str>>,
+        limit: Duration,
     ) -> Result<(), StoreError> {
-        self.wait_for_lock(READ, &params![texts(numbers.iter())]).await
+        self.wait_for_lock(READ, &params![texts(numbers.iter())], limit).await
     }
 }
 

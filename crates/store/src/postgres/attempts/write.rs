@@ -16,6 +16,7 @@ use kernel::ids::Millis;
 use kernel::rules::{AttemptChange, AttemptHead, LockKey, StoredAttempt};
 use kernel::unit::Hold;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -140,15 +141,16 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Waits until no other transaction holds any of these, as long as the session allows.
+    /// Waits until no other transaction holds any of these, at most for `limit`.
     ///
     /// # Errors
     /// [`StoreError::Locked`]: one still does.
     pub(crate) async fn wait_for_attempts(
         &self,
         ids: &BTreeSet<AttemptId>,
+        limit: Duration,
     ) -> Result<(), StoreError> {
-        self.wait_for_lock(READ, &params![uuids(ids.iter())]).await
+        self.wait_for_lock(READ, &params![uuids(ids.iter())], limit).await
     }
 }
 

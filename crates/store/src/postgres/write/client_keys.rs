@@ -10,6 +10,7 @@ use super::write_rows::column;
 use crate::postgres::error::StoreError;
 use kernel::flow::table::Flows;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use tokio_postgres::Row;
 
 const BOUND: &str = "SELECT n.place FROM unnest($1::text[], $2::text[], $3::text[]) \
@@ -49,8 +50,9 @@ impl WriteConnection {
         &self,
         flows: &Flows,
         keys: &BTreeSet<ClientKey>,
+        limit: Duration,
     ) -> Result<(), StoreError> {
-        self.wait_for_lock(TRIED, &key_columns(flows, keys)).await
+        self.wait_for_lock(TRIED, &key_columns(flows, keys), limit).await
     }
 }
 

@@ -20,6 +20,7 @@ use kernel::limits::DailyUsage;
 use kernel::operation::{Identity, Incarnation, Known};
 use kernel::rules::{StoredBalance, StoredTransfer, UsageKey};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -117,7 +118,7 @@ const BALANCE: &str = "SELECT FROM balances_tb WHERE user_id = $1 AND account_ty
 const TRANSFER: &str = "SELECT FROM transfers WHERE req_id = $1 FOR NO KEY UPDATE";
 
 impl WriteConnection {
-    /// Waits until no other transaction holds a balance, as long as the session allows.
+    /// Waits until no other transaction holds a balance, at most for `limit`.
     ///
     /// # Errors
     /// [`StoreError::Locked`]: one still does.
@@ -125,23 +126,34 @@ impl WriteConnection {
         &self,
         user: UserId,
         asset: AssetId,
+        limit: Duration,
     ) -> Result<(), StoreError> {
-        self.wait_for_lock(BALANCE, &params![int(user.0), small(asset.0)]).await
+        self.wait_for_lock(BALANCE, &params![int(user.0), small(asset.0)], limit).await
     }
 
-    /// Waits until no other transaction holds a transfer, as long as the session allows.
+    /// Waits until no other transaction holds a transfer, at most for `limit`.
     ///
     /// # Errors
     /// [`StoreError::Locked`]: one still does.
-    pub(crate) async fn wait_for_transfer(&self, id: Id) -> Result<(), StoreError> {
-        self.wait_for_lock(TRANSFER, &params![columns::uuid(id)]).await
+    pub(crate) async fn wait_for_transfer(
+        &self,
+        id: Id,
+        limit: Duration,
+    ) -> Result<(), StoreError> {
+        self.wait_for_lock(TRANSFER, &params![columns::uuid(id)], limit).await
     }
 
     /// Runs a statement that may wait in a transaction of its own, which holds nothing else and
-    /// changes nothing.
-    pub(crate) async fn wait_for_lock(&self, sql: &str, params: &Params) -> Result<(), StoreError> {
+    /// changes nothing, at most for `limit`.
+    pub(crate) async fn wait_for_lock(
+        &self,
+        sql: &str,
+        params: &Params,
+        limit: Duration,
+    ) -> Result<(), StoreError> {
         let tried = self.prepared(sql).await?;
-        self.client.batch("BEGIN").await?;
+        let begin = format!("BEGIN; SET LOCAL lock_timeout = {}", limit.as_millis());
+        self.client.batch(&begin).await?;
         let waited = self.client.execute(&tried, &borrowed(params)).await;
         self.rollback().await?;
         waited?;

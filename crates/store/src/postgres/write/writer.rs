@@ -125,10 +125,7 @@ impl WriterTask {
             // with many of them each has a short turn: one that is free by now waits for no other
             let limit = self.lock.checked_div(accounts).unwrap_or(self.lock);
             let limit = if limit < BRIEF_WAIT { BRIEF_WAIT } else { limit };
-            let free = match self.limit_waits(limit).await {
-                Ok(()) => self.wait_until_free(account, &items).await,
-                Err(error) => Err(error),
-            };
+            let free = self.wait_until_free(account, &items, limit).await;
             match &free {
                 Ok(()) => self.write_items(items, LockMode::Wait).await,
                 Err(error) => items.into_iter().for_each(|item| item.unknown(error)),
@@ -265,19 +262,6 @@ impl WriterTask {
         again
     }
 
-    /// Sets how long the session waits for a row from now on.
-    async fn limit_waits(&mut self, limit: Duration) -> Result<(), StoreError> {
-        let sql = format!("SET lock_timeout = {}", limit.as_millis());
-        let set = match self.connection().await {
-            Ok(connection) => connection.client.batch(&sql).await.map_err(StoreError::from),
-            Err(error) => Err(error),
-        };
-        if let Err(StoreError::Cut(_)) = &set {
-            self.disconnect();
-        }
-        self.note_answer(set)
-    }
-
     /// Waits until no other transaction holds what the account is about: a row, or the keys of
     /// these items. It holds nothing meanwhile, so that neither the rest of an account nor a HALT
     /// waits behind it.
@@ -285,26 +269,29 @@ impl WriterTask {
         &mut self,
         account: QueueKey,
         items: &[WorkItem],
+        limit: Duration,
     ) -> Result<(), StoreError> {
         let writers = self.writers.clone();
         let keys = || items.iter().filter_map(WorkItem::key).collect();
         let waited = match (self.connection().await, account) {
             (Ok(connection), QueueKey::ClientKey(_)) => {
-                connection.wait_for_keys(&writers.flows, &keys()).await
+                connection.wait_for_keys(&writers.flows, &keys(), limit).await
             }
             (Ok(connection), QueueKey::Balance(user, asset)) => {
-                connection.wait_for_balance(user, asset).await
+                connection.wait_for_balance(user, asset, limit).await
             }
             (Ok(connection), QueueKey::Account(_)) => {
-                connection.wait_for_accounts(&RowSet::of(items.iter(), false).accounts).await
+                connection.wait_for_accounts(&RowSet::of(items.iter(), false).accounts, limit).await
             }
             (Ok(connection), QueueKey::Named(_)) => {
-                connection.wait_for_named(&RowSet::of(items.iter(), false).named).await
+                connection.wait_for_named(&RowSet::of(items.iter(), false).named, limit).await
             }
             (Ok(connection), QueueKey::Attempt(_)) => {
-                connection.wait_for_attempts(&RowSet::of(items.iter(), false).attempts).await
+                connection.wait_for_attempts(&RowSet::of(items.iter(), false).attempts, limit).await
             }
-            (Ok(connection), QueueKey::Transfer(id)) => connection.wait_for_transfer(id).await,
+            (Ok(connection), QueueKey::Transfer(id)) => {
+                connection.wait_for_transfer(id, limit).await
+            }
             (Err(error), _) => Err(error),
         };
         if let Err(StoreError::Cut(_)) = &waited {
