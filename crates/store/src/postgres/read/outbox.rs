@@ -6,6 +6,7 @@
 //! row that is committed after a row of a higher place was marked.
 
 use super::read_pool::{ReadPool, rows, written};
+use crate::columns::most;
 use crate::postgres::columns::{self, count, int, small, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::journal::Postgres;
@@ -48,10 +49,6 @@ fn queued(row: &Row) -> Result<Queued, StoreError> {
         at: uint(row.try_get(8)?),
     };
     Ok(Queued { bucket: bucket(row, 9)?, place: uint(row.try_get(10)?), emitted })
-}
-
-fn most(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 impl ReadPool {

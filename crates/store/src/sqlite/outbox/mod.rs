@@ -6,6 +6,7 @@ mod rows;
 
 use super::columns::{int, uint};
 use super::write::batch::WriteBatch;
+use crate::columns::most;
 use kernel::ids::Day;
 use kernel::message::{self, Emitted};
 use kernel::ports::outbox::PublishedRange;
@@ -132,10 +133,6 @@ impl WriteBatch<'_> {
 
 fn count(rows: usize) -> u64 {
     u64::try_from(rows).unwrap_or(u64::MAX)
-}
-
-fn most(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 /// How many rows were published in a range.
