@@ -30,6 +30,8 @@ DB.execute("UPDATE me SET incarnation = ?", [secrets.token_hex(16)])  # another 
 
 def told(row):
     item = {name: row[name] for name in row.keys() if row[name] is not None}
+    if "user_id" in item:
+        item["user_id"] = str(item["user_id"])  # in JSON a large integer loses digits
     return item if "error" in item else {**item, "success": True}
 
 def stored(req_id, leg):
@@ -51,14 +53,16 @@ def forgotten(req_id):
 def execute(op):
     unknown = lambda why: {"req_id": op["req_id"], "leg": op["leg"], "unknown": why}
     leg, (user, asset, amount) = op["leg"], terms(op)
-    if (leg not in ("WITHDRAW", "DEPOSIT", "REFUND") or user < 1 or asset not in ASSETS
-            or not re.fullmatch("[1-9][0-9]*", amount)):
+    if (leg not in ("WITHDRAW", "DEPOSIT", "REFUND")
+            or not all(re.fullmatch("[1-9][0-9]*", digits) for digits in (user, amount))):
         return unknown("BAD_OPERATION")
     if forgotten(op["req_id"]):
         return unknown("BELOW_HORIZON")
     if before := stored(op["req_id"], leg):  # a repeat: what was answered then, refusals too
         same = before.get("error") == "FENCED" or terms(before) == terms(op)
         return before if same else unknown("CONTRADICTION")
+    if leg != "REFUND" and asset not in ASSETS:
+        return keep(op, "INVALID_ASSET")
     account = one("SELECT status FROM accounts WHERE user_id = ?", user)
     has = one("SELECT available FROM balances WHERE user_id = ? AND asset = ?", user, asset)
     after = int(has["available"] if has else 0) + int(amount) * (-1 if leg == "WITHDRAW" else 1)
@@ -90,10 +94,10 @@ def totals(seq):
 def balances(where, *values):
     rows = DB.execute("SELECT user_id, asset, available, '0' AS frozen, status FROM balances"
                       f" JOIN accounts USING (user_id) WHERE {where}", values)
-    return [dict(row) for row in rows]
+    return [{**dict(row), "user_id": str(row["user_id"])} for row in rows]
 
 def set_status(user, status, key):
-    said = {"status": status, "user_id": user, "key": key}
+    said = {"status": status, "user_id": str(user), "key": key}
     if before := one("SELECT user_id, status FROM changes WHERE key = ?", key):
         same = tuple(before) == (user, status)
         return (200, said) if same else (503, {"unknown": "CONTRADICTION"})

@@ -1,5 +1,6 @@
 //! The bodies of accounts for operators, and of a user's own balances.
 
+use crate::user_id::UserIdText;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,7 +10,7 @@ pub struct Accounts {
     /// One row for each user, account type and asset.
     pub accounts: Vec<AccountRow>,
     /// There are more: ask with `after` set to this.
-    pub next: Option<u64>,
+    pub next: Option<UserIdText>,
     /// Ledgers that did not answer: nothing of them is in this page.
     #[serde(default)]
     #[schema(required, example = json!([]))]
@@ -31,7 +32,7 @@ pub struct Silent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccountRow {
     /// The user who has the account.
-    pub user_id: u64,
+    pub user_id: UserIdText,
     /// The account type, for example `SPOT`.
     pub account: String,
     /// The symbol of the asset.
@@ -61,7 +62,7 @@ pub struct SetStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusSet {
     /// The user who has the account.
-    pub user_id: u64,
+    pub user_id: UserIdText,
     /// The account type, for example `SPOT`.
     pub account: String,
     /// The status from now on: `ACTIVE`, `FROZEN` or `DISABLED`.

@@ -18,4 +18,5 @@ pub mod proof;
 pub mod relay;
 pub mod transfers;
 pub mod transfers_v2;
+pub mod user_id;
 mod words;

@@ -1,5 +1,6 @@
 //! The bodies of external money that operators book into and out of accounts.
 
+use crate::user_id::{UserIdInput, UserIdText};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -8,8 +9,8 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct Movement {
     /// The user whose account it is.
-    #[schema(example = 4001)]
-    pub user_id: u64,
+    #[schema(value_type = UserIdInput, example = "4001")]
+    pub user_id: UserIdText,
     /// The symbol of the asset that moves.
     #[schema(example = "USDT")]
     pub asset: String,
@@ -31,7 +32,7 @@ pub struct Booked {
     /// The ledger's number of it.
     pub operation_id: u64,
     /// The user whose account it is.
-    pub user_id: u64,
+    pub user_id: UserIdText,
     /// The symbol of the asset that moved.
     pub asset: String,
     /// In the asset's unit.
@@ -71,8 +72,7 @@ pub struct BookedNumbered {
     #[schema(example = "ACC-4001-1")]
     pub number: String,
     /// The user who may move its money.
-    #[schema(example = 4001)]
-    pub owner: u64,
+    pub owner: UserIdText,
     /// The symbol of the asset that it holds.
     #[schema(example = "USDT")]
     pub currency: String,

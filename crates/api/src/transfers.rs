@@ -1,6 +1,7 @@
 //! The bodies of internal transfers, between two accounts of one user.
 
 use crate::problem::Problem;
+use crate::user_id::{UserIdInput, UserIdText};
 use crate::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,8 +30,8 @@ pub struct CreateTransfer {
     pub cid: Option<String>,
     /// For whom; the token's own user, or with `transfers:any` the user that is named (then required).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = 4001)]
-    pub user_id: Option<u64>,
+    #[schema(value_type = Option<UserIdInput>, example = "4001")]
+    pub user_id: Option<UserIdText>,
     /// The client's own reference: 1 to 64 characters, none of them a control.
     #[serde(
         default,

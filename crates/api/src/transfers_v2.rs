@@ -1,6 +1,7 @@
 //! The bodies of internal transfers in the v2 source's spelling: lower case, UUID text, times in milliseconds.
 
 use crate::problem::Problem;
+use crate::user_id::{UserIdInput, UserIdText};
 use crate::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,8 +19,8 @@ pub struct CreateV2 {
     pub to: String,
     /// For whom; the token's own user, or with `transfers:any` the user that is named (then required).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = 4001)]
-    pub user_id: Option<u64>,
+    #[schema(value_type = Option<UserIdInput>, example = "4001")]
+    pub user_id: Option<UserIdText>,
     /// The symbol of the asset that moves.
     #[schema(example = "BTC")]
     pub asset: String,
@@ -95,7 +96,7 @@ pub struct TransferV2 {
     #[schema(example = "trading")]
     pub to: String,
     /// The user whose transfer it is.
-    pub user_id: u64,
+    pub user_id: UserIdText,
     /// The symbol of the asset that moves.
     pub asset: String,
     /// In the asset's unit.

@@ -13,6 +13,7 @@ pub use api::relay::{CreateRelayTransfer, OpenedRelayTransfer, RelayEvent, Relay
 pub use api::transfers::{
     CreateTransfer, DryRun, FailedTransfer, HistoryEntry, Page, Transfer, TransferStory,
 };
+pub use api::user_id::UserIdText;
 
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 
 use crate::answer::Evidence;
 use crate::code::Code;
-use crate::ids::{AssetId, UserId};
+use crate::ids::{AssetId, UserId, user_text};
 use crate::money::Amount;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -72,6 +72,7 @@ pub struct NumberedAccount {
     /// The account's number: a text of its operator's choice, unique for ever.
     pub number: Arc<str>,
     /// The user who may move its money.
+    #[serde(with = "user_text")]
     pub owner: UserId,
     /// The one asset that it holds (`currency`).
     pub asset: AssetId,

@@ -137,6 +137,39 @@ pub mod ledger_name {
     }
 }
 
+/// A user as a JSON string, for `#[serde(with = "user_text")]`: many readers lose digits of a large integer.
+pub mod user_text {
+    use super::UserId;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes a user as a string of digits.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(user: &UserId, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(user)
+    }
+
+    /// Reads a user from a string of digits, or from the integer that older stores have.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UserId, D::Error> {
+        match StoredUser::deserialize(from)? {
+            StoredUser::Text(text) => text.parse().map(UserId).map_err(D::Error::custom),
+            StoredUser::Integer(id) => Ok(UserId(id)),
+        }
+    }
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum StoredUser {
+        Text(String),
+        Integer(u64),
+    }
+}
+
 macro_rules! small {
     ($($(#[$doc:meta])* $name:ident($inner:ty)),* $(,)?) => {$(
         $(#[$doc])*

@@ -1,5 +1,6 @@
 //! The bodies of numbered accounts of the pipeline.
 
+use crate::user_id::{UserIdInput, UserIdText};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -19,8 +20,7 @@ pub struct NumberedAccountRow {
     #[schema(example = "ACC-4001-1")]
     pub number: String,
     /// The user who may move its money; never changes.
-    #[schema(example = 4001)]
-    pub owner: u64,
+    pub owner: UserIdText,
     /// The symbol of the one asset that it holds; never changes.
     #[schema(example = "USDT")]
     pub currency: String,
@@ -44,8 +44,8 @@ pub struct OpenNumberedAccount {
     #[schema(pattern = "^[A-Z0-9][A-Z0-9-]{0,33}$", example = "ACC-4001-1")]
     pub number: String,
     /// The user who may move its money.
-    #[schema(example = 4001)]
-    pub owner: u64,
+    #[schema(value_type = UserIdInput, example = "4001")]
+    pub owner: UserIdText,
     /// The symbol of the one asset that it holds.
     #[schema(example = "USDT")]
     pub currency: String,

@@ -8,7 +8,7 @@ use super::webhook::WebhookAction;
 use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, UNPAUSE, WITHDRAWAL, in_order};
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
-use crate::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId};
+use crate::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId, user_text};
 use crate::money::{Amount, Asset, AssetStatus};
 use crate::ports::ledger::{AccountStatus, Direction};
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -72,6 +72,7 @@ pub struct NewNumberedAccount {
     #[serde(skip)]
     pub number: Arc<str>,
     /// The user who may move its money.
+    #[serde(with = "user_text")]
     pub owner: UserId,
     /// The symbol of the one asset that it holds.
     pub currency: String,

@@ -3,7 +3,7 @@
 
 use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, WITHDRAWAL, in_order};
 use crate::flow::life::Leg;
-use crate::ids::{AssetId, LedgerId, UserId, ledger_name};
+use crate::ids::{AssetId, LedgerId, UserId, ledger_name, user_text};
 use crate::money::{Amount, Asset};
 use crate::ports::ledger::{Direction, External};
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,7 @@ pub struct ProposedMovement {
     #[serde(default, skip_serializing_if = "Direction::is_in")]
     pub direction: Direction,
     /// The user who has the account.
+    #[serde(with = "user_text")]
     pub user_id: UserId,
     /// The number of the account; none: the user's account at Funding.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,7 +23,7 @@ const ID: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0007);
 const SPELLED: &str = "01JG0000000000000000000007";
 
 /// The deposit of [`deposit`], as it is asked for and as it is proposed.
-const DEPOSITED: &str = r#"{"amount":"1.500000","asset":"USDT","asset_id":3,"ref":"bank-7","units":"1500000","user_id":4001}"#;
+const DEPOSITED: &str = r#"{"amount":"1.500000","asset":"USDT","asset_id":3,"ref":"bank-7","units":"1500000","user_id":"4001"}"#;
 
 fn asked(ledger: LedgerId, leg: Leg, said: StoredAnswer) -> ActionResult {
     ActionResult::Asked { ledger, leg, said }
@@ -107,7 +107,7 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
         ),
         (
             ActionResult::NumberedAccount { account },
-            r#"{"account":{"asset":3,"balance":"1500000","number":"ACC-1","owner":4001,"status":"FROZEN","version":2},"outcome":"NUMBERED_ACCOUNT"}"#,
+            r#"{"account":{"asset":3,"balance":"1500000","number":"ACC-1","owner":"4001","status":"FROZEN","version":2},"outcome":"NUMBERED_ACCOUNT"}"#,
         ),
         (
             ActionResult::Webhook { endpoint: endpoint() },
@@ -238,7 +238,7 @@ fn actions_on_transfers_cases_and_accounts() {
                 }),
                 "OPEN_ACCOUNT",
                 "account/ACC-1",
-                r#"{"currency":"USDT","owner":4001}"#,
+                r#"{"currency":"USDT","owner":"4001"}"#,
             ),
             (
                 AdminAction::AccountStatus {

@@ -229,7 +229,7 @@ impl BatchReply {
 
 fn terms(json: &Json) -> Option<(UserId, String, Amount)> {
     let amount = wire::amount(json.text("amount")?)?;
-    Some((UserId(json.whole("user_id")?), json.text("asset")?.to_owned(), amount))
+    Some((wire::user(json.text("user_id")?)?, json.text("asset")?.to_owned(), amount))
 }
 
 /// Exactly one of `success: true` and `error`.

@@ -6,7 +6,7 @@ use super::classify::{HttpReply, Named, about, asked, bad, told};
 use super::json::Json;
 use super::wire;
 use kernel::answer::Cause;
-use kernel::ids::{AssetId, UserId};
+use kernel::ids::AssetId;
 use kernel::money::Amount;
 use kernel::operation::Known;
 use kernel::ports::ledger::{AccountStatus, Holding, Reply, StatusChange, Totals, Whose};
@@ -23,7 +23,7 @@ pub(crate) fn horizon(known: Known, reply: HttpReply<'_>) -> Reply<()> {
 /// Whether an account's status was set. Where the answer says whose, it is this account's.
 pub(crate) fn status(known: Known, change: &StatusChange, reply: HttpReply<'_>) -> Reply<bool> {
     asked(known, reply, wire::ONE, |named: &Named| {
-        about(named, "user_id", &Json::Whole(change.user.0))?;
+        about(named, "user_id", &Json::Text(change.user.to_string()))?;
         about(named, "key", &Json::Text(change.key.to_string()))?;
         let wanted = change.status;
         match (named.status, named.body.text("status"), named.body.text("error")) {
@@ -82,8 +82,8 @@ pub(crate) fn holdings(
         let user = match whose {
             Whose::User(user) => user,
             Whose::After(after, _) => {
-                let user = row.whole("user_id").filter(|user| *user > after);
-                UserId(user.ok_or_else(bad)?)
+                let user = row.text("user_id").and_then(wire::user);
+                user.filter(|user| user.0 > after).ok_or_else(bad)?
             }
         };
         let symbol = row.text("asset").ok_or_else(bad)?;

@@ -2,8 +2,8 @@
 //! side sends, and the answers that `portage spot serve` gives. The answers of other ledgers are read
 //! by [`super::classify`], which is stricter.
 //!
-//! Identities and incarnations are 32 lower-case hexadecimal digits, ids 26 characters, amounts
-//! decimal strings in base units; a sum may have a sign.
+//! Identities and incarnations are 32 lower-case hexadecimal digits, ids 26 characters, users and amounts
+//! (in base units) decimal strings; a sum may have a sign.
 
 use super::asset_codes::AssetCodes;
 use kernel::flow::life::Leg;
@@ -40,7 +40,7 @@ pub struct OperationRequest {
     pub req_id: String,
     /// `WITHDRAW`, `DEPOSIT` or `REFUND`.
     pub leg: String,
-    pub user_id: u64,
+    pub user_id: String,
     pub asset: String,
     pub amount: String,
 }
@@ -118,7 +118,7 @@ pub struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<u64>,
+    pub user_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,7 +158,7 @@ impl OperationRequest {
         Some(Self {
             req_id: op.key.id.to_string(),
             leg: op.key.leg.name().to_owned(),
-            user_id: user.0,
+            user_id: user.to_string(),
             asset: asset_codes.symbol(op.asset)?,
             amount: op.amount.to_string(),
         })
@@ -169,7 +169,7 @@ impl OperationRequest {
         let key = key(&self.req_id, &self.leg).ok_or(None)?;
         let asset = asset_codes.asset(&self.asset).ok_or(Some(key))?;
         let amount = amount(&self.amount).ok_or(Some(key))?;
-        let account = Account::User(UserId(self.user_id));
+        let account = Account::User(user(&self.user_id).ok_or(Some(key))?);
         Ok(Op { key, account, other: None, asset, amount })
     }
 }
@@ -188,6 +188,11 @@ pub fn key(id: &str, leg: &str) -> Option<Key> {
 /// A transfer's id, in its one spelling.
 pub fn transfer(text: &str) -> Option<Id> {
     text.parse().ok().filter(|id: &Id| id.to_string() == text)
+}
+
+/// A user: digits alone, in their one spelling. A string, since many readers of JSON lose digits of a large integer.
+pub fn user(text: &str) -> Option<UserId> {
+    text.parse().ok().filter(|id: &u64| id.to_string() == text).map(UserId)
 }
 
 /// An amount: digits alone, no needless zero in front, nothing that `u128` does not hold.

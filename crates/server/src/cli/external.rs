@@ -4,6 +4,7 @@ use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};
 use crate::auth::Scope;
+use api::user_id::UserIdText;
 use client::types::{Booked, Movement};
 use client::{Client, Error};
 use serde::Serialize;
@@ -81,7 +82,7 @@ impl What {
     fn begin(&self, global: &Global) -> Result<(Client, Movement), Fault> {
         let client = self.remote.client(global, Minted::Operator, Scope::OpsAct)?;
         let movement = Movement {
-            user_id: self.user,
+            user_id: UserIdText(self.user),
             asset: self.asset.clone(),
             amount: self.amount.clone(),
             reference: self.reference.clone().unwrap_or_else(client::fresh_cid),

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use serde_json::Value;
 use sim::fuzz::{Target, kind};
 
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 26] = [
     "\"from\":\"FUNDING\"",
     "\"to\":\"SPOT\"",
     "\"asset\":\"USDT\"",
@@ -15,6 +15,8 @@ const WORDS: [&str; 24] = [
     "\"amount\":1.5",
     "\"user_id\":4001",
     "\"user_id\":-1",
+    "\"user_id\":\"9007199254740993\"",
+    "\"user_id\":9007199254740993",
     "\"cid\":\"k\"",
     "\"reference\":\"r\"",
     "\"metadata\":{\"a\":\"b\"}",
@@ -46,7 +48,7 @@ fn a_form_that_is_taken_is_what_was_sent() {
     let target = Target { name: "bodies", crate_dir: env!("CARGO_MANIFEST_DIR"), words: &WORDS };
     let done = target.run(starts.map(|text| text.as_bytes().to_vec()).into(), |input| {
         let body = Body(Bytes::copy_from_slice(input));
-        let number = body.number("user_id");
+        let user = body.user("user_id");
         match body.read::<CreateTransfer>() {
             Ok(form) => {
                 let sent: Value = serde_json::from_slice(input).expect("JSON");
@@ -57,9 +59,9 @@ fn a_form_that_is_taken_is_what_was_sent() {
                 for (field, name) in fields.into_iter().zip(names) {
                     assert_eq!(Some(field.as_str()), text(name), "{name}");
                 }
-                assert_eq!(form.user_id, number, "the check before the form sees the same user");
+                assert_eq!(form.user_id, user, "the check before the form sees the same user");
                 assert_eq!(form.cid.as_deref(), text("cid"));
-                kind(&(number.is_some(), sent.as_object().map(serde_json::Map::len)))
+                kind(&(user.is_some(), sent.as_object().map(serde_json::Map::len)))
             }
             Err(refusal) => {
                 assert!(refusal.sentence.chars().count() <= 300, "{}", refusal.sentence);

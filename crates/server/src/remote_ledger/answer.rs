@@ -123,7 +123,7 @@ pub(super) fn item(operation: &Operation, symbols: &AssetCodes) -> Item {
         }
     }
     if let Account::User(user) = op.account {
-        item.user_id = Some(user.0);
+        item.user_id = Some(user.to_string());
         item.asset = Some(symbols.symbol(op.asset).unwrap_or_else(|| op.asset.to_string()));
         item.amount = Some(op.amount.to_string());
     }

@@ -251,7 +251,7 @@ pub(super) async fn totals(State(service): At) -> Response {
 #[derive(Debug, Serialize)]
 struct AccountAmounts {
     #[serde(skip_serializing_if = "Option::is_none")]
-    user_id: Option<u64>,
+    user_id: Option<String>,
     asset: String,
     available: String,
     frozen: String,
@@ -268,13 +268,14 @@ pub(super) async fn accounts(State(service): At, Query(page): Query<PageQuery>) 
     if !page.sound() {
         return answer::refused(Code::BadRequest);
     }
-    held(&service, Whose::After(page.after, page.limit), |holding| Some(holding.user.0)).await
+    held(&service, Whose::After(page.after, page.limit), |holding| Some(holding.user.to_string()))
+        .await
 }
 
 async fn held(
     service: &LedgerService,
     whose: Whose,
-    user: impl Fn(&Holding) -> Option<u64>,
+    user: impl Fn(&Holding) -> Option<String>,
 ) -> Response {
     reply(service.ledger.accounts(whose).await, |_, holdings| {
         let row = |holding: &Holding| AccountAmounts {
@@ -294,7 +295,7 @@ async fn held(
 #[derive(Debug, Serialize)]
 struct AccountStatusBody {
     status: &'static str,
-    user_id: u64,
+    user_id: String,
     key: Arc<str>,
 }
 
@@ -327,7 +328,7 @@ pub(super) async fn status(
             answered(
                 StatusCode::OK,
                 known,
-                AccountStatusBody { status: status.name(), user_id: user, key },
+                AccountStatusBody { status: status.name(), user_id: user.to_string(), key },
             )
         } else {
             missing(known, Code::AccountNotFound.name())

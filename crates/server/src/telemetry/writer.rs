@@ -122,8 +122,10 @@ mod tests {
         }
         drop(log);
         // the thread may begin at any line: what is lost before it and after it is told apart
-        let (told, written): (Vec<_>, Vec<_>) = read.iter().partition(|line| line.contains("were lost"));
-        let lost: usize = told.iter().filter_map(|line| line.split(' ').nth(1)?.parse::<usize>().ok()).sum();
+        let (told, written): (Vec<_>, Vec<_>) =
+            read.iter().partition(|line| line.contains("were lost"));
+        let lost: usize =
+            told.iter().filter_map(|line| line.split(' ').nth(1)?.parse::<usize>().ok()).sum();
         assert!(written.starts_with(&["0\n".to_owned(), "1\n".to_owned()]));
         assert!(!told.is_empty());
         assert_eq!(written.len() + lost, WAITING + 100);

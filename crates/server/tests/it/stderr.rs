@@ -100,7 +100,7 @@ fn a_spot_that_is_served_by_itself_needs_none_either() {
         spot.fills_the_disk();
         let body = json!({
             "ledger": hello["ledger"], "incarnation": hello["incarnation"], "min_seq": 0,
-            "operations": [{"req_id": "01JFQ0000000000000000000AA", "leg": "DEPOSIT", "user_id": 4001,
+            "operations": [{"req_id": "01JFQ0000000000000000000AA", "leg": "DEPOSIT", "user_id": "4001",
                 "asset": "USDT", "amount": "1"}],
         });
         let _cut = spot.asks(&post("/operations", WORD, "", &body.to_string()));

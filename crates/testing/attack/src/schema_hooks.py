@@ -239,7 +239,7 @@ def money(case, label):
         MADE["count"] += 1
         body.update({"kind": "account", "name": f"{950000 + MADE['count']}/SPOT"})
     elif label == f"POST {V1}/ops/accounts/{{user}}/{{type}}/status":
-        case.path_parameters.update({"user": a_user(), "type": "FUNDING"})
+        case.path_parameters.update({"user": str(a_user()), "type": "FUNDING"})
 
 
 def meant_well(case):

@@ -135,7 +135,15 @@ fn fields() -> Vec<SizeCase> {
     for amount in [json!(1), json!(1.5), json!(null), json!(["1"]), json!({"a": 1}), json!(true)] {
         with("amount", amount);
     }
-    for user in [json!(0), json!(-1), json!(1.5), json!("4001"), json!(u64::MAX), json!(1e30)] {
+    for user in [
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!("04001"),
+        json!(u64::MAX),
+        json!(u64::MAX.to_string()),
+        json!(1e30),
+    ] {
         with("user_id", user);
     }
     let keyed = |key: &str| {

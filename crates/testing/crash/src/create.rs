@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::book::Wish;
 use crate::history::Kind;
 use crate::store::body;
-use client::types::{CreateTransfer, Movement};
+use client::types::{CreateTransfer, Movement, UserIdText};
 use client::{Client, Error};
 
 /// What a create was told.
@@ -47,7 +47,7 @@ async fn transfer(client: &Client, key: &str, wish: &Wish) -> Outcome<CreateResu
         asset: wish.asset.to_owned(),
         amount: wish.amount(),
         cid: Some(key.to_owned()),
-        user_id: Some(wish.user),
+        user_id: Some(UserIdText(wish.user)),
         reference: None,
         metadata: None,
     };
@@ -68,7 +68,7 @@ async fn transfer(client: &Client, key: &str, wish: &Wish) -> Outcome<CreateResu
 
 async fn outside(client: &Client, key: &str, wish: &Wish) -> Outcome<CreateResult> {
     let movement = Movement {
-        user_id: wish.user,
+        user_id: UserIdText(wish.user),
         asset: wish.asset.to_owned(),
         amount: wish.amount(),
         reference: key.to_owned(),

@@ -62,7 +62,7 @@ fn what_counts() {
         refused("MARGIN_CALL/7", 1)
     );
     assert_eq!(one(200, "\"seq\":1,\"error\":\"FENCED\""), refused("FENCED", 1));
-    let terms = "\"user_id\":4001,\"asset\":\"USDT\",\"amount\":\"250\"";
+    let terms = "\"user_id\":\"4001\",\"asset\":\"USDT\",\"amount\":\"250\"";
     let with = format!("\"seq\":6,\"success\":true,{terms}");
     assert_eq!(one(200, &with), Answer::Done(Receipt::seq(6)));
 }
@@ -93,10 +93,10 @@ fn what_does_not_count() {
         "\"seq\":\"6\",\"success\":true",
         "\"seq\":6,\"success\":true,\"success\":true",
         "\"seq\":6,\"success\":true,\"seq\":7",
-        "\"seq\":6,\"success\":true,\"user_id\":4002,\"asset\":\"USDT\",\"amount\":\"250\"",
-        "\"seq\":6,\"success\":true,\"user_id\":4001,\"asset\":\"BTC\",\"amount\":\"250\"",
-        "\"seq\":6,\"success\":true,\"user_id\":4001,\"asset\":\"USDT\",\"amount\":\"251\"",
-        "\"seq\":6,\"success\":true,\"user_id\":4001,\"asset\":\"USDT\",\"amount\":250",
+        "\"seq\":6,\"success\":true,\"user_id\":\"4002\",\"asset\":\"USDT\",\"amount\":\"250\"",
+        "\"seq\":6,\"success\":true,\"user_id\":\"4001\",\"asset\":\"BTC\",\"amount\":\"250\"",
+        "\"seq\":6,\"success\":true,\"user_id\":\"4001\",\"asset\":\"USDT\",\"amount\":\"251\"",
+        "\"seq\":6,\"success\":true,\"user_id\":\"4001\",\"asset\":\"USDT\",\"amount\":250",
         "\"seq\":6,\"success\":true,\"amount\":\"250\"",
         "\"seq\":6,\"success\":true,\"unknown\":\"OVERFLOW\"",
     ];
@@ -220,7 +220,7 @@ fn a_key_is_found_or_it_is_not() {
         let item = item(1, Withdraw, rest);
         asked(200, &format!("{{{},{}", who(9), &item[1..]))
     };
-    let terms = "\"user_id\":4001,\"asset\":\"USDT\",\"amount\":\"250\"";
+    let terms = "\"user_id\":\"4001\",\"asset\":\"USDT\",\"amount\":\"250\"";
     let Reply::Answered(_, whole) = found(&format!("\"seq\":6,\"success\":true,{terms}")) else {
         panic!("found")
     };
@@ -278,7 +278,8 @@ fn a_listing_is_whole_or_nothing() {
         let body = format!("{{{},\"operations\":[{}]}}", who(9), rows.join(","));
         operations(4, 3, &asset_codes(), reply(200, &body))
     };
-    let terms = |asset: &str| format!("\"user_id\":4001,\"asset\":\"{asset}\",\"amount\":\"250\"");
+    let terms =
+        |asset: &str| format!("\"user_id\":\"4001\",\"asset\":\"{asset}\",\"amount\":\"250\"");
     let row = |n, leg, seq: u64, rest: &str, asset: &str| {
         item(n, leg, &format!("\"seq\":{seq},{rest},{}", terms(asset)))
     };
@@ -354,7 +355,7 @@ fn balances_are_read_or_not() {
         assert!(read(user, status, body).is_err(), "{status} {body}");
     }
     assert!(read(Whose::After(7, 10), 200, &format!("[{row}]")).is_err(), "whose are they");
-    let of = |n: u64| format!("[{}]", row.replacen('{', &format!("{{\"user_id\":{n},"), 1));
+    let of = |n: u64| format!("[{}]", row.replacen('{', &format!("{{\"user_id\":\"{n}\","), 1));
     assert_eq!(read(Whose::After(7, 10), 200, &of(8)).map(|rows| rows.len()), Ok(1));
     assert!(read(Whose::After(7, 10), 200, &of(7)).is_err(), "at or below the cursor");
 }
@@ -441,8 +442,8 @@ fn an_answer_about_something_else_is_none() {
         let body = format!("{{{},\"status\":\"FROZEN\"{rest}}}", who(9));
         queries::status(KNOWN, &change(AccountStatus::Frozen), reply(200, &body))
     };
-    assert!(matches!(set(",\"user_id\":4001,\"key\":\"k-1\""), Reply::Answered(_, true)));
-    for rest in [",\"user_id\":4002", ",\"key\":\"k-2\""] {
+    assert!(matches!(set(",\"user_id\":\"4001\",\"key\":\"k-1\""), Reply::Answered(_, true)));
+    for rest in [",\"user_id\":\"4002\"", ",\"key\":\"k-2\""] {
         assert!(matches!(set(rest), Reply::NoAnswer(_)), "{rest}");
     }
 }

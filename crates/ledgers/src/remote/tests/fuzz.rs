@@ -40,7 +40,7 @@ const WORDS: [&str; 40] = [
     "\"highest\":9",
     "\"results\":[",
     "\"operations\":[",
-    "\"user_id\":4001",
+    "\"user_id\":\"4001\"",
     "\"asset\":\"USDT\"",
     "\"asset\":\"BTC\"",
     "\"amount\":\"250\"",
@@ -80,7 +80,7 @@ fn ops() -> [Op; 3] {
 /// Good answers of every kind.
 fn answers() -> Vec<Vec<u8>> {
     let [first, second, third] = ops().map(|op| op.key);
-    let terms = "\"user_id\":4001,\"asset\":\"USDT\",\"amount\":\"250\"";
+    let terms = "\"user_id\":\"4001\",\"asset\":\"USDT\",\"amount\":\"250\"";
     let results = format!(
         "\"results\":[{},{},{}]",
         keyed(first, &format!("\"seq\":6,\"success\":true,{terms}")),
@@ -164,7 +164,7 @@ fn numbered(value: &Value, highest: u64) -> bool {
 fn fits(value: &Value, op: &Op) -> bool {
     let said = ["user_id", "asset", "amount"].map(|name| value.get(name));
     said == [None; 3]
-        || (said == [Some(&4001.into()), Some(&"USDT".into()), Some(&"250".into())]
+        || (said == [Some(&"4001".into()), Some(&"USDT".into()), Some(&"250".into())]
             && op.amount.0 == 250)
 }
 
@@ -378,7 +378,7 @@ fn what_is_asked_for_has_one_spelling() {
             Ok(op) => {
                 let again = wire::OperationRequest::of(&op, &asset_codes());
                 // what no caller can ask for is refused further in
-                let none = op.amount.0 == 0 || asked.user_id == 0;
+                let none = op.amount.0 == 0 || asked.user_id == "0";
                 assert!(again.as_ref() == Some(asked) || (again.is_none() && none), "{asked:?}");
                 1
             }

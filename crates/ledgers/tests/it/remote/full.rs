@@ -49,7 +49,7 @@ async fn a_request_says_whom_it_means_and_what_it_knows() {
         "incarnation": "0000000000000000000000000000000b",
         "min_seq": 5,
         "operations": [{
-            "req_id": Id(1).to_string(), "leg": "WITHDRAW", "user_id": 4001,
+            "req_id": Id(1).to_string(), "leg": "WITHDRAW", "user_id": "4001",
             "asset": "USDT", "amount": "250",
         }],
     });

@@ -76,7 +76,7 @@ async fn done_is_done_and_has_no_number() {
         let (_, body) = asked.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         let should = serde_json::json!({
-            "req_id": op.key.id.to_string(), "leg": op.key.leg.name(), "user_id": 4001,
+            "req_id": op.key.id.to_string(), "leg": op.key.leg.name(), "user_id": "4001",
             "asset": "USDT", "amount": "5",
         });
         assert_eq!(body, should);

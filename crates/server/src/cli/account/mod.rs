@@ -53,7 +53,7 @@ fn list(global: &Global, args: &ListAccountsArgs) -> Result<(), Fault> {
             rows.extend(page.accounts);
             silent.extend(page.silent);
             match page.next {
-                Some(next) => after = next,
+                Some(next) => after = next.0,
                 None => break,
             }
         }

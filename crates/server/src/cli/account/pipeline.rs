@@ -5,6 +5,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::cli::ops::{ActionArgs, OpsTarget, escaped, fields, post, rows};
 use crate::cli::{Global, output, wait};
 use api::admin::numbered_accounts::{OpenNumberedAccount, SetNumberedStatus};
+use api::user_id::UserIdText;
 use client::Error;
 use client::types::{BookedNumbered, NumberedMovement};
 use serde::Serialize;
@@ -155,7 +156,7 @@ async fn show(global: &Global, args: &ShowPipelineArgs) -> Result<(), Fault> {
 async fn open(global: &Global, args: &OpenArgs) -> Result<(), Fault> {
     let account = OpenNumberedAccount {
         number: args.number.clone(),
-        owner: args.owner,
+        owner: UserIdText(args.owner),
         currency: args.currency.clone(),
         reason: args.action.reason().to_owned(),
     };

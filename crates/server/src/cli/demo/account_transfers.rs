@@ -7,6 +7,7 @@ use crate::cli::exit::Fault;
 use crate::cli::transfer;
 use crate::config::Config;
 use api::admin::numbered_accounts::OpenNumberedAccount;
+use api::user_id::UserIdText;
 use client::types::{AccountTransfer, CreateAccountTransfer, NumberedMovement};
 use client::{Client, Method};
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(super) async fn play(
     for (number, owner) in ACCOUNTS {
         let account = OpenNumberedAccount {
             number: number.to_owned(),
-            owner,
+            owner: UserIdText(owner),
             currency: CURRENCY.to_owned(),
             reason: "demo".to_owned(),
         };

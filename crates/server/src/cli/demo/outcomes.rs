@@ -5,6 +5,7 @@ use super::{broken, client};
 use crate::cli::exit::Fault;
 use crate::cli::transfer;
 use crate::config::Config;
+use api::user_id::UserIdText;
 use client::Client;
 use client::types::{CreateTransfer, Created, Movement};
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(super) const ALICE_SPOT: u128 = 175_000_000;
 pub(super) async fn fund(screen: &mut Screen, operator: &Client) -> Result<(), Fault> {
     for user in USERS {
         let movement = Movement {
-            user_id: user,
+            user_id: UserIdText(user),
             asset: "USDT".to_owned(),
             amount: START.to_owned(),
             reference: format!("demo-{user}"),

@@ -10,6 +10,7 @@ use crate::cli::{output, transfer};
 use api::admin::actions::{Done, ReasonBody};
 use api::admin::cases::{Case, Cases};
 use api::admin::transfer_actions::Resolve;
+use api::user_id::UserIdText;
 use client::types::{Created, Movement};
 use client::{Client, Error, Method};
 use serde::Serialize;
@@ -89,7 +90,7 @@ fn environment(url: &str, token: &str) -> Vec<(&'static str, String)> {
 impl RemoteDemo {
     async fn fund(&self) -> Result<(), Fault> {
         let movement = Movement {
-            user_id: USER,
+            user_id: UserIdText(USER),
             asset: "USDT".to_owned(),
             amount: "1000".to_owned(),
             reference: "elsewhere".to_owned(),

@@ -5,6 +5,7 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
+use api::user_id::UserIdText;
 use client::types::{BatchResult, CreateTransfer};
 use client::{Client, Conclusion, Error, state};
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,7 @@ struct Line {
     asset: String,
     amount: String,
     cid: String,
-    user_id: Option<u64>,
+    user_id: Option<UserIdText>,
     reference: Option<String>,
     #[serde(default)]
     metadata: BTreeMap<String, String>,

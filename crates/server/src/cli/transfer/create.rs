@@ -5,6 +5,7 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
+use api::user_id::UserIdText;
 use client::types::{CreateTransfer, Created, DryRun};
 use client::{Client, Error, state};
 use serde::Serialize;
@@ -65,7 +66,7 @@ impl CreateArgs {
             new.cid.clone_from(&self.cid);
         }
         // a minted token is the user's own; one that was given may act for others
-        new.user_id = self.user.filter(|_| self.remote.has_token());
+        new.user_id = self.user.filter(|_| self.remote.has_token()).map(UserIdText);
         new.reference.clone_from(&self.reference);
         for (name, value) in &self.metadata {
             let words = new.metadata.get_or_insert_default();

@@ -9,6 +9,7 @@ use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors, unknown};
 use api::movements::{Booked, Movement};
 use api::problem::Problem;
+use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -93,7 +94,7 @@ async fn book(
     let moved = book_movement(app, &movement).await?;
     let booked = Booked {
         operation_id: moved.operation,
-        user_id: user.0,
+        user_id: UserIdText(user.0),
         asset: asset.symbol,
         amount: amount.decimal(asset.precision),
         available: moved.available.decimal(asset.precision),

@@ -14,6 +14,7 @@ use api::admin::numbered_accounts::{
     NumberedAccountRow, NumberedAccounts, OpenNumberedAccount, SetNumberedStatus,
 };
 use api::problem::Problem;
+use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -34,7 +35,7 @@ use utoipa_axum::routes;
 #[into_params(parameter_in = Query)]
 struct NumberedAccountsQuery {
     /// Only the accounts of this user.
-    owner: Option<u64>,
+    owner: Option<UserIdText>,
     /// The `next` of the page before.
     cursor: Option<String>,
     /// At most so many rows, from 1 to 100.
@@ -115,7 +116,7 @@ fn row(account: &NumberedAccount, assets: &[Asset]) -> NumberedAccountRow {
     let (currency, precision) = format::asset(assets, account.asset);
     NumberedAccountRow {
         number: account.number.to_string(),
-        owner: account.owner.0,
+        owner: UserIdText(account.owner.0),
         currency,
         balance: account.balance.decimal(precision),
         status: account.status.name().to_owned(),

@@ -11,6 +11,7 @@ use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors};
 use api::movements::{BookedNumbered, NumberedMovement};
 use api::problem::Problem;
+use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -119,7 +120,7 @@ impl MovementRequest<'_> {
         let booked = BookedNumbered {
             operation_id: moved.operation,
             number: account.number.to_string(),
-            owner: account.owner.0,
+            owner: UserIdText(account.owner.0),
             currency: asset.symbol,
             amount: amount.decimal(asset.precision),
             balance: moved.available.decimal(asset.precision),

@@ -11,6 +11,7 @@ use crate::http::transfers::response;
 use crate::http::{App, format, silent};
 use api::problem::Problem;
 use api::transfers::Transfer;
+use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
 use flows::relay::State as Relayed;
@@ -41,7 +42,7 @@ pub(in crate::http) struct SearchQuery {
     /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
     receiver: Option<String>,
     /// Transfers of this user only.
-    user: Option<u64>,
+    user: Option<UserIdText>,
     /// Transfers of this asset only, by its symbol.
     asset: Option<String>,
     /// Opened at least so many seconds ago.
@@ -86,8 +87,7 @@ pub struct FoundTransfer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_contract: Option<String>,
     /// The user whose transfer it is.
-    #[schema(example = 4001)]
-    pub user_id: u64,
+    pub user_id: UserIdText,
     /// Who made it: `issuer|sub`.
     #[schema(example = "portage|4001")]
     pub principal: String,
@@ -286,7 +286,7 @@ fn found(app: &App, record: &Record) -> FoundTransfer {
         token_contract: token_contract(app, record),
         transfer: response::exact(app, record),
         flow: app.engine.flows().table(record.flow).flow,
-        user_id: record.terms.owner.number(),
+        user_id: UserIdText(record.terms.owner.number()),
         principal: record.terms.principal.to_string(),
         error_class: record.error.as_ref().map(|error| error.code.to_string()),
         error_message: record

@@ -12,13 +12,14 @@ use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors};
 use api::accounts::{AccountRow, Accounts, SetStatus, Silent, StatusSet};
 use api::problem::Problem;
+use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use engine::operators::AdminAction;
 use kernel::code::Code;
-use kernel::ids::{LedgerId, UserId};
+use kernel::ids::LedgerId;
 use kernel::money::Asset;
 use kernel::ports::ledger::{AccountStatus, Holding, Whose};
 use serde::Deserialize;
@@ -31,10 +32,9 @@ use utoipa::IntoParams;
 #[serde(deny_unknown_fields)]
 pub(crate) struct AccountsQuery {
     /// Only the accounts of this user.
-    user: Option<u64>,
+    user: Option<UserIdText>,
     /// Without `user`: those above this user, from `next` of the page before.
-    #[serde(default)]
-    after: u64,
+    after: Option<UserIdText>,
     /// Without `user`: about so many rows of each ledger, at most 1000.
     #[param(minimum = 10, maximum = 1000, default = 100)]
     limit: Option<usize>,
@@ -57,7 +57,7 @@ pub(crate) async fn list(
     let limit = limit(query.limit, 100, 10..=1000)?;
     let whose = match query.user {
         Some(id) => Whose::User(user(id)?),
-        None => Whose::After(query.after, limit),
+        None => Whose::After(query.after.map_or(0, |after| after.0), limit),
     };
     let (mut pages, mut silent) = (Vec::new(), Vec::new());
     for (ledger, said) in fan_out(app.user_ledgers(), |ledger| ledger.accounts(whose)).await {
@@ -79,7 +79,7 @@ pub(crate) async fn list(
         accounts.extend(page.map(|holding| row(ledger, &holding, &assets)));
     }
     accounts.sort_by_key(|row| row.user_id);
-    Ok(Json(Accounts { accounts, next, silent }))
+    Ok(Json(Accounts { accounts, next: next.map(UserIdText), silent }))
 }
 
 /// The last user of a full page whose rows are certainly all there; where the page has but one
@@ -93,7 +93,7 @@ fn cut(page: &[Holding]) -> Option<u64> {
 fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
     let (asset, precision) = format::asset(assets, holding.asset);
     AccountRow {
-        user_id: holding.user.0,
+        user_id: UserIdText(holding.user.0),
         account: ledger.name().to_owned(),
         asset,
         available: holding.available.decimal(precision),
@@ -107,7 +107,7 @@ fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
     post, path = "/api/v1/ops/accounts/{user}/{type}/status", tag = "ops", request_body = SetStatus,
     operation_id = "set_account_status", security(("token" = ["ops:act"])),
     params(
-        ("user" = u64, Path, description = "The user's id", example = 4001),
+        ("user" = UserIdText, Path, description = "The user's id"),
         ("type" = String, Path, description = "The account type", example = "SPOT"),
         ("Idempotency-Key" = Option<String>, Header, description = "Your name of this change"),
     ),
@@ -128,8 +128,8 @@ pub(crate) async fn set_status(
     body: Body,
 ) -> Result<Response, Refusal> {
     let form: SetStatus = body.read()?;
-    let id = user_id.parse().map_err(|_| Refusal::of(Code::AccountNotFound))?;
-    let UserId(_) = user(id)?;
+    let id: UserIdText = user_id.parse().map_err(|_| Refusal::of(Code::AccountNotFound))?;
+    let user = user(id)?;
     let status = AccountStatus::parse(&form.status)
         .ok_or_else(|| Refusal::bad("field `status`: ACTIVE, FROZEN or DISABLED"))?;
     let ledger = LedgerId::parse(&account)
@@ -138,7 +138,7 @@ pub(crate) async fn set_status(
     if !ledger.is_of_users() || app.engine.ledger(ledger).is_none() {
         return Err(name_errors::refusal(&app, AccountNames::Plain, Code::UnsupportedAccountType));
     }
-    let action = AdminAction::Status { ledger, user: UserId(id), status };
+    let action = AdminAction::Status { ledger, user, status };
     let did = admin_response::execute(&app, &caller, &headers, &form.reason, action).await?;
     let (account, status) = (ledger.name().to_owned(), status.name().to_owned());
     let set = Json(StatusSet { user_id: id, account, status });

@@ -3,12 +3,14 @@
 use super::error::Refusal;
 use crate::http::listener::connection_timeouts::ConnectionTimeouts;
 use crate::json;
+use api::user_id::UserIdText;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use kernel::code::Code;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
@@ -119,21 +121,21 @@ impl Body {
         Refusal::bad(short(&sentence))
     }
 
-    /// The number under a name, wherever the body can be read at all: for the check that comes
+    /// The user under a name, wherever the body can be read at all: for the check that comes
     /// before the form's.
-    pub fn number(&self, name: &str) -> Option<u64> {
+    pub fn user(&self, name: &str) -> Option<UserIdText> {
         let body: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(&self.0).ok()?;
-        body.get(name)?.as_u64()
+        UserIdText::deserialize(body.get(name)?).ok()
     }
 
-    /// As [`Body::number`], of every item of a list.
-    pub fn numbers(&self, list: &str, name: &str) -> Vec<Option<u64>> {
+    /// As [`Body::user`], of every item of a list.
+    pub fn users(&self, list: &str, name: &str) -> Vec<Option<UserIdText>> {
         let body: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(&self.0).unwrap_or_default();
         let items = body.get(list).and_then(|items| items.as_array());
-        let number = |item: &serde_json::Value| item.get(name).and_then(serde_json::Value::as_u64);
-        items.into_iter().flatten().map(number).collect()
+        let user = |item: &serde_json::Value| UserIdText::deserialize(item.get(name)?).ok();
+        items.into_iter().flatten().map(user).collect()
     }
 }
 
@@ -224,7 +226,7 @@ pub fn key(headers: &HeaderMap, field: Option<&str>) -> Result<Option<String>, R
 
 #[cfg(test)]
 mod tests {
-    use super::{Body, Bytes, key};
+    use super::{Body, Bytes, UserIdText, key};
     use axum::http::HeaderMap;
     use serde::Deserialize;
 
@@ -232,7 +234,7 @@ mod tests {
     #[serde(deny_unknown_fields)]
     struct Fields {
         amount: String,
-        user_id: Option<u64>,
+        user_id: Option<UserIdText>,
     }
 
     fn read(text: &str) -> Result<Fields, String> {
@@ -252,7 +254,8 @@ mod tests {
             ("{\"amount\":\"1\",\"amount\":\"2\"}", "duplicate field `amount`"),
             ("{\"amount\":\"1\",\"state\":\"COMMITTED\"}", "unknown field `state`"),
             ("{\"user_id\":5}", "missing field `amount`"),
-            ("{\"amount\":\"1\",\"user_id\":\"5\"}", "user_id"),
+            ("{\"amount\":\"1\",\"user_id\":\"x\"}", "user_id"),
+            ("{\"amount\":\"1\",\"user_id\":9007199254740992}", "send it as a string"),
             ("{\"amount\":\"1\",\"user_id\":5.0}", "user_id"),
             ("{\"amount\":\"1\",\"user_id\":-5}", "user_id"),
             ("{\"amount\":\"1\",\"user_id\":18446744073709551616}", "user_id"),

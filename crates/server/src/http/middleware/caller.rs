@@ -5,6 +5,7 @@ use crate::auth::verify::{Denied, KeyAge};
 use crate::auth::{Caller, Scope};
 use crate::http::App;
 use crate::telemetry;
+use api::user_id::UserIdText;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -121,7 +122,7 @@ impl FromRequestParts<Arc<App>> for RequirePageAccess {
 ///
 /// # Errors
 /// 403: another user, or a token of no user. 400: a service that names no user.
-pub fn acts_for(caller: &Caller, body: Option<u64>) -> Result<UserId, Refusal> {
+pub fn acts_for(caller: &Caller, body: Option<UserIdText>) -> Result<UserId, Refusal> {
     if caller.may(Scope::TransfersAny) {
         let id = body.ok_or_else(|| {
             Refusal::bad("field `user_id`: required with the scope `transfers:any`")
@@ -130,8 +131,8 @@ pub fn acts_for(caller: &Caller, body: Option<u64>) -> Result<UserId, Refusal> {
     }
     let own = own(caller)?;
     match body {
-        Some(id) if id != own.0 => {
-            tracing::warn!(target: "security", user_id = id, "another user's money");
+        Some(id) if id.0 != own.0 => {
+            tracing::warn!(target: "security", user_id = id.0, "another user's money");
             Err(Refusal::because(Code::Forbidden, "`user_id` is not the token's own"))
         }
         _ => Ok(own),
@@ -151,7 +152,7 @@ pub fn own(caller: &Caller) -> Result<UserId, Refusal> {
 ///
 /// # Errors
 /// 400: zero, or above 2^63 - 1.
-pub fn user(id: u64) -> Result<UserId, Refusal> {
+pub fn user(UserIdText(id): UserIdText) -> Result<UserId, Refusal> {
     if id > 0 && i64::try_from(id).is_ok() {
         return Ok(UserId(id));
     }

@@ -58,7 +58,7 @@ fn asks(caller: &Caller, body: &Large) -> Result<Vec<TransferRequest>, Refusal> 
     let form: CreateTransfers = match body.0.read() {
         Ok(form) => form,
         Err(fault) => {
-            for user in body.0.numbers("transfers", "user_id") {
+            for user in body.0.users("transfers", "user_id") {
                 acts_for(caller, user)?;
             }
             return Err(fault);

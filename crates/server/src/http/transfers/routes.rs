@@ -86,7 +86,7 @@ fn ask(caller: &Caller, headers: &HeaderMap, body: &Body) -> Result<TransferRequ
     let form: CreateTransfer = match body.read() {
         Ok(form) => form,
         Err(fault) => {
-            acts_for(caller, body.number("user_id"))?;
+            acts_for(caller, body.user("user_id"))?;
             return Err(fault);
         }
     };

@@ -13,6 +13,7 @@ use crate::telemetry;
 use api::problem::Problem;
 use api::transfers::CreateTransfer;
 use api::transfers_v2::{CreateV2, MadeV2, TransferV2, UnmadeV2};
+use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
@@ -46,7 +47,7 @@ pub(crate) async fn create(
     let form: CreateV2 = match body.read() {
         Ok(form) => form,
         Err(fault) => {
-            acts_for(&caller, body.number("user_id"))?;
+            acts_for(&caller, body.user("user_id"))?;
             return Err(fault);
         }
     };
@@ -110,7 +111,7 @@ pub(crate) async fn get(
         state: transfer.state.to_lowercase(),
         from: AccountNames::V2.of(&record.terms.source).to_owned(),
         to: AccountNames::V2.of(&record.terms.target).to_owned(),
-        user_id: record.terms.owner.number(),
+        user_id: UserIdText(record.terms.owner.number()),
         asset: transfer.asset,
         amount: transfer.amount,
         message: transfer.message,

@@ -62,8 +62,8 @@ pub(super) fn atk_002() {
     for (user_id, code) in [
         (json!(VICTIM), "FORBIDDEN"),
         (json!(1), "FORBIDDEN"),
-        (json!(u64::MAX), "FORBIDDEN"),
-        (json!(VICTIM.to_string()), "BAD_REQUEST"),
+        (json!(u64::MAX), "BAD_REQUEST"),
+        (json!(VICTIM.to_string()), "FORBIDDEN"),
         (json!(-4002), "BAD_REQUEST"),
         (json!(4002.0), "BAD_REQUEST"),
         (json!([VICTIM]), "BAD_REQUEST"),

@@ -3,7 +3,7 @@
 
 use crate::fixture::points::{At, Fault, When, point};
 use crate::fixture::{FUSED, Fixture, Money, Setup};
-use client::types::{CreateTransfer, Created};
+use client::types::{CreateTransfer, Created, UserIdText};
 use client::{Client, Conclusion, Error};
 use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
@@ -115,7 +115,7 @@ fn a_refusal_without_an_id_opened_nothing() {
     for (client, asked, status, code) in [
         (&stranger, new("5", "never"), 401, "UNAUTHORIZED"),
         (&reader, new("5", "never"), 403, "FORBIDDEN"),
-        (&own, with(|new| new.user_id = Some(4002)), 403, "FORBIDDEN"),
+        (&own, with(|new| new.user_id = Some(UserIdText(4002))), 403, "FORBIDDEN"),
         (&own, with(|new| new.cid = Some("a b".to_owned())), 400, "BAD_REQUEST"),
         (&own, with(|new| new.reference = Some("x".repeat(20_000))), 413, "PAYLOAD_TOO_LARGE"),
         (&own, new("6", "bound"), 409, "DUPLICATE_REQUEST"),

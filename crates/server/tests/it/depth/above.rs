@@ -49,7 +49,7 @@ impl Bare {
         match wrong {
             Wrong::AnothersMoney => body["user_id"] = json!(OTHER.0),
             Wrong::UserZero => (body["user_id"], scope) = (json!(0), ANY),
-            Wrong::UserTooLarge => (body["user_id"], scope) = (json!(too_large()), ANY),
+            Wrong::UserTooLarge => (body["user_id"], scope) = (json!(too_large().to_string()), ANY),
             Wrong::SameAccount => body["to"] = json!("FUNDING"),
             Wrong::NoSuchType => body["to"] = json!("NEAR"),
             Wrong::NotConfigured => body["to"] = json!("MARGIN"),

@@ -88,7 +88,7 @@ async fn a_deposit_above_a_persons_day_is_booked_by_another() {
     let said = (&row["kind"], &row["subject"], &row["by"]);
     let wanted = (&json!("DEPOSIT"), &json!("deposit/wire-2"), &json!("portage|ops-1"));
     assert_eq!(said, wanted, "{waits:?}");
-    assert_eq!(row["value"]["user_id"], 4001, "{waits:?}");
+    assert_eq!(row["value"]["user_id"], "4001", "{waits:?}");
     assert!(
         row["value"]["amount"].as_str().is_some_and(|text| text.starts_with("0.5")),
         "{waits:?}"
@@ -102,7 +102,7 @@ async fn a_deposit_above_a_persons_day_is_booked_by_another() {
     let twice = door.act(SECOND, &approve, json!({})).await;
     assert_eq!((twice.status, twice.code()), (409, "ALREADY_DECIDED"), "{twice:?}");
     let booked = door.act(FIRST, path, body("0.5", "wire-2")).await;
-    assert_eq!((booked.status, &booked.body["user_id"]), (200, &json!(4001)), "{booked:?}");
+    assert_eq!((booked.status, &booked.body["user_id"]), (200, &json!("4001")), "{booked:?}");
     let another = door.act(SECOND, path, body("100", "wire-3")).await;
     assert_eq!(another.status, 201, "what was approved is not counted: {another:?}");
 }

@@ -324,17 +324,17 @@ async fn accounts_are_listed_page_by_page() {
     for user in 1..=25 {
         door.fund(user, "10").await;
     }
-    let (mut seen, mut after) = (Vec::new(), 0);
+    let (mut seen, mut after) = (Vec::new(), "0".to_owned());
     loop {
         let path = format!("/api/v1/ops/accounts?limit=10&after={after}");
         let page = door.get(("ops", "ops:read"), &path).await;
         for row in page.body["accounts"].as_array().expect("rows") {
-            seen.push(row["user_id"].as_u64().expect("a user"));
+            seen.push(row["user_id"].as_str().expect("a user").to_owned());
         }
-        match page.body["next"].as_u64() {
-            Some(next) => after = next,
+        match page.body["next"].as_str() {
+            Some(next) => after = next.to_owned(),
             None => break,
         }
     }
-    assert_eq!(seen, (1..=25).collect::<Vec<_>>());
+    assert_eq!(seen, (1..=25).map(|user| user.to_string()).collect::<Vec<_>>());
 }

@@ -115,7 +115,7 @@ async fn a_silent_ledger_is_named_and_the_others_are_shown() {
         assert_eq!((page.status, &page.body["silent"]), (200, &silent), "{page:?}");
         let rows = page.body["accounts"].as_array().expect("rows");
         assert_eq!(rows.len(), 1, "{page:?}");
-        assert_eq!((&rows[0]["account"], &rows[0]["user_id"]), (&json!("FUNDING"), &json!(4001)));
+        assert_eq!((&rows[0]["account"], &rows[0]["user_id"]), (&json!("FUNDING"), &json!("4001")));
     }
     let health = door.get(WATCHER, "/health").await;
     assert_eq!((health.status, &health.body["status"]), (200, &json!("degraded")), "{health:?}");

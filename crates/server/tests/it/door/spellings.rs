@@ -27,7 +27,10 @@ async fn the_source_s_own_requests_work() {
     assert_eq!((story.status, &story.body["req_id"]), (200, &json!(id)), "{story:?}");
     assert_eq!(story.body["state"], "committed");
     assert_eq!((&story.body["from"], &story.body["to"]), (&json!("funding"), &json!("trading")));
-    assert_eq!((&story.body["user_id"], &story.body["amount"]), (&json!(4001), &json!("1.500000")));
+    assert_eq!(
+        (&story.body["user_id"], &story.body["amount"]),
+        (&json!("4001"), &json!("1.500000"))
+    );
     let created = story.body["created_at"].as_u64().expect("milliseconds");
     assert!(created > 1_600_000_000_000 && created <= story.body["updated_at"].as_u64().unwrap());
     let back = door.post(user, V2, lower("trading", "funding", "0.5")).await;

@@ -61,8 +61,9 @@ fn spot_served_by_a_process_that_is_killed() {
     fixture.exact();
 }
 
-/// An asset that is added while everything runs. A ledger elsewhere that does not know it yet refuses
-/// nothing: the transfer waits. Seen red with a build that names assets to ledgers at its start alone.
+/// An asset that is added while everything runs. The guide's ledger refuses one that it does not hold and stores
+/// the refusal, so the money goes back. Seen red with a build that names assets to ledgers at its start alone, and
+/// with a ledger that answers `unknown`: the money stays in flight.
 #[test]
 fn an_asset_added_at_run_time_reaches_a_ledger_elsewhere() {
     let mut fixture = Fixture::open(Program::guide("own_ledger.py"), "MARGIN", Form::Full);
@@ -71,14 +72,13 @@ fn an_asset_added_at_run_time_reaches_a_ledger_elsewhere() {
     let money =
         json!({ "user_id": 4001, "asset": "EURC", "amount": "9", "ref": "e", "reason": "a test" });
     assert_eq!(fixture.act("/api/v1/ops/deposits", money).status, 201);
-    let sent = |fixture: &Fixture, from: &str, to: &str| {
-        let body =
-            json!({ "from": from, "to": to, "asset": "EURC", "amount": "4.50", "cid": from });
+    let sent = |fixture: &Fixture, cid: &str, from: &str, to: &str| {
+        let body = json!({ "from": from, "to": to, "asset": "EURC", "amount": "4.50", "cid": cid });
         let path = "/api/v1/internal_transfer";
         fixture.server().must("POST", path, &fixture.user, Some(body)).text("req_id").to_owned()
     };
-    let there = sent(&fixture, "FUNDING", "MARGIN");
-    assert!(until(|| fixture.state(&there) == "TARGET_PENDING"), "{}", fixture.state(&there));
+    let refused = sent(&fixture, "k-1", "FUNDING", "MARGIN");
+    assert!(until(|| fixture.state(&refused) == "ROLLED_BACK"), "{}", fixture.state(&refused));
     let Program::Python(file) = Program::guide("own_ledger.py") else { panic!("it is Python") };
     let file = fs::read_to_string(file).expect("the file");
     let (few, more) = ("\"USDT\"}", "\"USDT\", \"EURC\"}");
@@ -86,8 +86,9 @@ fn an_asset_added_at_run_time_reaches_a_ledger_elsewhere() {
     let changed = fixture.dir.path().join("more.py");
     fs::write(&changed, file.replace(few, more)).expect("it is written");
     fixture.becomes(Program::Python(changed));
+    let there = sent(&fixture, "k-2", "FUNDING", "MARGIN");
     assert!(until(|| fixture.state(&there) == "COMMITTED"), "{}", fixture.state(&there));
-    let back = sent(&fixture, "MARGIN", "FUNDING");
+    let back = sent(&fixture, "k-3", "MARGIN", "FUNDING");
     assert!(until(|| fixture.state(&back) == "COMMITTED"), "{}", fixture.state(&back));
     fixture.proven();
 }

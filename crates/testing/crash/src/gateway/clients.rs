@@ -5,7 +5,7 @@ use super::Shared;
 use super::services::Services;
 use crate::Outcome;
 use crate::rng::Rng;
-use client::types::{CreateTransfer, Movement};
+use client::types::{CreateTransfer, Movement, UserIdText};
 use client::{Client, Error};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -71,7 +71,7 @@ pub(super) fn start(services: &Services, rng: &mut Rng) -> Outcome<Load> {
     let client = services.client();
     for user in FIRST_USER..FIRST_USER + USERS {
         let movement = Movement {
-            user_id: user,
+            user_id: UserIdText(user),
             asset: ASSET.to_owned(),
             amount: GIVEN.to_string(),
             reference: format!("gateway-{user}"),
@@ -136,7 +136,7 @@ impl Actor {
             asset: ASSET.to_owned(),
             amount: format!("{}.{:06}", units / 1_000_000, units % 1_000_000),
             cid: Some(format!("gateway-{}", self.keys.fetch_add(1, Ordering::Relaxed))),
-            user_id: Some(FIRST_USER + self.rng.below(USERS)),
+            user_id: Some(UserIdText(FIRST_USER + self.rng.below(USERS))),
             reference: None,
             metadata: None,
         };

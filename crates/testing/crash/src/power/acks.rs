@@ -47,7 +47,7 @@ fn ack(bytes: &[u8]) -> Option<Ack> {
     let word = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
     let units = units(&word("amount")?).ok()?;
     if let Some(id) = body.get("operation_id").and_then(Value::as_i64) {
-        let user = body.get("user_id").and_then(Value::as_u64)?;
+        let user = word("user_id")?.parse().ok()?;
         return Some(Ack::Booked { id, user, units });
     }
     let in_to_spot = word("from")? == "FUNDING";
@@ -66,7 +66,7 @@ mod tests {
         let (key, id, state) = ("k".to_owned(), "X".to_owned(), "PENDING".to_owned());
         let expected = Ack::Transfer { key, id, in_to_spot: false, units: 1_500_000, state };
         assert_eq!(ack(made), Some(expected));
-        let booked = b"HTTP/1.1 201 Created\r\n\r\n{\"operation_id\":7,\"user_id\":4001,\
+        let booked = b"HTTP/1.1 201 Created\r\n\r\n{\"operation_id\":7,\"user_id\":\"4001\",\
                        \"amount\":\"2.000000\"}";
         assert_eq!(ack(booked), Some(Ack::Booked { id: 7, user: 4001, units: 2_000_000 }));
         for no_promise in [

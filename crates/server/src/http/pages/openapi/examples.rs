@@ -13,7 +13,7 @@ fn usual(field: &str) -> Option<Value> {
         "request_id" => json!("01JFVQ2XA1B2C3D4E5F6G7H8J9"),
         "transfer_id" => json!(12345),
         "operation_id" | "round" => json!(871),
-        "user_id" => json!(4001),
+        "user_id" => json!("4001"),
         "asset" => json!("USDT"),
         "amount" | "available" | "users" => json!("100.000000"),
         "frozen" | "in_flight" | "clearing" => json!("0.000000"),
