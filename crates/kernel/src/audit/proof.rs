@@ -416,7 +416,13 @@ impl ChainVerifier {
             self.complete.add(lane, n);
             self.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(missing) });
         }
-        SealVerifier { chains: self, last: None, sealing: None, ends: BTreeMap::new() }
+        SealVerifier {
+            chains: self,
+            last: None,
+            key_age: None,
+            sealing: None,
+            ends: BTreeMap::new(),
+        }
     }
 }
 
@@ -426,6 +432,8 @@ impl ChainVerifier {
 pub struct SealVerifier {
     chains: ChainVerifier,
     last: Option<Seal>,
+    /// The age of the key of the seals up to here.
+    key_age: Option<usize>,
     sealing: Option<Sealing>,
     /// The last number of each lane that was there.
     ends: BTreeMap<u64, u64>,
@@ -467,8 +475,18 @@ impl SealVerifier {
             self.chains
                 .wrong(Fault::Seal { number, what: "it covers less than the seal before it" });
         }
-        if !seal.is_of(&self.chains.key) {
-            self.chains.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" });
+        match seal.key_age(&self.chains.key) {
+            None => {
+                self.chains.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" })
+            }
+            // a former key is known to more people: it seals nothing after its successor
+            Some(age) if self.key_age.is_some_and(|newest| age > newest) => {
+                self.chains.wrong(Fault::Seal {
+                    number,
+                    what: "a former key made it after a later key: forged",
+                })
+            }
+            Some(age) => self.key_age = Some(age),
         }
         let short = seal.cover.0.iter().find(|(lane, n)| sealing.cover().of(**lane) < **n);
         if let Some((lane, sealed)) = short {

@@ -12,18 +12,29 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The key of the seals.
+/// The key of the seals, and those that were the key before it.
 #[derive(Debug, Clone)]
-pub struct SealKey(MacKey);
+pub struct SealKey {
+    present: MacKey,
+    /// The newest first.
+    former: Vec<MacKey>,
+}
 
 impl SealKey {
     /// The key of these bytes, of any length.
     pub fn new(bytes: &[u8]) -> Self {
-        Self(MacKey::new(bytes))
+        Self { present: MacKey::new(bytes), former: Vec::new() }
+    }
+
+    /// The same key, after these: the newest of them first. They verify older seals and make none.
+    #[must_use]
+    pub fn with_former(mut self, former: &[Vec<u8>]) -> Self {
+        self.former = former.iter().map(|bytes| MacKey::new(bytes)).collect();
+        self
     }
 
     fn mac(&self, message: &[u8]) -> Hash {
-        self.0.mac(message)
+        self.present.mac(message)
     }
 
     /// The MAC of a text that is no seal. Texts of one kind never pass for those of another, nor for
@@ -34,13 +45,13 @@ impl SealKey {
 
     /// True where the MAC of this text was made with this key.
     pub fn certifies(&self, kind: &str, text: &str, mac: &Hash) -> bool {
-        self.holds(&certified(kind, text), mac)
+        holds(&self.present, &certified(kind, text), mac)
     }
+}
 
-    fn holds(&self, message: &[u8], mac: &Hash) -> bool {
-        let differing = self.mac(message).iter().zip(mac).fold(0, |d, (a, b)| d | (a ^ b));
-        differing == 0
-    }
+fn holds(key: &MacKey, message: &[u8], mac: &Hash) -> bool {
+    let differing = key.mac(message).iter().zip(mac).fold(0, |d, (a, b)| d | (a ^ b));
+    differing == 0
 }
 
 /// No kind holds a zero, so the text begins behind the first.
@@ -127,9 +138,16 @@ impl Seal {
         Sha256::digest(self.body()).into()
     }
 
-    /// True where it was made with this key.
+    /// True where it was made with this key, or with one that was the key before it.
     pub fn is_of(&self, key: &SealKey) -> bool {
-        key.holds(&self.body(), &self.mac)
+        self.key_age(key).is_some()
+    }
+
+    /// The number of keys that came after the one that made it: 0 of the present key. `None`: of no key.
+    pub fn key_age(&self, key: &SealKey) -> Option<usize> {
+        let body = self.body();
+        let mut keys = [&key.present].into_iter().chain(&key.former);
+        keys.position(|one| holds(one, &body, &self.mac))
     }
 }
 

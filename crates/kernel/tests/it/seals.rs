@@ -52,6 +52,39 @@ fn a_mac_counts_whole() {
     assert!(!forged.is_of(&key()));
 }
 
+/// A key that was replaced verifies what it sealed, and nothing that comes after its successor. Turns red where the
+/// order of the keys is not looked at: a thief of the former key could go on sealing.
+#[test]
+fn a_former_key_seals_nothing_after_its_successor() {
+    let (former, present) = (key(), SealKey::new(b"the next key"));
+    let seal = |last: Option<&Seal>, n: u64, key: &SealKey| {
+        let mut sealing = Sealing::after(last);
+        assert!(sealing.push(&unit(0, n)));
+        sealing.seal(key, 1).expect("a seal")
+    };
+    let first = seal(None, 1, &former);
+    let second = seal(Some(&first), 2, &present);
+    let third = seal(Some(&second), 3, &former);
+    let both = present.clone().with_former(&[KEY.to_vec()]);
+    assert_eq!(
+        [&first, &second, &third].map(|seal| seal.key_age(&both)),
+        [Some(1), Some(0), Some(1)]
+    );
+    let forged = |seals: &[&Seal], key: &SealKey| {
+        let mut verifier = ChainVerifier::new(key.clone(), None, true).chained();
+        seals.iter().for_each(|seal| verifier.seal((*seal).clone()));
+        let faults = verifier.finish().faults;
+        let macs = faults.iter().filter_map(|fault| match fault {
+            Fault::Seal { number, what } if what.contains("forged") => Some(*number),
+            _ => None,
+        });
+        macs.collect::<Vec<_>>()
+    };
+    assert!(forged(&[&first, &second], &both).is_empty());
+    assert_eq!(forged(&[&first, &second, &third], &both), [3]);
+    assert_eq!(forged(&[&first, &second], &present), [1]);
+}
+
 /// Turns red where a lane that stands still is taken for one that went back.
 #[test]
 fn a_seal_may_leave_a_lane_where_it_was() {

@@ -1,7 +1,9 @@
 //! Generates and reads the key files of the data folder: 32 random bytes each, used while the settings name no
 //! other key.
 
+use crate::config::Audit;
 use crate::file_modes;
+use kernel::audit::seal::SealKey;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +20,7 @@ const LEN: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// No server has made the key yet.
-    #[error("{0}: no key here yet; `portage serve` makes one at its first start")]
+    #[error("{0}: no key here; `portage serve` makes auth.key and audit.key at its first start")]
     Missing(PathBuf),
     /// Others may read it, or it has another length.
     #[error("{0}: {1}")]
@@ -34,6 +36,33 @@ pub enum KeyFileError {
 /// It is not there, not ours alone, not 32 bytes, or not readable.
 pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, KeyFileError> {
     let path = dir.join(name);
+    let key = read_private(&path)?;
+    if key.len() != LEN {
+        return Err(KeyFileError::Unfit(path, "not a key of 32 bytes: remove it for a new one"));
+    }
+    Ok(key)
+}
+
+/// Reads a secret from a file of a person's: 32 bytes, or a line of at least 32 characters.
+///
+/// # Errors
+/// It is not there, not ours alone, too short, or not readable.
+pub fn read_secret(path: &Path) -> Result<Vec<u8>, KeyFileError> {
+    let bytes = read_private(path)?;
+    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if bytes.len() == LEN {
+        return Ok(bytes);
+    }
+    if line.len() < LEN {
+        return Err(KeyFileError::Unfit(path.to_owned(), "a secret has at least 32 bytes"));
+    }
+    Ok(line.to_vec())
+}
+
+/// Reads a file that no other user of the machine may read.
+fn read_private(path: &Path) -> Result<Vec<u8>, KeyFileError> {
+    let path = path.to_owned();
     let mut file = match File::open(&path) {
         Ok(file) => file,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
@@ -55,10 +84,24 @@ pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, KeyFileError> {
             "others may read this key: chmod 600 it, or remove it",
         ));
     }
-    if key.len() != LEN {
-        return Err(KeyFileError::Unfit(path, "not a key of 32 bytes: remove it for a new one"));
-    }
     Ok(key)
+}
+
+/// The key of the audit's seals by the settings, or the generated one where they name none, with the former keys.
+///
+/// # Errors
+/// As [`read_secret`], and those of the generated one.
+pub fn sealing(
+    audit: &Audit,
+    generated: impl FnOnce() -> Result<Vec<u8>, KeyFileError>,
+) -> Result<SealKey, KeyFileError> {
+    let key = match (audit.mac_secret.reveal(), audit.mac_secret_file.as_path()) {
+        ("", file) if file.as_os_str().is_empty() => generated()?,
+        ("", file) => read_secret(file)?,
+        (secret, _) => secret.as_bytes().to_vec(),
+    };
+    let former = audit.former_mac_secret_files.iter().map(|file| read_secret(Path::new(file)));
+    Ok(SealKey::new(&key).with_former(&former.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Reads the key, or makes it. The flag says that it was made now.

@@ -396,17 +396,16 @@ impl Service {
 
     /// The key of the audit's seals: the configured one, or the one in the folder.
     async fn seal_key(&self, config: &Config) -> Result<SealKey, Fault> {
-        let key = match config.audit.mac_secret.reveal() {
-            "" => {
-                let (key, made) = key::read_or_make(&self.dir, key::AUDIT)?;
-                if made {
-                    self.report_lost_key().await?;
-                }
-                key
-            }
-            secret => secret.as_bytes().to_vec(),
-        };
-        Ok(SealKey::new(&key))
+        let mut generated = false;
+        let key = key::sealing(&config.audit, || {
+            let (key, made) = key::read_or_make(&self.dir, key::AUDIT)?;
+            generated = made;
+            Ok(key)
+        })?;
+        if generated {
+            self.report_other_key(&key).await?;
+        }
+        Ok(key)
     }
 
     /// The task that seals the audit in the journal.
@@ -496,14 +495,16 @@ impl Service {
         Arc::new(BackupService::new(self.source(), into))
     }
 
-    /// Logs an error where the journal has seals of a key that is gone.
-    async fn report_lost_key(&self) -> Result<(), Fault> {
+    /// Logs an error where the journal has seals of another key than the one that was generated now.
+    async fn report_other_key(&self, key: &SealKey) -> Result<(), Fault> {
         let failed = |cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}"));
         let mut trail = self.store.trail().await.map_err(failed)?;
-        if !trail.newest(None, 1).await.map_err(failed)?.is_empty() {
+        let newest = trail.newest(None, 1).await.map_err(failed)?.pop();
+        if newest.is_some_and(|seal| !seal.is_of(key)) {
             tracing::error!(
-                "the key of the audit's seals is gone, and a new one was made: `portage audit \
-                 verify` will call every older seal forged"
+                "the journal has seals of another key than this folder's, which was generated now: \
+                 `portage audit verify` will call one of them forged. Give every process one key \
+                 (audit.mac_secret_file), and name older ones in audit.former_mac_secret_files"
             );
         }
         Ok(())

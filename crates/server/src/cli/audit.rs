@@ -9,7 +9,6 @@ use crate::http::admin::audit_proof as http;
 use crate::{bootstrap, open_store};
 use client::types::AuditProof;
 use engine::audit::{parse_seal, prove};
-use kernel::audit::seal::SealKey;
 use kernel::ports::audit::Audit;
 use std::sync::Arc;
 
@@ -78,13 +77,10 @@ async fn opened(config: &Config, args: &VerifyArgs) -> Result<AuditProof, Fault>
     } else {
         bootstrap::journal(&config.data.dir)?
     };
-    let key = match config.audit.mac_secret.reveal() {
-        "" => key::read(&config.data.dir, key::AUDIT)?,
-        secret => secret.as_bytes().to_vec(),
-    };
+    let key = key::sealing(&config.audit, || key::read(&config.data.dir, key::AUDIT))?;
     let mut trail = audit.trail().await.map_err(failed)?;
     let kept = args.seal.as_deref().and_then(parse_seal);
-    let found = prove(&mut *trail, SealKey::new(&key), kept).await.map_err(failed)?;
+    let found = prove(&mut *trail, key, kept).await.map_err(failed)?;
     let value = serde_json::to_value(http::proof(&found)).and_then(serde_json::from_value);
     value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
 }
