@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
-use utoipa::openapi::schema::{AnyOf, Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, OneOf, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -27,7 +27,13 @@ impl PartialSchema for UserIdInput {
             .schema_type(SchemaType::Type(Type::Integer))
             .minimum(Some(1))
             .maximum(Some(MAX_EXACT));
-        Schema::from(AnyOf::builder().item(text_schema()).item(integer).build()).into()
+        let either = OneOf::builder()
+            .description(Some("The id of a user: a string of digits, or an integer up to 2^53 - 1"))
+            .examples(["4001"])
+            .item(text_schema())
+            .item(integer)
+            .build();
+        Schema::from(either).into()
     }
 }
 
@@ -37,6 +43,7 @@ fn text_schema() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::String))
         .pattern(Some("^[1-9][0-9]{0,18}$"))
+        .description(Some("The id of a user, as a string of digits"))
         .examples(["4001"])
         .build()
 }

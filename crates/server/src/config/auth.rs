@@ -30,6 +30,8 @@ section! {
         /// For development, where no set of keys is named: at least 32 bytes; empty takes the
         /// generated key in `data.dir`.
         hs256_secret: Secret = Secret::default(),
+        /// The development key, or a secret of one's own, counts beyond loopback and behind a proxy too: for an evaluation in a container.
+        development_key_beyond_loopback: bool = false,
         /// How far clocks may differ, at most 5.
         leeway_seconds: u64 = 5,
         /// The longest time between `iat` and `exp`.
@@ -53,7 +55,14 @@ impl Auth {
         !self.jwks_file.as_os_str().is_empty() || !self.jwks_url.is_empty()
     }
 
-    pub(super) fn rules(&self, rules: &mut SettingRules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules, beyond_loopback: bool) {
+        rules.need(
+            "auth.jwks_file",
+            !beyond_loopback || self.has_jwks() || self.development_key_beyond_loopback,
+            "beyond loopback, or behind a proxy, tokens need keys of your own: auth.jwks_file or auth.jwks_url. A \
+             person who reads the development key acts as any user; for an evaluation set \
+             auth.development_key_beyond_loopback",
+        );
         let secret = self.hs256_secret.reveal().len();
         rules.need(
             "auth.hs256_secret",

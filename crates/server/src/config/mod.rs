@@ -127,7 +127,7 @@ impl Config {
         let (shared, workers) = (self.database.is_set(), self.engine.workers);
         self.relay.rules(&mut rules, relay::RelaySurroundings { shared, workers });
         self.server.rules(&mut rules);
-        self.auth.rules(&mut rules);
+        self.auth.rules(&mut rules, self.server.is_beyond_loopback());
         self.transfer.rules(&mut rules);
         self.engine.rules(&mut rules);
         self.ledgers.rules(&mut rules, lease_ms);

@@ -60,6 +60,11 @@ impl Server {
         self.public_metrics || (address.ip().is_loopback() && !self.behind_proxy)
     }
 
+    /// True where others than this machine reach the server, by themselves or through a proxy.
+    pub fn is_beyond_loopback(&self) -> bool {
+        self.behind_proxy || !self.listen.ip().is_loopback()
+    }
+
     /// The address as a client is told it.
     pub fn url(&self, address: SocketAddr) -> String {
         format!("{}://{address}", if self.tls.is_set() { "https" } else { "http" })

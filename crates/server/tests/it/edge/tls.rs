@@ -26,6 +26,9 @@ fn folder() -> TempDir {
     dir
 }
 
+const PROXY: (&str, &str) = ("PORTAGE_SERVER__BEHIND_PROXY", "true");
+/// The development key counts for callers from elsewhere too.
+const EVALUATION: (&str, &str) = ("PORTAGE_AUTH__DEVELOPMENT_KEY_BEYOND_LOOPBACK", "true");
 const TLS: [(&str, &str); 2] =
     [("PORTAGE_SERVER__TLS__CERT_FILE", "cert.pem"), ("PORTAGE_SERVER__TLS__KEY_FILE", "key.pem")];
 
@@ -138,6 +141,9 @@ fn beyond_loopback_there_is_tls_here_or_in_front() {
         (vec![(listen, "0.0.0.0:0")], "beyond loopback"),
         (vec![(listen, "[::]:0")], "beyond loopback"),
         (vec![(listen, "192.0.2.1:3000")], "beyond loopback"),
+        (vec![(listen, "0.0.0.0:0"), PROXY], "development key"),
+        (vec![PROXY], "development key"),
+        (vec![cert, key, (listen, "0.0.0.0:0")], "development key"),
         (vec![cert], "belong together"),
         (vec![key], "belong together"),
         (vec![(cert.0, "none.pem"), key], "none.pem"),
@@ -151,8 +157,8 @@ fn beyond_loopback_there_is_tls_here_or_in_front() {
         assert_eq!(status.and_then(|ended| ended.code()), Some(78), "{settings:?}: {why}");
         assert!(why.contains(says), "{settings:?}: {why}");
     }
-    drop(Served::start(&[(listen, "0.0.0.0:0"), ("PORTAGE_SERVER__BEHIND_PROXY", "true")]));
-    let served = Served::within(dir, &[&TLS[..], &[(listen, "0.0.0.0:0")]].concat());
+    drop(Served::start(&[(listen, "0.0.0.0:0"), PROXY, EVALUATION]));
+    let served = Served::within(dir, &[&TLS[..], &[(listen, "0.0.0.0:0"), EVALUATION]].concat());
     assert!(served.url.starts_with("https://0.0.0.0:"), "{}", served.url);
 }
 
@@ -161,14 +167,8 @@ fn beyond_loopback_there_is_tls_here_or_in_front() {
 fn pages_for_machines_are_closed_behind_a_proxy() {
     for (settings, expected) in [
         (vec![], 200),
-        (vec![("PORTAGE_SERVER__BEHIND_PROXY", "true")], 401),
-        (
-            vec![
-                ("PORTAGE_SERVER__BEHIND_PROXY", "true"),
-                ("PORTAGE_SERVER__PUBLIC_METRICS", "true"),
-            ],
-            200,
-        ),
+        (vec![PROXY, EVALUATION], 401),
+        (vec![PROXY, EVALUATION, ("PORTAGE_SERVER__PUBLIC_METRICS", "true")], 200),
     ] {
         let served = Served::start(&settings);
         let page = served.ask("GET /metrics HTTP/1.1\r\nhost: portage\r\n\r\n");

@@ -47,7 +47,7 @@ fn usual(field: &str) -> Option<Value> {
 /// An example of a form; none where a field of it has none.
 pub(super) fn of(schema: &Value, schemas: &Value) -> Option<Value> {
     let schema = resolved(schemas, schema);
-    if let Some(example) = schema.get("example") {
+    if let Some(example) = schema.get("example").or_else(|| schema["examples"].get(0)) {
         return Some(example.clone());
     }
     if let Some(first) = schema["oneOf"].as_array().and_then(|all| all.first()) {
