@@ -122,7 +122,7 @@ def who():
 
 def route(method, path, asked):
     me = who()
-    if method == "POST" or "ledger" in asked:  # whoever means another ledger gets nothing done
+    if method == "POST" or "ledger" in asked:  # a request that names another ledger does nothing
         if ((asked["ledger"], asked["incarnation"]) != (me["ledger"], me["incarnation"])
                 or int(asked["min_seq"]) > me["highest"]):
             return 409, {"error": "WRONG_LEDGER"}
