@@ -136,8 +136,26 @@ fn make(dir: &Path, name: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AUTH, KeyFileError, read, read_or_make};
+    use super::{AUTH, KeyFileError, read, read_or_make, read_secret};
     use std::os::unix::fs::PermissionsExt;
+
+    /// A generated key is taken byte by byte, also where its last byte is a line's end.
+    #[test]
+    fn a_secret_is_32_bytes_or_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("secret");
+        let read = |text: &[u8]| {
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+            read_secret(&file).ok()
+        };
+        let line = [b'x'; 40];
+        assert_eq!(read(&[7; 32]), Some([7; 32].to_vec()));
+        assert_eq!(read(&[b'\n'; 32]), Some([b'\n'; 32].to_vec()));
+        assert_eq!(read(&[&line[..], b"\r\n"].concat()), Some(line.to_vec()));
+        assert_eq!(read(&line[..31]), None);
+        assert_eq!(read(b""), None);
+    }
 
     #[test]
     fn made_once_and_ours_alone() {
