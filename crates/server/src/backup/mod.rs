@@ -9,11 +9,13 @@
 //! the database's log: the database, recovered to that position, and this copy of Spot are one instant.
 
 mod files;
+mod lost_units;
 mod manifest;
 mod pair;
 mod restore;
 mod service;
 
+pub(crate) use self::lost_units::halt_over_lost_units;
 pub(crate) use self::manifest::FILE as MANIFEST;
 pub use self::manifest::{DatabasePoint, FileRow, Manifest, SpotPoint, verified};
 pub use self::pair::paired;
@@ -359,17 +361,22 @@ fn marks(at: &str, point: &CopyPosition, spot: Option<Known>) -> Vec<Put> {
 
 /// HALT, and the case that says why, over the one that a restore before may have left.
 fn halted(at: &str, facts: String) -> Vec<Put> {
+    set_back(format!("restored from a backup of {at}"), at, facts)
+}
+
+/// The writes of a journal that was set back, for whatever reason: a case, HALT, and the mark that chains look at.
+fn set_back(reason: String, at: &str, facts: String) -> Vec<Put> {
     let case = Case {
         kind: KIND,
         severity: Severity::Critical,
         subject: Subject::Service,
         facts: facts.into(),
     };
-    let fact = "a backup was taken of what was restored then";
+    let fact = "the journal was set back again";
     vec![
         Put::Close { kind: KIND.into(), subject: Subject::Service, fact: fact.into() },
         Put::Case(case),
-        Put::Halt { reason: format!("restored from a backup of {at}").into() },
+        Put::Halt { reason: reason.into() },
         // keys of chains that it has no row of are held against their whole history
         Put::Resource { name: RESTORED_ROW.into(), value: at.into() },
     ]

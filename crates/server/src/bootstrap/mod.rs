@@ -9,7 +9,7 @@ use self::data_folder::spot_fault;
 pub(crate) use self::data_folder::{OWNER, create_folder, journal_fault};
 pub use self::data_folder::{Owner, journal, owner};
 use crate::auth::key;
-use crate::backup::{BackupService, JournalStore, MANIFEST, Source};
+use crate::backup::{BackupService, JournalStore, MANIFEST, Source, halt_over_lost_units};
 use crate::bus;
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, LedgerForm, Ledgers};
@@ -195,6 +195,12 @@ impl Service {
             max_bytes: None,
         };
         let store = Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))?;
+        halt_over_lost_units(&store, context.clock.now()).await.map_err(|cause| {
+            Fault::new(
+                Exit::Io,
+                format!("{}: the journal lost units, and takes no HALT: {cause}", dir.display()),
+            )
+        })?;
         let journal = JournalStore::Folder(Arc::clone(&store));
         let opened = OpenStore { store, journal };
         Self::open_ledgers(context, opened, dir, settings, fatal).await

@@ -11,6 +11,7 @@ use client::types::AuditProof;
 use engine::audit::{parse_seal, prove};
 use kernel::ports::audit::Audit;
 use std::sync::Arc;
+use store::sqlite::LostUnits;
 
 /// Prove that the audit was not changed.
 #[derive(Debug, clap::Subcommand)]
@@ -72,17 +73,29 @@ pub(super) fn run(global: &Global, command: &AuditCommand) -> Result<(), Fault> 
 /// The journal alone is opened: nothing is carried on.
 async fn opened(config: &Config, args: &VerifyArgs) -> Result<AuditProof, Fault> {
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
+    let mut lost = None;
     let audit: Arc<dyn Audit> = if config.database.is_set() {
         open_store::journal(config).await?
     } else {
-        bootstrap::journal(&config.data.dir)?
+        let folder = bootstrap::journal(&config.data.dir)?;
+        lost = folder.lost_units();
+        folder
     };
     let key = key::sealing(&config.audit, || key::read(&config.data.dir, key::AUDIT))?;
     let mut trail = audit.trail().await.map_err(failed)?;
     let kept = args.seal.as_deref().and_then(parse_seal);
     let found = prove(&mut *trail, key, kept).await.map_err(failed)?;
     let value = serde_json::to_value(http::proof(&found)).and_then(serde_json::from_value);
-    value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
+    let mut proof: AuditProof =
+        value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
+    if let Some(LostUnits { stored, written }) = lost {
+        proof.ok = false;
+        proof.wrong = proof.wrong.saturating_add(1);
+        proof
+            .faults
+            .push(format!("the journal ends at unit {stored}, and unit {written} was written"));
+    }
+    Ok(proof)
 }
 
 fn told(proof: &AuditProof) -> String {

@@ -96,6 +96,30 @@ fn beside_a_server_restored_and_halted() {
     assert_eq!(exit_of(&again, &["check"]), 0);
 }
 
+/// The journal's log is deleted after a crash, and with it the deposits that a client knows of. Seen red before the
+/// last unit's number was kept outside the database: healthy, `audit verify` found nothing, the deposits were gone.
+#[test]
+fn a_deleted_log_of_the_journal_is_noticed() {
+    let dir = folder();
+    let dir = dir.path();
+    used(dir);
+    let server = served(dir);
+    deposited(dir, "8");
+    assert_eq!(ends(&server, "KILL"), -1);
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 0, "nothing is missing after a crash");
+    fs::remove_file(dir.join("data").join("portage.db-wal")).expect("it goes");
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 65);
+    // the start after it writes on, and still says so
+    for _ in 0..2 {
+        let server = served(dir);
+        let proof = json(dir, &["check", "--json"]);
+        let reason = proof["halted"].as_str().expect("why").to_owned();
+        assert!(reason.starts_with("the journal lost its units"), "{reason}");
+        assert_eq!(ends(&server, "TERM"), 0);
+    }
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 0, "the loss stands in the record itself");
+}
+
 #[test]
 fn what_is_not_whole_is_no_backup() {
     let dir = folder();

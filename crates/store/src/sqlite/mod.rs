@@ -11,6 +11,7 @@ mod failure;
 mod funding;
 mod inbox;
 mod journal;
+mod last_unit;
 mod ledger_owners;
 mod outbox;
 mod read;
@@ -21,6 +22,7 @@ mod write;
 
 pub use admin::backup::{CopyPosition, DatabaseCopy};
 pub use funding::EnlistedLedger;
+pub use last_unit::{LAST_UNIT, LostUnits};
 pub use upgrade::{ShapeState, Upgrade};
 
 use kernel::answer::Cause;
@@ -31,6 +33,7 @@ use kernel::operation::Identity;
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::meter::Meter;
+use last_unit::LastUnit;
 use read::due::HandedOut;
 use read::threads::ReaderThreads;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -134,6 +137,8 @@ pub struct Embedded {
     buckets: Mutex<BucketLeases>,
     funding: Arc<EnlistedLedger>,
     accounts: Arc<EnlistedLedger>,
+    last_unit: Arc<LastUnit>,
+    lost_units: Option<LostUnits>,
     /// The folder is ours for as long as this is open.
     _lock: Arc<File>,
 }
@@ -160,6 +165,8 @@ impl Embedded {
         }
         let identity = identity(&db)?;
         let state = WriterState::read(&db)?;
+        let last_unit = Arc::new(LastUnit::open(&options.dir, identity).map_err(OpenError::Io)?);
+        let lost_units = last_unit.lost(state.audit);
         let handed_out = Arc::new(Mutex::new(HandedOut::open(&db, &options.flows)?));
         let threads = || (0..READERS).map(|_| reader(&file)).collect::<Result<_, _>>();
         let (readers, admin_readers) =
@@ -177,6 +184,7 @@ impl Embedded {
             state,
             time: time.clone(),
             begun: begun.clone(),
+            last_unit: last_unit.clone(),
         };
         // the folder stays ours until the last write is done
         let held = lock.clone();
@@ -204,6 +212,8 @@ impl Embedded {
             buckets: Mutex::default(),
             funding,
             accounts,
+            last_unit,
+            lost_units,
             _lock,
         }))
     }
@@ -216,6 +226,19 @@ impl Embedded {
     /// The accounts ledger, which is enlisted in this journal too.
     pub fn accounts(&self) -> Arc<EnlistedLedger> {
         self.accounts.clone()
+    }
+
+    /// The units that are missing at the end, where the database had more before it was opened: a write-ahead log was
+    /// deleted or cut, or the database's file is an older copy.
+    pub fn lost_units(&self) -> Option<LostUnits> {
+        self.lost_units
+    }
+
+    /// Forgets them, once the database says that they are lost. Until then each start finds them again.
+    pub fn forget_lost_units(&self) {
+        if let Some(lost) = self.lost_units {
+            self.last_unit.set(lost.stored);
+        }
     }
 
     fn ask<T: Send + 'static>(

@@ -5,6 +5,7 @@ use super::batch::WriteBatch;
 use super::work::Work;
 use super::writer_state::WriterState;
 use crate::sqlite::failure::{Failure, failure};
+use crate::sqlite::last_unit::LastUnit;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ports::clock::{Clock, JournalTime};
@@ -35,6 +36,7 @@ pub(crate) struct Writer {
     pub time: Arc<JournalTime>,
     /// The count of ticks at which the write under way began; 0 where there is none.
     pub begun: Arc<AtomicU64>,
+    pub last_unit: Arc<LastUnit>,
 }
 
 impl Writer {
@@ -98,6 +100,7 @@ impl Writer {
                 Ok(()) => {
                     self.state = state;
                     self.time.wrote(state.at);
+                    self.last_unit.wrote(state.audit);
                     Ok(())
                 }
                 Err(failure) => self.undo(failure),

@@ -1,0 +1,97 @@
+//! Keeps the number of the last audit unit in a file beside the database. A write-ahead log that a person deleted or
+//! cut takes units with it, and no row that is left misses them.
+
+use kernel::operation::Identity;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The file in the data folder.
+pub const LAST_UNIT: &str = "last-unit";
+
+/// Units that were written and that the database does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostUnits {
+    /// The last unit of the database.
+    pub stored: u64,
+    /// The last unit that was written.
+    pub written: u64,
+}
+
+/// The file with the last number that was written.
+pub(crate) struct LastUnit {
+    file: File,
+    identity: Identity,
+    written: AtomicU64,
+}
+
+impl LastUnit {
+    /// Opens the file, or makes it. The number of another store, or one that cannot be read, is none.
+    pub(crate) fn open(dir: &Path, identity: Identity) -> io::Result<Self> {
+        let path = dir.join(LAST_UNIT);
+        let mut options = File::options();
+        let mut file =
+            options.create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).or_else(|why| {
+            if why.kind() == io::ErrorKind::InvalidData { Ok(0) } else { Err(why) }
+        })?;
+        let unit = text.trim_end().strip_prefix(&prefix(identity)).and_then(|n| n.parse().ok());
+        Ok(Self { file, identity, written: AtomicU64::new(unit.unwrap_or_default()) })
+    }
+
+    fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// What a database lacks whose last unit this is.
+    pub(crate) fn lost(&self, stored: u64) -> Option<LostUnits> {
+        let written = self.written();
+        (stored < written).then_some(LostUnits { stored, written })
+    }
+
+    /// Takes the number of a unit that is durable in the database. The file has no sync of its own: after a loss of
+    /// power it may be behind the database, and it is never ahead of it. A disk without room leaves it behind, too.
+    pub(crate) fn wrote(&self, unit: u64) {
+        if unit > self.written() {
+            self.set(unit);
+        }
+    }
+
+    /// Sets the number back to the database's, once the loss is written there.
+    pub(crate) fn set(&self, unit: u64) {
+        let text = format!("{}{unit:020}\n", prefix(self.identity));
+        if self.file.write_all_at(text.as_bytes(), 0).is_ok() {
+            self.written.store(unit, Ordering::Release);
+        }
+    }
+}
+
+fn prefix(identity: Identity) -> String {
+    format!("{:032x} ", identity.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LAST_UNIT, LastUnit};
+    use kernel::operation::Identity;
+
+    #[test]
+    fn the_number_is_that_of_its_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |store| LastUnit::open(dir.path(), Identity(store)).unwrap();
+        let file = open(7);
+        assert_eq!(file.written(), 0);
+        file.wrote(1_000);
+        file.wrote(12);
+        assert_eq!((file.written(), open(7).written(), open(8).written()), (1_000, 1_000, 0));
+        file.set(12);
+        assert_eq!(open(7).written(), 12);
+        for torn in [&b""[..], b"\0\0\0\0", b"\xff\xfe", b"12"] {
+            std::fs::write(dir.path().join(LAST_UNIT), torn).unwrap();
+            assert_eq!(open(7).written(), 0, "{torn:?}");
+        }
+    }
+}
