@@ -31,6 +31,7 @@ const SPEC: &[&str] = &[
 
 const GUIDE: &str = include_str!("../../../../docs/guide/telemetry.md");
 const ALERTS: &str = include_str!("../../../../docs/guide/alerts.yml");
+const DASHBOARD: &str = include_str!("../../../../deploy/grafana/portage.json");
 
 fn spelt(entry: &MetricEntry) -> String {
     format!("{}{{{}}}", entry.exported(), entry.labels.join(","))
@@ -203,6 +204,37 @@ fn row(entry: &MetricEntry) -> String {
     format!("| `{}` | {kind} | {} | {} |", entry.exported(), labels.join(" "), entry.help)
 }
 
+/// Turns red where an expression asks for a metric or a label that there is none of.
+fn check_expression(expr: &str, known: &[&MetricEntry]) {
+    let words = expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names: Vec<&str> = words.filter(|word| word.starts_with("portage_")).collect();
+    assert!(!names.is_empty(), "{expr}");
+    let mut labels = vec!["le"];
+    for name in names {
+        let found = known.iter().find(|entry| {
+            let own = entry.exported();
+            let parts = ["_bucket", "_count", "_sum"].map(|part| format!("{own}{part}"));
+            match entry.kind {
+                MetricKind::Counter | MetricKind::Gauge => own == name,
+                MetricKind::Histogram => parts.iter().any(|part| part == name),
+            }
+        });
+        let entry = found.unwrap_or_else(|| panic!("{name} is not measured: {expr}"));
+        let asked = expr.split(name).nth(1).and_then(|rest| rest.strip_prefix('{'));
+        let asked = asked.and_then(|rest| rest.split('}').next()).unwrap_or_default();
+        for label in asked.split(',').filter_map(|one| one.split(['=', '!']).next()) {
+            let known = label.is_empty() || entry.labels.contains(&label);
+            assert!(known, "{name} has no label `{label}`: {expr}");
+        }
+        labels.extend(entry.labels);
+    }
+    for group in expr.split(" by (").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for label in group.split(',').map(str::trim) {
+            assert!(labels.contains(&label), "no metric of it has the label `{label}`: {expr}");
+        }
+    }
+}
+
 #[test]
 fn every_alert_asks_for_what_is_measured_and_says_what_to_do() {
     let metrics = Metrics::default();
@@ -215,26 +247,25 @@ fn every_alert_asks_for_what_is_measured_and_says_what_to_do() {
             assert!(rule.contains(part), "{rule}: no `{}`", part.trim());
         }
         let expr = rule.split("expr: ").nth(1).unwrap().lines().next().unwrap();
-        let words = expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let names: Vec<&str> = words.filter(|word| word.starts_with("portage_")).collect();
-        assert!(!names.is_empty(), "{rule}");
-        for name in names {
-            let found = known.iter().find(|entry| {
-                let own = entry.exported();
-                let parts = ["_bucket", "_count", "_sum"].map(|part| format!("{own}{part}"));
-                match entry.kind {
-                    MetricKind::Counter | MetricKind::Gauge => own == name,
-                    MetricKind::Histogram => parts.iter().any(|part| part == name),
-                }
-            });
-            let entry = found.unwrap_or_else(|| panic!("{name} is not measured: {rule}"));
-            let asked = expr.split(name).nth(1).and_then(|rest| rest.strip_prefix('{'));
-            let asked = asked.and_then(|rest| rest.split('}').next()).unwrap_or_default();
-            for label in asked.split(',').filter_map(|one| one.split(['=', '!']).next()) {
-                let known = label.is_empty() || entry.labels.contains(&label);
-                assert!(known, "{name} has no label `{label}`: {rule}");
-            }
-        }
+        check_expression(expr, &known);
     }
     assert!(alerts >= 8, "{alerts}");
+}
+
+#[test]
+fn every_panel_of_the_dashboard_shows_what_is_measured() {
+    let metrics = Metrics::default();
+    let known: Vec<&MetricEntry> = metrics.entries().iter().collect();
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    assert!(panels.len() >= 12, "{}", panels.len());
+    for panel in panels {
+        let title = &panel["title"];
+        let targets = panel["targets"].as_array().unwrap_or_else(|| panic!("{title}: no targets"));
+        assert!(!targets.is_empty(), "{title}");
+        for target in targets {
+            let expr = target["expr"].as_str();
+            check_expression(expr.unwrap_or_else(|| panic!("{title}: no expr")), &known);
+        }
+    }
 }
