@@ -333,5 +333,7 @@ fn every_reference_leads_somewhere_and_every_form_is_closed() {
         }
     }
     assert_eq!(api["components"]["securitySchemes"]["token"]["scheme"], "bearer");
+    assert_eq!(api["servers"][0]["url"], "/");
+    assert_eq!(api["webhooks"].as_object().map(|all| all.len()), Some(3));
     assert!(!text.contains("\"default\":{"), "no answer without a status");
 }

@@ -1,13 +1,14 @@
 //! Completes the OpenAPI description: adds the answers that all routes of a kind share, and an example to each, so
 //! that routes need not repeat them.
 
-use super::examples;
+use super::{examples, webhooks};
 use crate::http::middleware::error::{sentence, status};
 use kernel::code::Code;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Completes a description: closed forms, every status, a code and an example for each.
+/// Completes a description: closed forms, every status, a code and an example for each, the server and the events
+/// that it sends.
 pub(super) fn complete(api: &mut Value) {
     let mut schemas = api.pointer_mut("/components/schemas").map(Value::take).unwrap_or_default();
     flatten(&mut schemas);
@@ -27,6 +28,11 @@ pub(super) fn complete(api: &mut Value) {
         *place = schemas;
     }
     prune(api);
+    if let Some(api) = api.as_object_mut() {
+        let about = "The server that this description is read from";
+        api.insert("servers".to_owned(), json!([{ "url": "/", "description": about }]));
+        api.insert("webhooks".to_owned(), webhooks::described());
+    }
 }
 
 /// The form of every error, and the one where a transfer comes with it.
