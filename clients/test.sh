@@ -25,7 +25,7 @@ first_line() {
 }
 
 cd "$work"
-"$portage" serve --data-dir data --listen 127.0.0.1:0 >serve.out 2>serve.err &
+PORTAGE_WEBHOOKS__ALLOW_PRIVATE=true "$portage" serve --data-dir data --listen 127.0.0.1:0 >serve.out 2>serve.err &
 processes+=($!)
 url=$(first_line serve.out | grep -o 'http://.*') || { cat serve.err; exit 1; }
 ours=("--data-dir" data "--url" "$url")
@@ -43,9 +43,13 @@ for number in ACC-1 ACC-2; do
 done
 "$portage" account pipeline deposit ACC-1 "${ours[@]}" --currency USDT --amount 100 --ref numbered >/dev/null
 
+hook=$("$portage" webhook add "$faults/hook" --event "case.*" --reason test --json "${ours[@]}")
+secret=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["secret"])' "$hook")
+"$portage" webhook test "$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["id"])' "$hook")" --reason test "${ours[@]}" >/dev/null
+
 echo "== python"
 python3 -m compileall -q "$here/python/portage_transfers" "$here/test"
-PYTHONPATH=$here/python python3 "$here/test/python_client.py" "$url" "$faults" "$token" "$service"
+PYTHONPATH=$here/python python3 "$here/test/python_client.py" "$url" "$faults" "$token" "$service" "$secret"
 
 echo "== typescript"
 cp -r "$here/typescript" typescript
@@ -56,7 +60,7 @@ ln -s "$work/typescript" uses/node_modules/portage-transfers
 ln -s "$work/typescript/node_modules/@types" uses/node_modules/@types
 cp "$here/test/typescript_client.mts" uses/
 typescript/node_modules/.bin/tsc --strict --target ES2022 --module NodeNext --typeRoots uses/node_modules/@types --types node --outDir uses/out uses/typescript_client.mts
-node uses/out/typescript_client.mjs "$url" "$faults" "$token" "$service"
+node uses/out/typescript_client.mjs "$url" "$faults" "$token" "$service" "$secret"
 
 # what both sent is in the books once, and the user beside the large id has nothing
 "$portage" check "${ours[@]}" >/dev/null

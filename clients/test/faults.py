@@ -3,15 +3,18 @@
 It forwards every request, then does what the key of the request asks for: a key that begins with `cut-`
 has its connection closed without an answer at the first try, after the request had its effect. Keys
 `down-`, `busy-`, `page-` and `halt-` are answered here, as is `GET /tries/KEY`, the number of tries of a key.
+It also takes the server's webhooks at `/hook`; `GET /hook` waits for the first of them and shows it.
 """
 
 import http.client
 import json
 import sys
+import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TRIES: Counter[str] = Counter()
+MESSAGES: list[object] = []
 UNKNOWN = {"error": "The outcome is not known", "code": "SYSTEM_ERROR", "request_id": "R", "outcome": "unknown"}
 BUSY = {"error": "Too much at once", "code": "OVERLOADED", "request_id": "R"}
 HALTED = {"error": "No money moves", "code": "HALTED", "request_id": "R"}
@@ -23,10 +26,18 @@ class Faults(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/tries/"):
             return self.answer(200, {"tries": TRIES[self.path.removeprefix("/tries/")]})
+        if self.path == "/hook":
+            for _ in range(300):
+                if MESSAGES:
+                    return self.answer(200, MESSAGES[0])
+                time.sleep(0.1)
         self.forward(b"")
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        if self.path == "/hook":
+            MESSAGES.append({"headers": dict(self.headers), "body": body.decode()})
+            return self.answer(200, {})
         given = json.loads(body)
         key = self.headers.get("idempotency-key") or given["transfers"][0]["cid"]
         TRIES[key] += 1

@@ -1,4 +1,4 @@
-"""Runs the Python client against a server: URL FAULTS_URL TOKEN SERVICE_TOKEN."""
+"""Runs the Python client against a server: URL FAULTS_URL TOKEN SERVICE_TOKEN SECRET."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ from portage_transfers import (
 )
 from portage_transfers.models import NewTransfer
 
-URL, FAULTS, TOKEN, SERVICE = sys.argv[1:5]
+URL, FAULTS, TOKEN, SERVICE, SECRET = sys.argv[1:6]
 client, service = Client(URL, TOKEN), Client(URL, SERVICE)
 faulty = Client(FAULTS, lambda: TOKEN, deadline=10)
 MOVE: NewTransfer = {"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1"}
@@ -110,6 +110,9 @@ def unknown_outcomes() -> None:
     assert down.key == "down-py" and tries("down-py") > 1
     gone = raised(UnknownOutcome, lambda: faulty.create_transfer(MOVE, "gone-py"))
     assert gone.__cause__.code == "UNAUTHORIZED" and tries("gone-py") == 2
+    tokens = iter([TOKEN])
+    spent = Client(FAULTS, lambda: next(tokens), deadline=5)
+    assert raised(UnknownOutcome, lambda: spent.create_transfer(MOVE, "down-py-2")).key == "down-py-2"
     halted = raised(Refused, lambda: faulty.create_transfer(MOVE, "halt-py"))
     assert halted.code == "HALTED" and tries("halt-py") == 1
     nowhere = Client("http://127.0.0.1:65533", TOKEN, deadline=0.5)
@@ -144,6 +147,12 @@ def webhook() -> None:
     raised(WebhookRefused, lambda: verify_webhook(secret, headers(at - 301), body))
     raised(WebhookRefused, lambda: verify_webhook(secret, headers(at + 310), body))
     raised(WebhookRefused, lambda: verify_webhook(secret, {}, body))
+    for unfit in ("", "whsec_", "whsec_A", "whsec_-"):
+        raised(ValueError, lambda: verify_webhook(unfit, headers(at), body))
+    with urllib.request.urlopen(f"{FAULTS}/hook") as answer:
+        sent = json.load(answer)
+    assert verify_webhook(SECRET, sent["headers"], sent["body"].encode())["type"] == "webhook.test"
+    raised(WebhookRefused, lambda: verify_webhook(secret, sent["headers"], sent["body"].encode()))
 
 
 for check in (create_repeat_wait, refusals, batch, big_user, unknown_outcomes, other_flows, webhook):

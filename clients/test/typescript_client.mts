@@ -1,11 +1,11 @@
-/** Runs the TypeScript client against a server: URL FAULTS_URL TOKEN SERVICE_TOKEN. */
+/** Runs the TypeScript client against a server: URL FAULTS_URL TOKEN SERVICE_TOKEN SECRET. */
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { Client, Refused, UnknownOutcome, Unreachable, WebhookRefused, verifyWebhook } from "portage-transfers";
 import type { NewTransfer } from "portage-transfers";
 
-const [url, faults, token, serviceToken] = process.argv.slice(2) as [string, string, string, string];
+const [url, faults, token, serviceToken, ownSecret] = process.argv.slice(2) as [string, string, string, string, string];
 const client = new Client(url, token);
 const service = new Client(url, async () => serviceToken);
 const faulty = new Client(faults, token, { deadline: 10 });
@@ -95,6 +95,9 @@ async function unknownOutcomes(): Promise<void> {
   const gone = await thrown(UnknownOutcome, () => faulty.createTransfer(move, "gone-ts"));
   assert.ok(gone.cause instanceof Refused && gone.cause.code === "UNAUTHORIZED");
   assert.equal(await tries("gone-ts"), 2);
+  const tokens = [token];
+  const spent = new Client(faults, () => tokens.pop() ?? Promise.reject(new Error("no token")), { deadline: 5 });
+  assert.equal((await thrown(UnknownOutcome, () => spent.createTransfer(move, "down-ts-2"))).key, "down-ts-2");
   const halted = await thrown(Refused, () => faulty.createTransfer(move, "halt-ts"));
   assert.deepEqual([halted.code, await tries("halt-ts")], ["HALTED", 1]);
   await thrown(Unreachable, () => new Client("http://127.0.0.1:65533", token, { deadline: 0.5 }).createTransfer(move));
@@ -127,6 +130,12 @@ async function webhook(): Promise<void> {
   await thrown(WebhookRefused, () => verifyWebhook(secret, headers(now - 301), body));
   await thrown(WebhookRefused, () => verifyWebhook(secret, headers(now + 310), body));
   await thrown(WebhookRefused, () => verifyWebhook(secret, {}, body));
+  for (const unfit of ["", "whsec_", "whsec_A", "whsec_-"]) {
+    await thrown(TypeError, () => verifyWebhook(unfit, headers(now), body));
+  }
+  const sent = (await (await fetch(`${faults}/hook`)).json()) as { headers: Record<string, string>; body: string };
+  assert.equal(verifyWebhook(ownSecret, sent.headers, sent.body).type, "webhook.test");
+  await thrown(WebhookRefused, () => verifyWebhook(secret, sent.headers, sent.body));
 }
 
 for (const check of [createRepeatWait, refusals, batch, bigUser, unknownOutcomes, otherFlows, webhook]) {

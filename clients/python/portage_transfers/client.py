@@ -72,7 +72,7 @@ class _Answer:
 class Client:
     """A client of one server. `token` is a token, or a function that returns one for each request.
 
-    `timeout` bounds one request; `deadline` bounds a create with all its repeats. Both are in seconds.
+    `timeout` bounds each wait for the server; after `deadline` no create is repeated. Both are in seconds.
     """
 
     def __init__(
@@ -212,6 +212,10 @@ class Client:
                 last = fault
                 if fault.code != "OVERLOADED":
                     raise _final(key, fault, unknown) from fault
+            except Exception as fault:  # of the caller's function for tokens: the key must not be lost
+                if unknown:
+                    raise UnknownOutcome(key, fault) from fault
+                raise
             pause = max(wait * random.uniform(0.5, 1.0), getattr(last, "retry_after", None) or 0.0)
             if time.monotonic() + pause >= end:
                 raise UnknownOutcome(key, last) if unknown else last from last

@@ -202,7 +202,8 @@ export class Client {
       try {
         return await attempt(Math.max(0.05, Math.min(this.#timeout, end - performance.now() / 1000)));
       } catch (fault) {
-        if (!(fault instanceof PortageError)) throw fault;
+        // another error is of the caller's function for tokens: the key must not be lost
+        if (!(fault instanceof PortageError)) throw unknown ? new UnknownOutcome(key, fault) : fault;
         if (fault instanceof Refused && fault.code !== "OVERLOADED") throw final(key, fault, unknown);
         if (fault instanceof NoAnswer) unknown = true;
         last = fault;
