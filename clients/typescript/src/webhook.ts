@@ -55,7 +55,7 @@ export function verifyWebhook(
 function key(secret: string): Buffer {
   const text = secret.replace(/^whsec_/, "");
   const bytes = Buffer.from(text, "base64");
-  // an empty key would let anyone sign
+  // an empty key would let every sender sign
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text) || bytes.length === 0) throw new TypeError("a secret is whsec_ and base64");
   return bytes;
 }
