@@ -1,12 +1,14 @@
 //! Completes the OpenAPI description: adds the answers that all routes of a kind share, and an example to each, so
 //! that routes need not repeat them.
 
-use super::examples;
+use super::{examples, webhooks};
 use crate::http::middleware::error::{sentence, status};
 use kernel::code::Code;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
-/// Completes a description: closed forms, every status, a code and an example for each.
+/// Completes a description: closed forms, every status, a code and an example for each, the server and the events
+/// that it sends.
 pub(super) fn complete(api: &mut Value) {
     let mut schemas = api.pointer_mut("/components/schemas").map(Value::take).unwrap_or_default();
     flatten(&mut schemas);
@@ -25,47 +27,116 @@ pub(super) fn complete(api: &mut Value) {
     if let Some(place) = api.pointer_mut("/components/schemas") {
         *place = schemas;
     }
+    prune(api);
+    if let Some(api) = api.as_object_mut() {
+        let about = "The server that this description is read from";
+        api.insert("servers".to_owned(), json!([{ "url": "/", "description": about }]));
+        api.insert("webhooks".to_owned(), webhooks::described());
+    }
 }
 
 /// The form of every error, and the one where a transfer comes with it.
 const PROBLEM: &str = "#/components/schemas/Problem";
 
-/// Forms that are made of others become one, or one of several: only a whole form can be closed.
+/// Where forms are listed, as a reference names one.
+const FORMS: &str = "#/components/schemas/";
+
+/// Forms that are made of others become one, or one of several that have names of their own: only a whole form can
+/// be closed, and generators of clients make broken code of alternatives without names.
 fn flatten(schemas: &mut Value) {
     let all = schemas.clone();
-    for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
+    let Some(schemas) = schemas.as_object_mut() else { return };
+    let mut variants = Map::new();
+    for (form, schema) in schemas.iter_mut() {
         if schema.get("allOf").is_none() {
             continue;
         }
         let about = schema["description"].clone();
         let mut wholes = wholes(&all, schema);
-        let mut whole = match wholes.len() {
-            1 => wholes.remove(0),
-            _ => json!({ "oneOf": wholes }),
+        let whole = if wholes.len() == 1 {
+            wholes.remove(0).whole
+        } else {
+            let mut either = Vec::new();
+            for Variant { name, whole } in wholes {
+                either.push(json!({ "$ref": format!("{FORMS}{form}{name}") }));
+                variants.insert(format!("{form}{name}"), whole);
+            }
+            json!({ "oneOf": either })
         };
-        if let Some(whole) = whole.as_object_mut() {
-            whole.insert("description".to_owned(), about);
-        }
-        *schema = whole;
+        *schema = with_description(whole, about);
     }
+    schemas.extend(variants);
+}
+
+/// A form that a schema may come to, with the names of the alternatives that were taken on the way.
+struct Variant {
+    name: String,
+    whole: Value,
 }
 
 /// Every form that a schema may come to, whole.
-fn wholes(all: &Value, schema: &Value) -> Vec<Value> {
+fn wholes(all: &Value, schema: &Value) -> Vec<Variant> {
     let schema = resolved(all, schema);
     if let Some(either) = schema["oneOf"].as_array() {
-        return either.iter().flat_map(|one| wholes(all, one)).collect();
+        return either.iter().enumerate().flat_map(|(n, one)| alternative(all, n, one)).collect();
     }
-    let Some(parts) = schema["allOf"].as_array() else { return vec![schema.clone()] };
-    let empty = vec![json!({ "type": "object", "required": [], "properties": {} })];
+    let Some(parts) = schema["allOf"].as_array() else {
+        return vec![Variant { name: String::new(), whole: schema.clone() }];
+    };
+    let whole = json!({ "type": "object", "required": [], "properties": {} });
+    let empty = vec![Variant { name: String::new(), whole }];
     parts.iter().fold(empty, |found, part| {
-        let part = wholes(all, part);
-        found.iter().flat_map(|whole| part.iter().map(|part| merged(whole, part))).collect()
+        let parts = wholes(all, part);
+        let mut longer = Vec::new();
+        for Variant { name, whole } in &found {
+            for part in &parts {
+                let name = format!("{name}{}", part.name);
+                longer.push(Variant { name, whole: merged(whole, &part.whole) });
+            }
+        }
+        longer
     })
+}
+
+/// The forms that one of several alternatives may come to; an alternative without a name goes by its place.
+fn alternative(all: &Value, place: usize, one: &Value) -> Vec<Variant> {
+    let name = reference(one).map_or_else(|| place.to_string(), str::to_owned);
+    let about = &resolved(all, one)["description"];
+    let named = |found: Variant| Variant {
+        name: format!("{name}{}", found.name),
+        whole: with_description(found.whole, about.clone()),
+    };
+    wholes(all, one).into_iter().map(named).collect()
+}
+
+fn with_description(mut schema: Value, about: Value) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("description".to_owned(), about);
+    }
+    schema
+}
+
+/// Leaves out the forms that nothing names: they were parts of forms that are whole now.
+fn prune(api: &mut Value) {
+    loop {
+        let text = api.to_string();
+        let named = text.split(FORMS).skip(1).filter_map(|rest| rest.split('"').next());
+        let named: BTreeSet<&str> = named.collect();
+        let schemas = api.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
+        let Some(schemas) = schemas else { return };
+        let before = schemas.len();
+        schemas.retain(|name, _| named.contains(name.as_str()));
+        if schemas.len() == before {
+            return;
+        }
+    }
 }
 
 fn merged(whole: &Value, part: &Value) -> Value {
     let mut whole = whole.clone();
+    if part["description"].is_string() {
+        whole = with_description(whole, part["description"].clone());
+    }
     let required = part["required"].as_array().into_iter().flatten().cloned();
     if let Some(all) = whole.get_mut("required").and_then(Value::as_array_mut) {
         all.extend(required);
@@ -79,8 +150,12 @@ fn merged(whole: &Value, part: &Value) -> Value {
 
 /// The form that a schema names, or itself.
 pub(super) fn resolved<'a>(schemas: &'a Value, schema: &'a Value) -> &'a Value {
-    let name = schema["$ref"].as_str().and_then(|to| to.rsplit('/').next());
-    name.map_or(schema, |name| &schemas[name])
+    reference(schema).map_or(schema, |name| &schemas[name])
+}
+
+/// The name of the form that a schema refers to.
+fn reference(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str().and_then(|to| to.rsplit('/').next())
 }
 
 /// No object has fields that are not listed.

@@ -3,6 +3,7 @@
 mod complete;
 pub(in crate::http) mod descriptions;
 mod examples;
+mod webhooks;
 
 use super::{docs, machine};
 use crate::http::admin::{self, audit_proof, backup};
