@@ -24,6 +24,7 @@ pub(crate) fn open(settings: &Kafka) -> Result<Option<Arc<dyn Bus>>, Fault> {
     let opened = links::kafka::Kafka::open(KafkaSettings {
         brokers: settings.brokers.clone(),
         client_id: settings.client_id.clone(),
+        prefix: settings.prefix.clone(),
         security: Security {
             tls: settings.security.has_tls(),
             ca_file: file.cloned(),

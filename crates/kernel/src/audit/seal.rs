@@ -16,7 +16,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone)]
 pub struct SealKey {
     present: MacKey,
-    /// Keys of earlier seals, the newest first.
+    /// The keys before it, the newest first.
     former: Vec<MacKey>,
 }
 

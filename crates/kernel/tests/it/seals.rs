@@ -74,11 +74,11 @@ fn a_former_key_seals_nothing_after_its_successor() {
         let mut verifier = ChainVerifier::new(key.clone(), None, true).chained();
         seals.iter().for_each(|seal| verifier.seal((*seal).clone()));
         let faults = verifier.finish().faults;
-        let macs = faults.iter().filter_map(|fault| match fault {
-            Fault::Seal { number, what } if what.contains("forged") => Some(*number),
-            _ => None,
+        let forged = faults.iter().filter_map(|fault| {
+            let Fault::Seal { number, what } = fault else { return None };
+            what.contains("forged").then_some(*number)
         });
-        macs.collect::<Vec<_>>()
+        forged.collect::<Vec<_>>()
     };
     assert!(forged(&[&first, &second], &both).is_empty());
     assert_eq!(forged(&[&first, &second, &third], &both), [3]);

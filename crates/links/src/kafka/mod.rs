@@ -8,6 +8,7 @@ mod connection;
 mod envelope;
 mod member;
 mod offsets;
+mod prefix;
 mod producer;
 mod settings;
 mod topics;
@@ -21,6 +22,7 @@ use kernel::ports::Fut;
 use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek};
 use member::KafkaMember;
 use offsets::Inspectors;
+use prefix::{BrokerNames, NamedMember};
 use producer::Producer;
 use rdkafka::error::KafkaError;
 use std::sync::Arc;
@@ -38,6 +40,7 @@ struct Shared {
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Kafka {
     shared: Arc<Shared>,
+    names: BrokerNames,
     producer: Arc<Producer>,
     inspectors: Arc<Inspectors>,
 }
@@ -48,13 +51,14 @@ impl Kafka {
     /// # Errors
     /// `BUS_FAILED`: librdkafka refuses the settings.
     pub fn open(settings: KafkaSettings) -> Result<Self, Cause> {
+        let names = BrokerNames::new(&settings.prefix);
         let connection = Connection::default();
         let refused = |error: KafkaError| Cause::because("BUS_FAILED", error.to_string());
         let topics = Topics::new(&settings, connection.clone()).map_err(refused)?;
         let shared = Arc::new(Shared { settings, connection, topics });
         let producer = Arc::new(Producer::new(shared.clone()).map_err(refused)?);
         let inspectors = Arc::new(Inspectors::new(shared.clone()));
-        Ok(Self { shared, producer, inspectors })
+        Ok(Self { shared, names, producer, inspectors })
     }
 
     /// Runs a call of librdkafka that waits for a broker beside the tasks of the process.
@@ -70,12 +74,12 @@ impl Kafka {
 
 impl Bus for Kafka {
     fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
-        Box::pin(async move { self.producer.send(messages).await })
+        Box::pin(async move { self.producer.send(self.names.messages_on_broker(messages)).await })
     }
 
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
         Box::pin(async move {
-            let deliveries = self.producer.send(messages).await;
+            let deliveries = self.send(messages).await;
             let mut answers = Vec::with_capacity(deliveries.len());
             for delivery in deliveries {
                 answers.push(delivery.await);
@@ -90,9 +94,11 @@ impl Bus for Kafka {
         topics: Vec<Arc<str>>,
     ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
         Box::pin(async move {
+            let names = self.names.clone();
+            let (group, topics) = (names.on_broker(&group), names.all_on_broker(&topics));
             let member = KafkaMember::join(self.shared.clone(), group, topics)
                 .map_err(|error| self.shared.connection.failed(&error))?;
-            let member: Box<dyn Member> = Box::new(member);
+            let member: Box<dyn Member> = Box::new(NamedMember { names, member });
             Ok(member)
         })
     }
@@ -102,7 +108,11 @@ impl Bus for Kafka {
         group: Arc<str>,
         topics: Vec<Arc<str>>,
     ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
-        Box::pin(async move { self.inspect(move |all| all.lag(&group, &topics)).await })
+        let (group, topics) = (self.names.on_broker(&group), self.names.all_on_broker(&topics));
+        Box::pin(async move {
+            let lags = self.inspect(move |all| all.lag(&group, &topics)).await?;
+            Ok(self.names.lags_of_product(lags))
+        })
     }
 
     fn seek(
@@ -112,7 +122,11 @@ impl Bus for Kafka {
         to: Millis,
         apply: bool,
     ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
-        Box::pin(async move { self.inspect(move |all| all.seek(&group, &topics, to, apply)).await })
+        let (group, topics) = (self.names.on_broker(&group), self.names.all_on_broker(&topics));
+        Box::pin(async move {
+            let seeks = self.inspect(move |all| all.seek(&group, &topics, to, apply)).await?;
+            Ok(self.names.seeks_of_product(seeks))
+        })
     }
 
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {

@@ -26,6 +26,8 @@ pub struct KafkaSettings {
     pub brokers: String,
     /// The name under which the broker's logs and quotas know this process.
     pub client_id: String,
+    /// What stands before the names of topics and of groups on the brokers.
+    pub prefix: String,
     /// How a connection is protected.
     pub security: Security,
     /// A member that is silent for so long has lost its partitions.

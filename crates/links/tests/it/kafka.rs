@@ -10,6 +10,7 @@ fn settings(brokers: &str) -> KafkaSettings {
     KafkaSettings {
         brokers: brokers.to_owned(),
         client_id: "portage-tests".to_owned(),
+        prefix: String::new(),
         security: Security::default(),
         session_ms: 6_000,
         publish_timeout_ms: 10_000,
@@ -40,7 +41,8 @@ async fn kafka_is_a_bus() {
     let fresh = move || -> BusSite {
         let brokers = brokers.clone();
         Box::new(move || {
-            let settings = settings(&brokers);
+            // every name of the suite goes through the prefix and comes back without it
+            let settings = KafkaSettings { prefix: "suite.".to_owned(), ..settings(&brokers) };
             Box::pin(async move {
                 let bus: Arc<dyn Bus> = Arc::new(open(settings));
                 bus
@@ -49,6 +51,47 @@ async fn kafka_is_a_bus() {
     };
     let suite = BusSuite { fresh: Box::new(fresh), wait: 200, names: unique() };
     Box::pin(conformance::bus::run(&suite)).await;
+}
+
+/// Two deployments on one cluster use the same names. Turns red where the prefix is left out of a topic or of a
+/// group: one of them consumes what the other published.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deployments_with_two_prefixes_do_not_meet() {
+    let server = testbed::Kafka::given_or_own().unwrap_or_else(|why| panic!("{why}"));
+    let topic: Arc<str> = format!("t-{}", unique()).into();
+    let of = |prefix: &str| {
+        open(KafkaSettings { prefix: prefix.to_owned(), ..settings(server.brokers()) })
+    };
+    let consumed = async |bus: &Kafka, topic: Arc<str>| {
+        let member = bus.subscribe("g".into(), vec![topic]).await;
+        let mut member = member.unwrap_or_else(|cause| panic!("{cause}"));
+        let (mut numbers, mut quiet) = (Vec::new(), 0);
+        while quiet < 50 && numbers.is_empty() {
+            let polled = member.poll(10, 200).await.unwrap_or_default();
+            quiet += 1;
+            for one in polled.messages {
+                numbers.push((one.message.topic, one.message.number));
+                let next = vec![(one.partition, one.offset + 1)];
+                member.commit(next).await.unwrap_or_else(|cause| panic!("{cause}"));
+            }
+        }
+        numbers
+    };
+    let (one, two) = (of("one."), of("two."));
+    for (bus, number) in [(&one, 1), (&two, 2)] {
+        let said = bus.publish(vec![message(&topic, "a", number)]).await;
+        assert_eq!(said, [Ok(())]);
+    }
+    assert_eq!(consumed(&two, topic.clone()).await, [(topic.clone(), 2)]);
+    let lag = one.lag("g".into(), vec![topic.clone()]).await.unwrap_or_default();
+    let waits = lag.iter().map(|lag| (lag.partition.topic.clone(), lag.messages()));
+    assert_eq!(
+        waits.filter(|(_, messages)| *messages > 0).collect::<Vec<_>>(),
+        [(topic.clone(), 1)]
+    );
+    assert_eq!(consumed(&one, topic.clone()).await, [(topic.clone(), 1)]);
+    let on_broker: Arc<str> = format!("one.{topic}").into();
+    assert_eq!(consumed(&of(""), on_broker.clone()).await, [(on_broker, 1)]);
 }
 
 /// Turns red where a bus that is away fails to open, where a message is called published that is not,

@@ -81,6 +81,32 @@ fn a_good_token_says_who_calls_and_what_is_allowed() {
     assert!(none.scopes.is_empty());
 }
 
+/// The forms in which identity providers give scopes, times and types. Turns red where one of them is refused.
+#[test]
+fn a_token_of_a_provider_passes() {
+    let list = json!(["transfers:create", "ops:read", "x y"]);
+    let both = [Scope::TransfersCreate, Scope::OpsRead];
+    let settings = |scope_claim: &str, typ: &str| config::Auth {
+        scope_claim: scope_claim.to_owned(),
+        typ: vec![typ.to_owned()],
+        ..config::Auth::default()
+    };
+    let header = |typ: &str| format!(r#"{{"alg":"HS256"{typ}}}"#);
+    for (settings, header, changes) in [
+        (settings("scope", "JWT"), header(r#","typ":"JWT""#), json!({"nbf": null})),
+        (settings("scope", "at+jwt"), header(r#","typ":"at+jwt""#), json!({"scope": list})),
+        (settings("scp", ""), header(""), json!({"scope": null, "scp": list, "nbf": null})),
+        (settings("scp", ""), header(""), json!({"scope": 5, "scp": "transfers:create ops:read"})),
+    ] {
+        let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
+        let token = signed_text(&header, &claims(changes).to_string(), KEY);
+        assert_eq!(verifier.look(&token, KeyAge::Fresh).unwrap().scopes, both, "{settings:?}");
+    }
+    let why = |changes| check(HEADER, &claims(changes)).unwrap_err();
+    assert_eq!(why(json!({"exp": null})), TokenRefusal::Because("exp is missing"));
+    assert_eq!(why(json!({"aud": null})), TokenRefusal::Because("aud is missing"));
+}
+
 #[test]
 fn a_user_is_a_plain_number() {
     for sub in ["svc-a", "0", "007", "+5", "-1", "9223372036854775808", "1e3", "٣", "5x"] {
@@ -124,7 +150,7 @@ fn what_is_minted_passes() {
         exp: now + 3600,
     };
     assert!(verifier().look(&minted.sign("at+jwt", KEY).unwrap(), KeyAge::Fresh).is_ok());
-    assert!(verifier().look(&minted.sign("JWT", KEY).unwrap(), KeyAge::Fresh).is_err());
+    assert!(verifier().look(&minted.sign("id+jwt", KEY).unwrap(), KeyAge::Fresh).is_err());
     let mut header = Header::new(Algorithm::HS512);
     header.typ = Some("at+jwt".to_owned());
     let other = jsonwebtoken::encode(&header, &minted, &EncodingKey::from_secret(KEY)).unwrap();

@@ -15,10 +15,12 @@ pub(super) struct Claims {
     pub sub: String,
     /// A user's id may stand in a claim of another name.
     pub user: Option<UserId>,
-    pub scope: String,
+    /// The words of the scope claim, known or not.
+    pub scopes: Vec<String>,
     pub exp: u64,
     pub iat: u64,
-    pub nbf: u64,
+    /// From when it is good, where it says so (optional, RFC 7519, section 4.1.5).
+    pub nbf: Option<u64>,
 }
 
 /// Seconds above this are no time; JSON's integers are exact below it.
@@ -29,6 +31,8 @@ const LATEST: u64 = 1 << 53;
 pub(super) enum Claim {
     Text(String),
     Whole(u64),
+    /// A list of texts alone.
+    Texts(Vec<String>),
     Other,
 }
 
@@ -67,8 +71,16 @@ impl<'de> Visitor<'de> for ClaimVisitor {
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut all: A) -> Result<Claim, A::Error> {
-        while all.next_element::<Claim>()?.is_some() {}
-        Ok(Claim::Other)
+        let mut texts = Some(Vec::new());
+        while let Some(one) = all.next_element::<Claim>()? {
+            match (one, &mut texts) {
+                (Claim::Text(text), Some(texts)) => texts.push(text),
+                (Claim::Text(_) | Claim::Whole(_) | Claim::Texts(_) | Claim::Other, _) => {
+                    texts = None
+                }
+            }
+        }
+        Ok(texts.map_or(Claim::Other, Claim::Texts))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Claim, A::Error> {
@@ -118,28 +130,38 @@ impl Claims {
     pub(super) fn read(
         UniqueClaims(mut all): UniqueClaims,
         user_claim: &str,
+        scope_claim: &str,
     ) -> Result<Self, &'static str> {
         let user = all.get(user_claim).and_then(user);
+        let scopes = all.get(scope_claim).map_or(Ok(Vec::new()), scopes)?;
         let mut text = |name: &str| match all.remove(name) {
             Some(Claim::Text(text)) => Some(text),
-            Some(Claim::Whole(_) | Claim::Other) | None => None,
+            Some(Claim::Whole(_) | Claim::Texts(_) | Claim::Other) | None => None,
         };
         let iss = text("iss").ok_or("iss is missing or no text")?;
         let sub = text("sub").ok_or("sub is missing or no text")?;
         fit_subject(&sub)?;
-        let scope = match all.remove("scope") {
-            Some(Claim::Text(scope)) => scope,
-            None => String::new(),
-            Some(Claim::Whole(_) | Claim::Other) => return Err("scope is no text"),
-        };
+        let has_nbf = all.contains_key("nbf");
         let mut time = |name: &str| match all.remove(name) {
             Some(Claim::Whole(seconds)) if seconds <= LATEST => Some(seconds),
-            Some(Claim::Whole(_) | Claim::Text(_) | Claim::Other) | None => None,
+            Some(Claim::Whole(_) | Claim::Text(_) | Claim::Texts(_) | Claim::Other) | None => None,
         };
         let exp = time("exp").ok_or("exp is missing or no time")?;
         let iat = time("iat").ok_or("iat is missing or no time")?;
-        let nbf = time("nbf").ok_or("nbf is missing or no time")?;
-        Ok(Self { iss, sub, user, scope, exp, iat, nbf })
+        let nbf = time("nbf");
+        if has_nbf && nbf.is_none() {
+            return Err("nbf is no time");
+        }
+        Ok(Self { iss, sub, user, scopes, exp, iat, nbf })
+    }
+}
+
+/// The words of a scope claim: a text with spaces between them (RFC 8693, section 4.2), or a list.
+fn scopes(claim: &Claim) -> Result<Vec<String>, &'static str> {
+    match claim {
+        Claim::Text(text) => Ok(text.split_ascii_whitespace().map(str::to_owned).collect()),
+        Claim::Texts(texts) => Ok(texts.clone()),
+        Claim::Whole(_) | Claim::Other => Err("the scope claim is no text and no list of texts"),
     }
 }
 
@@ -150,7 +172,7 @@ fn user(claim: &Claim) -> Option<UserId> {
             text.parse().ok()?
         }
         Claim::Whole(id) => *id,
-        Claim::Text(_) | Claim::Other => return None,
+        Claim::Text(_) | Claim::Texts(_) | Claim::Other => return None,
     };
     (id > 0 && i64::try_from(id).is_ok()).then_some(UserId(id))
 }

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, Header, Validation};
 use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,7 @@ pub struct Verifier {
     rules: TokenRules,
     typ: Vec<String>,
     user_claim: String,
+    scope_claim: String,
     leeway: u64,
     max_lifetime: u64,
     clock: Arc<dyn Clock>,
@@ -99,6 +101,7 @@ impl Verifier {
             rules: algorithms.map(|alg| (alg, validation(settings, alg))),
             typ: settings.typ.clone(),
             user_claim: settings.user_claim.clone(),
+            scope_claim: settings.scope_claim.clone(),
             leeway: settings.leeway_seconds,
             max_lifetime: settings.max_lifetime_seconds,
             clock,
@@ -154,7 +157,7 @@ impl Verifier {
         let caller = Arc::new(Caller {
             principal: format!("{}|{}", claims.iss, claims.sub).into(),
             user: claims.user,
-            scopes: claims.scope.split_ascii_whitespace().filter_map(Scope::parse).collect(),
+            scopes: claims.scopes.iter().filter_map(|word| Scope::parse(word)).collect(),
         });
         let (soon, expires) = (now.saturating_add(REMEMBERED_MS), claims.exp.saturating_mul(1000));
         let until = if soon < expires { soon } else { expires };
@@ -173,12 +176,12 @@ impl Verifier {
         let read = jsonwebtoken::decode::<UniqueClaims>(token, &key.key, rules);
         let claims = read.map_err(|fault| said(fault.kind()))?.claims;
         plain(token)?;
-        let claims = Claims::read(claims, &self.user_claim)?;
+        let claims = Claims::read(claims, &self.user_claim, &self.scope_claim)?;
         let latest = now.saturating_add(self.leeway);
         if now >= claims.exp.saturating_add(self.leeway) {
             return Err(TokenRefusal::Because("expired"));
         }
-        if claims.iat > latest || claims.nbf > latest {
+        if claims.iat > latest || claims.nbf.is_some_and(|nbf| nbf > latest) {
             return Err(TokenRefusal::Because("not valid yet"));
         }
         match claims.exp.checked_sub(claims.iat) {
@@ -188,20 +191,33 @@ impl Verifier {
         }
     }
 
-    /// The header, before anything is chosen by it: an algorithm, a type, at most the name of a
-    /// key. An address of a key, a key itself, an extension: a token that brings any is refused.
+    /// The header, before anything is chosen by it: an algorithm, a type, the name of a key. A token that brings a
+    /// key, the address of one, or an extension that has to be understood is refused; other members say nothing.
     fn front(&self, token: &str) -> Result<Header, &'static str> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| "the header is unfit")?;
         if !self.rules.iter().any(|(alg, _)| *alg == header.alg) {
             return Err("another algorithm");
         }
-        if !header.typ.as_ref().is_some_and(|typ| self.typ.contains(typ)) {
-            return Err("another type of token");
+        // a media type, without regard to case, and without its `application/` (RFC 7515, section 4.1.9)
+        let typ = header.typ.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let typ = typ.strip_prefix("application/").unwrap_or(&typ);
+        if !self.typ.iter().any(|known| known.eq_ignore_ascii_case(typ)) {
+            return Err("another type of token (typ)");
         }
-        let mut plain = Header::new(header.alg);
-        plain.typ.clone_from(&header.typ);
-        plain.kid.clone_from(&header.kid);
-        if header == plain { Ok(header) } else { Err("the header says more than it may") }
+        let refused = [
+            (header.jku.is_some(), "the header has jku"),
+            (header.jwk.is_some(), "the header has jwk"),
+            (header.x5u.is_some(), "the header has x5u"),
+            (header.x5c.is_some(), "the header has x5c"),
+            (header.crit.is_some(), "the header has crit"),
+            (header.enc.is_some(), "the header has enc"),
+            (header.zip.is_some(), "the header has zip"),
+            (header.extras.get::<IgnoredAny>("b64") != Ok(None), "the header has b64"),
+        ];
+        match refused.into_iter().find(|(there, _)| *there) {
+            Some((_, why)) => Err(why),
+            None => Ok(header),
+        }
     }
 
     fn remember(&self, name: [u8; 32], now: Millis, new: CheckedToken) {
@@ -232,7 +248,7 @@ fn plain(token: &str) -> Result<(), &'static str> {
 fn validation(settings: &config::Auth, alg: Algorithm) -> Validation {
     let mut validation = Validation::new(alg);
     validation.algorithms = vec![alg];
-    validation.set_required_spec_claims(&["exp", "nbf", "aud", "iss", "sub"]);
+    validation.set_required_spec_claims(&["exp", "aud", "iss", "sub"]);
     validation.set_issuer(&[&settings.issuer]);
     validation.set_audience(&[&settings.audience]);
     validation.leeway = settings.leeway_seconds;
@@ -243,16 +259,21 @@ fn validation(settings: &config::Auth, alg: Algorithm) -> Validation {
 }
 
 /// The library's reason in a word of bounded kinds.
-const fn said(kind: &jsonwebtoken::errors::ErrorKind) -> &'static str {
+fn said(kind: &jsonwebtoken::errors::ErrorKind) -> &'static str {
     use jsonwebtoken::errors::ErrorKind;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the library's list may grow")]
     match kind {
         ErrorKind::InvalidSignature => "forged",
         ErrorKind::ExpiredSignature => "expired",
         ErrorKind::ImmatureSignature => "not valid yet",
-        ErrorKind::InvalidIssuer => "another issuer",
-        ErrorKind::InvalidAudience => "another audience",
-        ErrorKind::MissingRequiredClaim(_) => "a claim is missing",
+        ErrorKind::InvalidIssuer => "another issuer (iss)",
+        ErrorKind::InvalidAudience => "another audience (aud)",
+        ErrorKind::MissingRequiredClaim(name) => match name.as_str() {
+            "exp" => "exp is missing",
+            "aud" => "aud is missing",
+            "iss" => "iss is missing",
+            _ => "sub is missing",
+        },
         ErrorKind::Json(_) => "the claims are unfit",
         _ => "malformed",
     }

@@ -6,8 +6,8 @@ use crate::auth::keys::{Keys, RefreshTimes};
 use crate::auth::source::Source;
 use crate::auth::{key, verify::Verifier};
 use crate::bootstrap::{AppContext, Service};
-use crate::config::Config;
 use crate::config::sources::{self, CliFlags};
+use crate::config::{Auth, Config};
 use crate::http::listener::serve::{self, Listener};
 use crate::http::listener::tls::Tls;
 use crate::http::{self, App};
@@ -177,10 +177,17 @@ pub(super) async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
 
 /// The keys that verify tokens: the configured set, or for development one secret.
 async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Fault> {
-    let (auth, clock) = (&config.auth, Arc::clone(clock));
-    if !auth.has_jwks() {
-        return Ok(Arc::new(Keys::secret(&secret(config)?, clock)));
+    if !config.auth.has_jwks() {
+        return Ok(Arc::new(Keys::secret(&secret(config)?, Arc::clone(clock))));
     }
+    configured_keys(&config.auth, Arc::clone(clock)).await
+}
+
+/// The keys of `auth.jwks_file` or `auth.jwks_url`.
+pub(super) async fn configured_keys(
+    auth: &Auth,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<Keys>, Fault> {
     let (source, rhythm) = if auth.jwks_url.is_empty() {
         (Source::File(auth.jwks_file.clone()), RefreshTimes::FILE)
     } else {

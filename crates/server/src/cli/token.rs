@@ -1,26 +1,36 @@
-//! `portage token`: mints a token with the development key.
+//! `portage token`: mints a token with the development key, and says whether the server takes a token.
 
 use super::exit::{Exit, Fault};
-use super::{Global, output};
+use super::serve::configured_keys;
+use super::{Global, output, wait};
+use crate::auth::keys::Keys;
 use crate::auth::token::Minted;
+use crate::auth::verify::{KeyAge, Verifier};
 use crate::auth::{Scope, key};
 use crate::config::Config;
 use crate::runtime::SystemClock;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kernel::ports::clock::Clock;
 use kernel::principal::fit_subject;
+use std::io;
+use std::sync::Arc;
 
 /// Mint a token with the development key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage token --sub 4001 --scope \"transfers:create transfers:read\" --ttl 15m")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct TokenArgs {
+    #[command(subcommand)]
+    command: Option<TokenCommand>,
     /// The subject: a user's id, or the name of a service or an operator.
-    #[arg(long, value_parser = subject)]
-    sub: String,
+    #[arg(long, value_parser = subject, required = true)]
+    sub: Option<String>,
     /// What is allowed, space-separated: transfers:create transfers:read transfers:any
     /// relay:create relay:read ops:read ops:act ops:approve admin.
-    #[arg(long, value_parser = scopes)]
-    scope: String,
+    #[arg(long, value_parser = scopes, required = true)]
+    scope: Option<String>,
     /// How long it lives: 90s, 15m, 1h; at most auth.max_lifetime_seconds.
     #[arg(long, default_value = "1h", value_parser = seconds)]
     ttl: u64,
@@ -29,8 +39,26 @@ pub(super) struct TokenArgs {
     json: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum TokenCommand {
+    /// Say who a token's holder is for a server of these settings, or why it is refused.
+    Check(CheckArgs),
+}
+
+/// Check a token by the settings and keys of the server. Nothing is sent to a server of Portage.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage token check -")]
+struct CheckArgs {
+    /// The token; `-` reads it from the standard input, where other users of the machine do not see it.
+    token: String,
+}
+
 pub(super) fn run(global: &Global, args: &TokenArgs) -> Result<(), Fault> {
-    let token = mint(&global.settings()?, &args.sub, &args.scope, args.ttl)?;
+    if let Some(TokenCommand::Check(args)) = &args.command {
+        return check(&global.settings()?, args);
+    }
+    let (sub, scope) = (args.sub.as_deref().unwrap_or_default(), args.scope.as_deref());
+    let token = mint(&global.settings()?, sub, scope.unwrap_or_default(), args.ttl)?;
     if args.json {
         let expires_in = args.ttl;
         return output::print_json(
@@ -55,10 +83,7 @@ pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<
                         auth.jwks_file or auth.jwks_url: take one from there";
         return Err(Fault::new(Exit::Config, sentence));
     }
-    let key = match auth.hs256_secret.reveal() {
-        "" => key::read(&config.data.dir, key::AUTH)?,
-        secret => secret.as_bytes().to_vec(),
-    };
+    let key = development_key(config)?;
     let now = SystemClock::default().now() / 1000;
     let minted = Minted {
         iss: auth.issuer.clone(),
@@ -71,6 +96,54 @@ pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<
     };
     let typ = auth.typ.first().map_or("at+jwt", String::as_str);
     minted.sign(typ, &key).map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
+}
+
+/// The secret that the settings name, or the generated key of the folder.
+fn development_key(config: &Config) -> Result<Vec<u8>, Fault> {
+    match config.auth.hs256_secret.reveal() {
+        "" => Ok(key::read(&config.data.dir, key::AUTH)?),
+        secret => Ok(secret.as_bytes().to_vec()),
+    }
+}
+
+fn check(config: &Config, args: &CheckArgs) -> Result<(), Fault> {
+    let token = match args.token.as_str() {
+        "-" => io::read_to_string(io::stdin())
+            .map_err(|fault| Fault::new(Exit::NoInput, format!("the standard input: {fault}")))?,
+        token => token.to_owned(),
+    };
+    let token = token.trim();
+    for part in token.split('.').take(2) {
+        // what the token says, before anything is believed of it
+        let text =
+            URL_SAFE_NO_PAD.decode(part).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        output::print(&text.unwrap_or_else(|_| "a part that is no base64url".to_owned()))?;
+    }
+    let auth = &config.auth;
+    let checked = wait(async {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let keys = if auth.has_jwks() {
+            configured_keys(auth, Arc::clone(&clock)).await?
+        } else {
+            Arc::new(Keys::secret(&development_key(config)?, Arc::clone(&clock)))
+        };
+        Ok(Verifier::over(auth, keys, clock).check(token, KeyAge::Fresh).await)
+    })?;
+    let typ = auth.typ.join(", ");
+    let settings = [
+        ("auth.issuer", &*auth.issuer),
+        ("auth.audience", &auth.audience),
+        ("auth.typ", &typ),
+        ("auth.scope_claim", &auth.scope_claim),
+        ("auth.user_claim", &auth.user_claim),
+    ];
+    output::print(&output::pairs(&settings))?;
+    let caller = checked.map_err(|why| Fault::new(Exit::NoPerm, format!("refused: {why}")))?;
+    let user = caller.user.map_or_else(|| "none".to_owned(), |user| user.to_string());
+    let scopes: Vec<_> = caller.scopes.iter().map(|scope| scope.name()).collect();
+    let holder =
+        [("principal", &*caller.principal), ("user", &user), ("scopes", &scopes.join(" "))];
+    output::print(&output::pairs(&holder))
 }
 
 fn subject(text: &str) -> Result<String, String> {

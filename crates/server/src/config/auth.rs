@@ -36,8 +36,10 @@ section! {
         leeway_seconds: u64 = 5,
         /// The longest time between `iat` and `exp`.
         max_lifetime_seconds: u64 = 3600,
-        /// The header types that are taken.
-        typ: Vec<String> = vec!["at+jwt".to_owned()],
+        /// The header types that are taken, without regard to case; an empty one takes tokens that name no type.
+        typ: Vec<String> = ["at+jwt", "JWT"].map(str::to_owned).to_vec(),
+        /// The claim that holds the scopes: a text with spaces between them, or a list.
+        scope_claim: String = "scope".to_owned(),
         /// The claim that holds the user's id.
         user_claim: String = "sub".to_owned(),
     }
@@ -100,6 +102,7 @@ impl Auth {
         rules.need("auth.leeway_seconds", self.leeway_seconds <= 5, "at most 5");
         rules.need("auth.max_lifetime_seconds", self.max_lifetime_seconds > 0, "above 0");
         rules.need("auth.typ", !self.typ.is_empty(), "at least one type");
+        rules.need("auth.scope_claim", !self.scope_claim.is_empty(), "not empty");
         rules.need(
             "auth.issuer",
             !self.issuer.is_empty() && !self.issuer.contains('|'),

@@ -45,6 +45,8 @@ section! {
         brokers: String = String::new(),
         /// The name under which the brokers' logs and quotas know this process.
         client_id: String = "portage".to_owned(),
+        /// What stands before the names of topics and of groups of consumers on the brokers. Two deployments that share brokers need two; without it each consumes the messages of the other.
+        prefix: String = String::new(),
         /// How a connection is protected: `plaintext`, `tls`, `sasl_plaintext` or `sasl_tls`.
         security: KafkaSecurity = KafkaSecurity::Plaintext,
         /// The network to the brokers is private: messages may cross it in the clear. Without it, brokers beyond loopback need TLS.
@@ -123,6 +125,12 @@ impl Kafka {
              private: account numbers and amounts cross it",
         );
         rules.need("kafka.client_id", !self.client_id.is_empty(), "a name");
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        rules.need(
+            "kafka.prefix",
+            self.prefix.len() <= 64 && self.prefix.bytes().all(fits),
+            "at most 64 letters, digits, dots, dashes and underscores",
+        );
         let below = self.publish_timeout_ms.saturating_mul(3) < lease_ms;
         rules.need(
             "kafka.publish_timeout_ms",

@@ -172,7 +172,6 @@ fn ours(tokens: &Tokens) -> Named<String> {
         json!({"exp": -1}),
         json!({"exp": now.saturating_add(90_000)}),
         json!({"nbf": now.saturating_add(60)}),
-        json!({"nbf": null}),
         json!({"nbf": "0"}),
         json!({"iat": null}),
         json!({"iat": now.saturating_add(60)}),
@@ -187,13 +186,11 @@ fn ours(tokens: &Tokens) -> Named<String> {
         json!({"sub": 4001}),
         json!({"sub": "a\nb"}),
         json!({"sub": "a\u{200b}"}),
-        json!({"scope": ["admin"]}),
+        json!({"scope": ["admin", 5]}),
     ] {
         add(&format!("claims {change}"), &good, &claims(&change));
     }
-    for typ in
-        [json!(null), json!("JWT"), json!("id+jwt"), json!("rt+jwt"), json!("refresh"), json!("")]
-    {
+    for typ in [json!(null), json!("id+jwt"), json!("rt+jwt"), json!("refresh"), json!("")] {
         add(&format!("typ {typ}"), &header(&json!({"typ": typ})), &claims(&json!({})));
     }
     for member in [

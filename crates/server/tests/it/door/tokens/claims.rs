@@ -43,7 +43,7 @@ async fn a_time_is_a_whole_number_that_json_holds_exactly() {
             changes.push(json!({ name: unfit }));
         }
     }
-    changes.extend([json!({"iat": null}), json!({"nbf": null})]);
+    changes.push(json!({"iat": null}));
     each_refused(&changes).await;
     // as numbers that are greater than any integer type
     TokenFixture::each(async |fixture| {
@@ -150,7 +150,7 @@ async fn sub_is_a_text_that_a_log_can_hold() {
         json!({"sub": "mallory "}),
         json!({"sub": "\u{a0}mallory"}),
         json!({"sub": "x".repeat(256)}),
-        json!({"scope": ["admin"]}),
+        json!({"scope": ["admin", 5]}),
         json!({"scope": 5}),
         json!({"scope": {"admin": true}}),
     ])

@@ -125,10 +125,7 @@ async fn a_header_brings_no_key_and_no_address_of_one() {
             json!({"jku": "https://evil.example/keys.json"}),
             json!({"x5u": "https://evil.example/cert.pem"}),
             json!({"x5c": ["MIIB"]}),
-            json!({"x5t": "AAAA"}),
-            json!({"x5t#S256": "AAAA"}),
             json!({"jwk": public}),
-            json!({"url": "https://evil.example"}),
         ]
     };
     TokenFixture::each(async |fixture| {
@@ -148,7 +145,7 @@ async fn a_header_brings_no_key_and_no_address_of_one() {
 }
 
 #[tokio::test]
-async fn an_extension_is_refused_even_where_it_is_not_critical() {
+async fn an_extension_that_changes_what_is_signed_is_refused() {
     TokenFixture::each(async |fixture| {
         for kind in &fixture.kinds {
             for member in [
@@ -159,9 +156,6 @@ async fn an_extension_is_refused_even_where_it_is_not_critical() {
                 json!({"b64": true}),
                 json!({"zip": "DEF"}),
                 json!({"enc": "A128GCM"}),
-                json!({"cty": "JWT"}),
-                json!({"nonce": "x"}),
-                json!({"other": 1}),
             ] {
                 fixture.refuses(&kind.with_header(&member)).await;
             }
@@ -174,23 +168,43 @@ async fn an_extension_is_refused_even_where_it_is_not_critical() {
     .await;
 }
 
+/// What identity providers put into headers and no rule needs. Turns red where their tokens are refused.
+#[tokio::test]
+async fn a_member_that_says_nothing_is_passed_over() {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
+            for member in [
+                json!({"x5t": "AAAA"}),
+                json!({"x5t#S256": "AAAA"}),
+                json!({"cty": "JWT"}),
+                json!({"nonce": "x"}),
+                json!({"other": 1}),
+                json!({"typ": "JWT"}),
+                json!({"typ": "jwt"}),
+                json!({"typ": "AT+JWT"}),
+                json!({"typ": "application/at+jwt"}),
+            ] {
+                fixture.takes(&kind.with_header(&member)).await;
+            }
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn another_type_of_token_is_not_for_us() {
     TokenFixture::each(async |fixture| {
         for kind in &fixture.kinds {
             for typ in [
                 json!(null),
-                json!("JWT"),
-                json!("jwt"),
                 json!("id+jwt"),
+                json!("application/id+jwt"),
                 json!("id_token"),
                 json!("rt+jwt"),
                 json!("refresh"),
                 json!("logout+jwt"),
                 json!("dpop+jwt"),
                 json!("at+jwt "),
-                json!("AT+JWT"),
-                json!("application/at+jwt"),
                 json!(""),
                 json!(["at+jwt"]),
             ] {
