@@ -103,8 +103,15 @@ async fn an_inbox_row_after_its_effect_is_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_offset_before_its_effect_is_found() {
     let row = ("PENDING → VALIDATING", "before the write");
-    let faults = found("offset-before-effect", row, 2_000).await;
-    assert!(faults.contains("does not end"), "{faults}");
+    let mut faults = String::new();
+    // a commit while the group deals its partitions is refused, and this build is right by chance
+    for _ in 0..5 {
+        faults = found("offset-before-effect", row, 2_000).await;
+        if faults.contains("does not end") {
+            return;
+        }
+    }
+    panic!("it was not found: {faults}");
 }
 
 /// The store waits longer for a row than a transfer may take: what waits with it does not end.
