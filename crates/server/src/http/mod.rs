@@ -26,6 +26,8 @@ use crate::backup::BackupService;
 use crate::metrics::Metrics;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::response::Redirect;
+use axum::routing::get;
 use engine::Engine;
 use engine::audit::Sealer;
 use kernel::answer::Cause;
@@ -96,6 +98,7 @@ impl App {
 /// Every route with its answers, as a service.
 pub fn router(app: Arc<App>) -> Router {
     pages::openapi::routes()
+        .route("/", get(|| async { Redirect::to("/docs") }))
         .method_not_allowed_fallback(|| async { Refusal::of(Code::MethodNotAllowed) })
         .fallback(|| async { Refusal::of(Code::NotFound) })
         .layer(DefaultBodyLimit::max(body::MOST))

@@ -68,11 +68,13 @@ async fn every_documented_route_is_there_and_asks_for_a_token() {
         let trace = door.send(bare(&Method::TRACE, &path)).await;
         assert_eq!(trace.status, 405, "{path}");
     }
-    for path in ["/", "/api", "/api/v1/internal_transfer/", "/api/v2/x", "/health/", "/docs/"] {
+    for path in ["/api", "/api/v1/internal_transfer/", "/api/v2/x", "/health/", "/docs/"] {
         let reply = door.send(bare(&Method::GET, path)).await;
         assert_eq!((reply.status, reply.code()), (404, "NOT_FOUND"), "{path}");
         assert!(reply.body["request_id"].is_string());
     }
+    let front = door.send(bare(&Method::GET, "/")).await;
+    assert_eq!((front.status, &front.headers["location"]), (303, &"/docs".parse().expect("it")));
 }
 
 #[tokio::test]
