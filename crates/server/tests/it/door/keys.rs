@@ -279,7 +279,7 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
     clock.turn(60_000);
     for header in [
         json!({"alg": "none", "typ": "at+jwt", "kid": "new"}),
-        json!({"alg": "ES256", "typ": "JWT", "kid": "new"}),
+        json!({"alg": "ES256", "typ": "id+jwt", "kid": "new"}),
         json!({"alg": "ES256", "typ": "at+jwt", "kid": "new", "jku": "https://evil.example"}),
     ] {
         let bad = format!("{}.e30.AA", URL_SAFE_NO_PAD.encode(header.to_string()));

@@ -59,6 +59,11 @@ fn ends_with(served: &Served, command: &str, code: i32) -> String {
 fn rows(view: &Value, list: &str, fields: &[&str]) -> Vec<Value> {
     let all = view[list].as_array().unwrap_or_else(|| panic!("no {list} in {view}"));
     let named = |row: &Value| {
+        let mut row = row.clone();
+        // 0.1.0 showed users as numbers
+        if let Some(user) = row["user_id"].as_u64() {
+            row["user_id"] = json!(user.to_string());
+        }
         let pick = |field: &&str| ((*field).to_owned(), row[*field].clone());
         if fields.is_empty() { row.clone() } else { fields.iter().map(pick).collect() }
     };

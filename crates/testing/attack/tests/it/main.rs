@@ -42,7 +42,7 @@ fn a_token_that_is_not_checked_is_found() {
         "two tokens",
         "in the query",
         "claims {\"exp\"",
-        "typ \"JWT\"",
+        "typ \"id+jwt\"",
     ] {
         finds(&part, words);
     }
