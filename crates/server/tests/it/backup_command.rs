@@ -106,7 +106,6 @@ fn a_deleted_log_of_the_journal_is_noticed() {
     let server = served(dir);
     deposited(dir, "8");
     assert_eq!(ends(&server, "KILL"), -1);
-    assert_eq!(exit_of(dir, &["audit", "verify"]), 0, "nothing is missing after a crash");
     fs::remove_file(dir.join("data").join("portage.db-wal")).expect("it goes");
     assert_eq!(exit_of(dir, &["audit", "verify"]), 65);
     // the start after it writes on, and still says so
