@@ -12,6 +12,7 @@ use kernel::record::{Party, Record};
 use kernel::webhooks::{FilterQuestion, StoredWebhook, TEST_EVENT, transfer_event};
 use serde::Serialize;
 use std::sync::Arc;
+use utoipa::ToSchema;
 
 #[derive(Serialize)]
 struct Envelope<D> {
@@ -20,35 +21,59 @@ struct Envelope<D> {
     data: D,
 }
 
-/// A transfer that ended. What its client wrote beside its reference is left out.
-#[derive(Serialize)]
-struct TransferData<'r> {
+/// The transfer in the state in which it ended.
+// what its client wrote beside its reference is left out
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TransferData<'r> {
+    /// The transfer's id, a ULID.
     req_id: String,
+    /// The same id as UUID text.
     uuid: String,
+    /// The flow, such as `internal`.
     flow: &'static str,
+    /// The last state of the flow.
     state: &'static str,
+    /// How it ended: `completed`, `failed`, `rolled_back`, `kept` or `held`.
     outcome: &'static str,
+    /// Whose transfer it is, such as `user:4001`.
     owner: String,
+    #[schema(inline)]
     source: PartyData,
+    #[schema(inline)]
     target: PartyData,
+    /// In the unit of the source's asset.
     fee: String,
+    /// The client's own reference.
+    #[schema(required)]
     reference: Option<&'r str>,
+    /// Of a transfer that moved nothing: why, as a code.
+    #[schema(required)]
     error: Option<&'r str>,
+    /// When it was opened, RFC 3339 in UTC.
     created_at: String,
+    /// When it ended, RFC 3339 in UTC.
     ended_at: String,
 }
 
-#[derive(Serialize)]
+/// Where the money came from, or where it went or was to go.
+#[derive(Serialize, ToSchema)]
 struct PartyData {
+    /// The ledger or chain.
     system: &'static str,
+    /// The account at that system.
     account: String,
+    /// The symbol of the asset.
     asset: String,
+    /// In the asset's unit.
     amount: String,
 }
 
-#[derive(Serialize)]
-struct TestData<'e> {
+/// The endpoint that is tested.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TestData<'e> {
+    /// The id of the endpoint.
     endpoint: String,
+    /// What its operator wrote about it.
     description: &'e str,
 }
 

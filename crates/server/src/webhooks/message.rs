@@ -7,6 +7,7 @@ use kernel::operators::Severity;
 use kernel::ports::admin_queries::{Delivery, Tells};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
 /// The most characters of a case's facts; the whole is in the list of cases.
 const FACTS: usize = 3_000;
@@ -24,20 +25,32 @@ pub(super) struct Message {
 struct Envelope<'a> {
     r#type: &'static str,
     timestamp: String,
-    data: Data<'a>,
+    data: CaseData<'a>,
 }
 
-/// A case, as this half of it knew it. Who looks after it may change between two tries, and is left out.
-#[derive(Serialize)]
-struct Data<'a> {
+/// The case at that moment.
+// who looks after it may change between two tries, and is left out
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CaseData<'a> {
+    /// The number of the case.
     id: u64,
+    /// Which page of the runbook is about it.
     kind: &'a str,
+    /// How bad it is: `CRITICAL` or `WARNING`.
     severity: &'static str,
+    /// What it is about, such as `ledger/SPOT`.
     subject: String,
+    /// What was found, as a text.
     facts: String,
+    /// Where it stands: `OPEN` or `CLOSED`.
     status: &'static str,
+    /// When it opened, RFC 3339 in UTC.
     opened_at: String,
+    /// When it was closed, RFC 3339 in UTC.
+    #[schema(required)]
     closed_at: Option<String>,
+    /// What closed it, where it is closed.
+    #[schema(required)]
     closed_by: Option<&'a str>,
 }
 
@@ -52,7 +65,7 @@ impl Message {
         let envelope = Envelope {
             r#type: tells.name(),
             timestamp: format::time(over.map_or(case.opened_at, |(_, at)| *at)),
-            data: Data {
+            data: CaseData {
                 id: case.number,
                 kind: &case.kind,
                 severity: Severity::name(case.severity),

@@ -8,10 +8,10 @@
 mod alerts;
 pub mod dispatch;
 mod endpoints;
-mod event;
+pub(crate) mod event;
 pub mod fan_out;
 mod mail;
-mod message;
+pub(crate) mod message;
 mod public_address;
 pub mod replay;
 mod sender;

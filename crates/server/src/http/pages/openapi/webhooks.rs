@@ -1,7 +1,10 @@
 //! Describes the events that endpoints of webhooks receive, for the `webhooks` section of the OpenAPI description.
 
+use crate::webhooks::event::{TestData, TransferData};
+use crate::webhooks::message::CaseData;
 use kernel::webhooks::{TEST_EVENT, event_types};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use utoipa::PartialSchema;
 
 /// Every message that is sent to endpoints, by what it is about.
 pub(super) fn described() -> Value {
@@ -10,13 +13,13 @@ pub(super) fn described() -> Value {
         all.iter().filter(|kind| kind.starts_with(about)).cloned().collect()
     };
     json!({
-        "transfer": message("send_transfer_event", "A transfer ended", &of("transfer."), &transfer()),
-        "case": message("send_case_event", "A case opened, or was closed", &of("case."), &case()),
+        "transfer": message("send_transfer_event", "A transfer ended", &of("transfer."), &data::<TransferData<'_>>()),
+        "case": message("send_case_event", "A case opened, or was closed", &of("case."), &data::<CaseData<'_>>()),
         "test": message(
             "send_test_event",
             "An operator tests an endpoint",
             &[TEST_EVENT.to_owned()],
-            &endpoint(),
+            &data::<TestData<'_>>(),
         ),
     })
 }
@@ -60,74 +63,10 @@ fn text(about: &str) -> Value {
     json!({ "type": "string", "description": about })
 }
 
-fn optional(about: &str) -> Value {
-    json!({ "type": ["string", "null"], "description": about })
-}
-
-/// An object of these fields, all of which are always there.
-fn object(about: &str, properties: &Value) -> Value {
-    let names: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
-    json!({ "type": "object", "description": about, "required": names, "properties": properties })
-}
-
-fn transfer() -> Value {
-    object(
-        "The transfer in the state in which it ended.",
-        &json!({
-            "req_id": text("The transfer's id."),
-            "uuid": text("The same id as UUID text."),
-            "flow": text("The flow, such as `internal`."),
-            "state": text("The last state of the flow."),
-            "outcome": text("How it ended: `completed`, `failed`, `rolled_back`, `kept` or `held`."),
-            "owner": text("Whose transfer it is, such as `user:4001`."),
-            "source": party("Where the money came from."),
-            "target": party("Where the money went, or was to go."),
-            "fee": text("In the unit of the source's asset."),
-            "reference": optional("The client's own reference."),
-            "error": optional("Of a transfer that moved nothing: why, as a code."),
-            "created_at": text("When it was opened, RFC 3339 in UTC."),
-            "ended_at": text("When it ended, RFC 3339 in UTC."),
-        }),
-    )
-}
-
-fn party(about: &str) -> Value {
-    object(
-        about,
-        &json!({
-            "system": text("The ledger or chain."),
-            "account": text("The account there."),
-            "asset": text("The symbol of the asset."),
-            "amount": text("In the asset's unit."),
-        }),
-    )
-}
-
-fn case() -> Value {
-    object(
-        "The case at that moment.",
-        &json!({
-            "id": { "type": "integer", "format": "int64", "minimum": 0, "description": "The number of the case." },
-            "kind": text("Which page of the runbook is about it."),
-            "severity": text("`CRITICAL` or `WARNING`."),
-            "subject": text("What it is about, such as `ledger/SPOT`."),
-            "facts": text("What was found."),
-            "status": text("`OPEN` or `CLOSED`."),
-            "opened_at": text("When it opened, RFC 3339 in UTC."),
-            "closed_at": optional("When it was closed, RFC 3339 in UTC."),
-            "closed_by": optional("What closed it."),
-        }),
-    )
-}
-
-fn endpoint() -> Value {
-    object(
-        "The endpoint that is tested.",
-        &json!({
-            "endpoint": text("The id of the endpoint."),
-            "description": text("What its operator wrote about it."),
-        }),
-    )
+/// The form of what an event carries, from the type that is sent.
+fn data<D: PartialSchema>() -> Value {
+    // made of plain texts and numbers, so it can be written
+    serde_json::to_value(D::schema()).unwrap_or_default()
 }
 
 #[cfg(test)]
