@@ -48,14 +48,14 @@ impl BrokerNames {
 
     pub(super) fn lags_of_product(&self, mut lags: Vec<PartitionLag>) -> Vec<PartitionLag> {
         for lag in &mut lags {
-            lag.partition.topic = self.of_product(&lag.partition.topic);
+            lag.partition = self.partition_of_product(&lag.partition);
         }
         lags
     }
 
     pub(super) fn seeks_of_product(&self, mut seeks: Vec<Seek>) -> Vec<Seek> {
         for seek in &mut seeks {
-            seek.partition.topic = self.of_product(&seek.partition.topic);
+            seek.partition = self.partition_of_product(&seek.partition);
         }
         seeks
     }

@@ -49,11 +49,11 @@ pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, KeyFileError> {
 /// It is not there, not ours alone, too short, or not readable.
 pub fn read_secret(path: &Path) -> Result<Vec<u8>, KeyFileError> {
     let bytes = read_private(path)?;
-    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
     if bytes.len() == LEN {
         return Ok(bytes);
     }
+    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() < LEN {
         return Err(KeyFileError::Unfit(path.to_owned(), "a secret has at least 32 bytes"));
     }

@@ -148,10 +148,7 @@ impl Claims {
         };
         let exp = time("exp").ok_or("exp is missing or no time")?;
         let iat = time("iat").ok_or("iat is missing or no time")?;
-        let nbf = time("nbf");
-        if has_nbf && nbf.is_none() {
-            return Err("nbf is no time");
-        }
+        let nbf = has_nbf.then(|| time("nbf").ok_or("nbf is no time")).transpose()?;
         Ok(Self { iss, sub, user, scopes, exp, iat, nbf })
     }
 }

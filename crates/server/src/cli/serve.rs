@@ -126,7 +126,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
     let verifier = Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock));
-    let open_pages = config.server.open_pages(address);
+    let open_pages = config.server.open_pages();
     let context = AppContext { engine, metrics, verifier, open_pages };
     let app = Arc::new(service.app(config, context).await?);
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&app.sealer).run()));

@@ -56,8 +56,8 @@ impl Tls {
 impl Server {
     /// Whether the pages for machines need no token there: only this machine reaches them, or the
     /// settings say so.
-    pub fn open_pages(&self, address: SocketAddr) -> bool {
-        self.public_metrics || (address.ip().is_loopback() && !self.behind_proxy)
+    pub fn open_pages(&self) -> bool {
+        self.public_metrics || !self.is_beyond_loopback()
     }
 
     /// True where others than this machine reach the server, by themselves or through a proxy.

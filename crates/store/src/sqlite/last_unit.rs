@@ -23,7 +23,8 @@ pub struct LostUnits {
 /// The file with the last number that was written.
 pub(crate) struct LastUnit {
     file: File,
-    identity: Identity,
+    /// What stands before the number: the name of the store that it is of.
+    prefix: String,
     written: AtomicU64,
 }
 
@@ -34,12 +35,12 @@ impl LastUnit {
         let mut options = File::options();
         let mut file =
             options.create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).or_else(|why| {
-            if why.kind() == io::ErrorKind::InvalidData { Ok(0) } else { Err(why) }
-        })?;
-        let unit = text.trim_end().strip_prefix(&prefix(identity)).and_then(|n| n.parse().ok());
-        Ok(Self { file, identity, written: AtomicU64::new(unit.unwrap_or_default()) })
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let prefix = format!("{:032x} ", identity.0);
+        let text = std::str::from_utf8(&bytes).ok().map(str::trim_end);
+        let unit = text.and_then(|text| text.strip_prefix(&prefix)).and_then(|n| n.parse().ok());
+        Ok(Self { file, prefix, written: AtomicU64::new(unit.unwrap_or_default()) })
     }
 
     fn written(&self) -> u64 {
@@ -62,15 +63,11 @@ impl LastUnit {
 
     /// Sets the number back to the database's, once the loss is written there.
     pub(crate) fn set(&self, unit: u64) {
-        let text = format!("{}{unit:020}\n", prefix(self.identity));
+        let text = format!("{}{unit:020}\n", self.prefix);
         if self.file.write_all_at(text.as_bytes(), 0).is_ok() {
             self.written.store(unit, Ordering::Release);
         }
     }
-}
-
-fn prefix(identity: Identity) -> String {
-    format!("{:032x} ", identity.0)
 }
 
 #[cfg(test)]
