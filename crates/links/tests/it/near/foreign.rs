@@ -70,7 +70,8 @@ impl Env {
     }
 }
 
-fn pay(receiver: &str, amount: &str, memo: &str) -> Action {
+/// Pays so much to a receiver.
+pub(super) fn pay(receiver: &str, amount: &str, memo: &str) -> Action {
     let args = json!({ "receiver_id": receiver, "amount": amount, "memo": memo });
     Action::FunctionCall(Box::new(FunctionCallAction {
         method_name: "ft_transfer".to_owned(),

@@ -1,5 +1,6 @@
 //! The adapter is held to the suite of chain ports.
 
+use super::foreign::pay;
 use super::world::{VALIDITY, World};
 use conformance::chain::{ChainSite, run};
 use devnet::near::Options;
@@ -7,7 +8,7 @@ use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::near_primitives::types::Balance;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
-use kernel::record::Record;
+use kernel::record::{Account, Party, Record};
 use std::sync::{Arc, OnceLock};
 
 /// The chain, and another one of its name with the same accounts, keys and heights.
@@ -44,12 +45,23 @@ impl ChainSite for Site {
     fn swallow(&self, swallows: bool) {
         if swallows { self.0.withhold() } else { self.0.clear() }
     }
-    fn use_elsewhere(&self, _: &str) -> bool {
+    fn use_elsewhere(&self, _: &str, pays: Option<&Record>) -> bool {
         let relay = &self.0.relay;
         let nonce = self.0.devnet.nonce(&relay.account, &relay.public_key()).unwrap() + 1;
-        let nothing = Action::Transfer(TransferAction { deposit: Balance::ZERO });
         let base = self.0.devnet.final_hash();
-        self.0.devnet.submit(relay.sign(nonce, base, &relay.account, vec![nothing]));
+        let (receiver, action) = match pays {
+            None => {
+                (relay.account.clone(), Action::Transfer(TransferAction { deposit: Balance::ZERO }))
+            }
+            Some(record) => {
+                let Party { account: Account::Named(to), amount, .. } = record.target() else {
+                    unreachable!("the relay pays named accounts")
+                };
+                let memo = record.id.to_string();
+                (self.0.token.clone(), pay(to, &amount.to_string(), &memo))
+            }
+        };
+        self.0.devnet.submit(relay.sign(nonce, base, &receiver, vec![action]));
         true
     }
     fn times_paid<'a>(&'a self, record: &'a Record) -> Fut<'a, usize> {

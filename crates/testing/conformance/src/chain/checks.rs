@@ -3,8 +3,10 @@
 use super::Fresh;
 use super::fixture::{ChainFixture, all_dead, all_done};
 use kernel::answer::Answer;
-use kernel::attempt::Purpose;
-use kernel::ports::chain::{AttemptProof, CHAIN_UNBOUND, LANE_AHEAD, Signed, WRONG_CHAIN};
+use kernel::attempt::{Lock, Purpose};
+use kernel::ports::chain::{
+    AttemptProof, CHAIN_UNBOUND, LANE_AHEAD, LaneMark, Signed, WRONG_CHAIN,
+};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -33,6 +35,8 @@ checks![
     what_expired_is_paid_once_or_dead,
     every_attempt_has_a_lock_of_its_own,
     a_key_that_is_used_elsewhere_is_noticed,
+    what_a_stranger_signed_is_found_and_proven,
+    a_new_key_counts_from_where_it_stood,
     each_process_is_shown_the_same_chain,
     nothing_is_known_before_the_journal_is_bound,
     another_chain_is_not_worked_with,
@@ -187,13 +191,90 @@ async fn every_attempt_has_a_lock_of_its_own(f: &ChainFixture) {
 async fn a_key_that_is_used_elsewhere_is_noticed(f: &ChainFixture) {
     let mut attempt = f.stored(f.members(1), None).await;
     f.see_through(&mut attempt, false).await;
-    if !f.site.use_elsewhere(&f.lane()) {
+    if !f.site.use_elsewhere(&f.lane(), None) {
         return;
     }
     f.site.settle().await;
     let next = f.port.next_lock(&f.lane(), Some(&attempt.lock), &f.members(1)).await;
     let noticed = matches!(&next, Err(cause) if cause.class == LANE_AHEAD);
     f.holds(noticed, "the chain is ahead of every stored attempt", &next);
+}
+
+async fn what_a_stranger_signed_is_found_and_proven(f: &ChainFixture) {
+    let mut attempt = f.stored(f.members(1), None).await;
+    f.see_through(&mut attempt, false).await;
+    let (lane, waits) = (f.lane(), f.site.member());
+    let anchor = attempt.forms.first().and_then(|form| form.anchor);
+    let mut mark = LaneMark { lane: lane.clone(), lock: attempt.lock.clone(), anchor, seen: None };
+    let ahead = f.port.ahead(std::slice::from_ref(&mark)).await;
+    f.same("what is ahead of the last attempt", &ahead, &Ok(Vec::new()));
+    for pays in [Some(&waits), None] {
+        if !f.site.use_elsewhere(&lane, pays) {
+            return;
+        }
+        f.site.settle().await;
+        let ahead = f.port.ahead(std::slice::from_ref(&mark)).await;
+        let spent = ahead.iter().flatten().map(|spent| spent.lock.clone()).collect::<Vec<Lock>>();
+        f.holds(spent.len() == 1, "the lane is ahead", &ahead);
+        let found = f.port.foreign(&mark).await;
+        let Ok([used]) = found.as_deref() else {
+            return f.holds(false, "one transaction spent it", &found);
+        };
+        f.same("the lock that it took", &Some(&used.lock), &spent.first());
+        f.holds(used.form.bytes.is_empty(), "it has no bytes to be sent again", &used.form);
+        let members: Arc<[Record]> = pays.into_iter().cloned().collect();
+        match (pays, used.pays.as_deref()) {
+            (Some(record), Some([paid])) => {
+                let is = (&paid.id, &paid.payment.account, &paid.payment.amount);
+                let target = record.target();
+                f.same("what it paid", &is, &(&record.id, &target.account, &target.amount));
+                let mut foreign = f.foreign(used, members);
+                let verdicts = f.see_through(&mut foreign, true).await;
+                f.holds(all_done(&verdicts), "what it paid is done", &verdicts);
+                f.same("payments", &f.paid(&foreign.members).await, &vec![1]);
+            }
+            (None, paid) => {
+                f.holds(paid.is_none_or(<[_]>::is_empty), "it pays no transfer", &paid);
+                f.holds(used.names.is_empty(), "it names none", &used.names);
+            }
+            (Some(_), other) => f.holds(false, "it pays the transfer", &other),
+        }
+        let anchor = used.form.anchor;
+        mark = LaneMark { lock: used.lock.clone(), anchor, ..mark };
+        let ahead = f.port.ahead(std::slice::from_ref(&mark)).await;
+        f.same("what is ahead of what was stored", &ahead, &Ok(Vec::new()));
+    }
+}
+
+async fn a_new_key_counts_from_where_it_stood(f: &ChainFixture) {
+    let lanes = [f.lane()];
+    let new = f.port.new_lanes(&lanes, None).await;
+    let Ok(Some(unused)) = new else {
+        return f.holds(new.is_ok(), "the keys are shown, or nothing else spends them", &new);
+    };
+    let Some([before]) = unused.first_chunk() else {
+        return f.holds(false, "the chain has it", &unused);
+    };
+    f.same("where it counts from", &before.start, &Some(before.now.clone()));
+    if !f.site.use_elsewhere(&f.lane(), None) {
+        return f.holds(false, "a key can be used elsewhere", &unused);
+    }
+    f.site.settle().await;
+    let new = f.port.new_lanes(&lanes, Some(before.now.height)).await;
+    let Ok(Some([now])) = new.as_ref().map(Option::as_deref) else {
+        return f.holds(false, "the chain has it still", &new);
+    };
+    f.holds(now.now.lock != before.now.lock, "it was used since", &now);
+    let Some(start) = now.start.clone() else {
+        return f.holds(false, "it is known where it stood", &now);
+    };
+    f.same("the lock that it had", &start.lock, &before.now.lock);
+    // from there on the stranger's transaction is found, as for a key with a row
+    let mark =
+        LaneMark { lane: f.lane(), lock: start.lock, anchor: Some(start.height), seen: None };
+    let found = f.port.foreign(&mark).await;
+    let locks = found.iter().flatten().map(|used| used.lock.clone()).collect::<Vec<Lock>>();
+    f.same("what spent it", &locks, &vec![now.now.lock.clone()]);
 }
 
 async fn each_process_is_shown_the_same_chain(f: &ChainFixture) {

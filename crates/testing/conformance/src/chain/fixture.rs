@@ -5,7 +5,7 @@ use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, AttemptId, Form, Lock, MemberVerdict, Purpose};
 use kernel::ids::FlowId;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, LaneMark, SignRequest, Signed, Unsigned,
+    AttemptProof, Chain, ChainIdentity, ForeignUse, LaneMark, SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -71,6 +71,24 @@ impl ChainFixture {
         }
         self.holds(all_done(&self.see_through(&mut attempt.clone(), true).await), "it is paid", &0);
         self.same("payments", &self.paid(&members).await, &vec![1]);
+    }
+
+    /// The attempt that the engine stores of a transaction of another program.
+    pub(super) fn foreign(&self, used: &ForeignUse, members: Arc<[Record]>) -> Attempt {
+        Attempt {
+            id: AttemptId(2),
+            chain: self.port.id(),
+            flow: FlowId(0),
+            state: 0,
+            version: Attempt::FIRST,
+            lane: self.lane(),
+            lock: used.lock.clone(),
+            members,
+            forms: vec![used.form.clone()],
+            sent: true,
+            due_at: None,
+            closed: None,
+        }
     }
 
     /// Fails the check with what was seen, where it does not hold.

@@ -31,8 +31,9 @@ pub trait ChainSite: Send + Sync {
     fn expire(&self) -> Fut<'_, ()>;
     /// Nothing that is sent from now on reaches the chain, or everything does.
     fn swallow(&self, swallows: bool);
-    /// Another program uses the key of a lane; false where no key of the chain can be used elsewhere.
-    fn use_elsewhere(&self, lane: &str) -> bool;
+    /// Another program signs with the key of a lane: what this transfer waits for, with its id as the memo, or nothing
+    /// that concerns a transfer. False where no key of the chain can be used elsewhere.
+    fn use_elsewhere(&self, lane: &str, pays: Option<&Record>) -> bool;
     /// How often a transfer was paid in final blocks.
     fn times_paid<'a>(&'a self, record: &'a Record) -> Fut<'a, usize>;
 }

@@ -5,8 +5,8 @@ use kernel::ids::{FlowId, Id};
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
-use kernel::record::{Head, Record};
-use sim::chain::{ChainRules, Locking, SimChain, SimPort, relay_terms};
+use kernel::record::{Account, Head, Party, Record};
+use sim::chain::{ChainRules, Locking, Paid, SimChain, SimPort, relay_terms};
 use sim::world::Sim;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,8 +58,17 @@ impl ChainSite for Site {
     fn swallow(&self, swallows: bool) {
         self.chain.swallow(swallows);
     }
-    fn use_elsewhere(&self, lane: &str) -> bool {
-        self.chain.used_elsewhere(lane, 50);
+    fn use_elsewhere(&self, lane: &str, pays: Option<&Record>) -> bool {
+        let paid = |record: &Record| {
+            let Party { account: Account::Named(account), asset, amount, .. } = record.target()
+            else {
+                unreachable!("the relay pays named accounts")
+            };
+            Paid { id: record.id, account: account.clone(), asset: *asset, amount: *amount }
+        };
+        if self.rules.locking == Locking::Nonce {
+            self.chain.spends_elsewhere(lane, pays.into_iter().map(paid).collect());
+        }
         self.rules.locking == Locking::Nonce
     }
     fn times_paid<'a>(&'a self, record: &'a Record) -> Fut<'a, usize> {
