@@ -1,5 +1,6 @@
 //! Chooses the asset of the relay's token where `relay.asset` is not set: the one of the symbol that the contract shows
-//! (NEP-148), once for each contract. The choice is a row of the journal, so that a contract which shows another symbol
+//! (NEP-148), in upper case, once for each contract. A known asset is taken only where the contract spells it so: of
+//! `USDt` only a person says whether it is USDT. The choice is a row of the journal, so that a contract which shows another symbol
 //! later changes nothing.
 
 use super::{RelayContext, TOKEN_ASKED_EVERY, near_settings};
@@ -44,7 +45,8 @@ pub(crate) async fn chosen_asset(
         let what = "no asset is chosen yet, and relay.rpc_urls names no provider that shows one";
         return Err(unset(contract, what));
     }
-    let TokenMetadata { symbol, decimals } = shown(settings, context).await?;
+    let TokenMetadata { symbol: spelled, decimals } = shown(settings, context).await?;
+    let symbol = spelled.to_ascii_uppercase();
     if let Some(other) = rows.iter().find(|row| *row.value == *symbol) {
         let other = other.name.strip_prefix(CHOICES).unwrap_or(&other.name);
         let what = format!("it shows the symbol {symbol}, which stands for the contract {other}");
@@ -58,6 +60,12 @@ pub(crate) async fn chosen_asset(
         Some(asset) if u64::from(asset.precision) != decimals => {
             let what = other_decimals(contract, decimals, asset.precision.into());
             return Err(Fault::new(Exit::Config, what));
+        }
+        Some(_) if symbol != spelled => {
+            let what = format!(
+                "it shows the symbol {spelled}, and whether that is the asset {symbol} is not known"
+            );
+            return Err(unset(contract, &what));
         }
         Some(_) => write(context, choice).await,
         None => add(contract, &symbol, decimals, context, choice).await?.map(|_| ()),
@@ -93,9 +101,9 @@ async fn shown(settings: &Relay, context: &RelayContext<'_>) -> Result<TokenMeta
         clock.sleep(TOKEN_ASKED_EVERY).await;
     };
     let metadata = metadata.ok_or_else(|| unset(contract, "it shows no symbol and decimals"))?;
-    if !fits_as_symbol(&metadata.symbol) {
+    if !fits_as_symbol(&metadata.symbol.to_ascii_uppercase()) {
         // it is a stranger's text, and is not repeated
-        return Err(unset(contract, &format!("its symbol is not {SYMBOL}")));
+        return Err(unset(contract, &format!("its symbol, in upper case, is not {SYMBOL}")));
     }
     Ok(metadata)
 }

@@ -106,7 +106,7 @@ fn what_a_contract_shows_is_checked_before_it_is_used() {
     assert_eq!(code, Some(78), "{text}");
     assert!(text.contains("fine.devnet has 18 decimals, and the asset 6"), "{text}");
     for (at, symbol) in
-        ["", "wNEAR", "USD\u{1b}[2J", "USD C", "ABCDEFGHIJKLMNOPQ", "USDС"].into_iter().enumerate()
+        ["", "USDC.e", "USD\u{1b}[2J", "USD C", "ABCDEFGHIJKLMNOPQ", "USDС"].into_iter().enumerate()
     {
         let name = format!("evil-{at}.devnet");
         token(&chain, &name, symbol, 6);
@@ -151,4 +151,25 @@ fn a_symbol_needs_two_providers_and_is_one_contracts() {
     let (code, text) = refused(&relay.dir, &source(&chain, "twin.devnet"));
     assert_eq!(code, Some(78), "{text}");
     assert!(text.contains("COIN, which stands for the contract coin.devnet"), "{text}");
+}
+
+/// Turns red where a symbol with letters in lower case does not start the service, and where it takes a known asset that
+/// is spelled otherwise.
+#[test]
+fn a_symbol_in_lower_case_is_an_asset_of_its_own() {
+    let chain = LocalChain::start();
+    token(&chain, "wrap.devnet", "wNEAR", 24);
+    let relay = served(folder(), &source(&chain, "wrap.devnet"));
+    is_paid(&relay, "alice.devnet", "k-1");
+    let wrapped = asset(&relay, "WNEAR").expect("an asset");
+    assert_eq!(wrapped["precision"], json!(24), "{wrapped}");
+    token(&chain, "bridged.devnet", "Usdc", 6);
+    let dir = folder();
+    let (code, text) = refused(&dir, &source(&chain, "bridged.devnet"));
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("shows the symbol Usdc, and whether that is the asset USDC"), "{text}");
+    assert!(text.contains("set relay.asset"), "{text}");
+    let mut named = source(&chain, "bridged.devnet");
+    named.push(("PORTAGE_RELAY__ASSET".to_owned(), "USDC".to_owned()));
+    is_paid(&served(dir, &named), "alice.devnet", "k-1");
 }
