@@ -4,6 +4,7 @@ use crate::pipeline::plan::FuseMode;
 use kernel::ids::{LedgerId, Millis};
 use kernel::money::Amount;
 use kernel::retry::Backoff;
+use kernel::unit::Guard;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,6 +38,9 @@ pub struct Settings {
     /// The limits of one owner that is no user, by the flow's name. A flow without an entry has none of its
     /// own.
     pub owner_limits: BTreeMap<&'static str, OwnerLimits>,
+    /// The guard of each opening for a client, by the flow's name, that what the process relies on there is still so in
+    /// the journal. Where it fails nothing is opened.
+    pub opening_guards: BTreeMap<&'static str, Guard>,
     /// Verdicts and the resume from HALT take effect when another person approves.
     pub four_eyes: bool,
     /// Every issuer of tokens that there was, the oldest first and the present one among them: a client's
@@ -129,6 +133,7 @@ impl Default for Settings {
             alerts: Alerts::default(),
             limits: Limits::default(),
             owner_limits: BTreeMap::new(),
+            opening_guards: BTreeMap::new(),
             four_eyes: true,
             issuers: Vec::new(),
             approval_ms: 24 * 3_600_000,

@@ -70,7 +70,7 @@ impl Job {
             // beside the binding, so that a replay is a replay, whatever was moved that day
             let binds = |guard: &Guard| matches!(guard, Guard::Unbound { .. });
             let at = unit.guards.iter().position(binds).map_or(0, |n| n.saturating_add(1));
-            drop(unit.guards.splice(at..at, order.unbound(&record)));
+            drop(unit.guards.splice(at..at, order.guards(&record)));
         }
         Self { record, unit, next, depends_on, answered_as: None, error, reason, again: 0 }
     }
@@ -268,7 +268,8 @@ impl Pipeline {
                 }
             }
             CommitReason::Opens(order) | CommitReason::Parks(order) => {
-                match limits::exceeded(guard) {
+                let code = limits::exceeded(guard).or_else(|| outdated(guard));
+                match code {
                     Some(code) => self.not_opened(&pending.record, pending.again, order, code),
                     None => order.answer(OpenResult::Bound),
                 }
@@ -524,4 +525,15 @@ impl Pipeline {
         });
         planned
     }
+}
+
+/// The refusal of an opening that relied on a row which another process changed since this one started; `None` for
+/// another guard.
+fn outdated(guard: &Guard) -> Option<Code> {
+    let Guard::Resource { name, .. } = guard else { return None };
+    tracing::error!(
+        row = &**name,
+        "nothing is opened here: the row was changed since this process started"
+    );
+    Some(Code::Overloaded)
 }

@@ -29,17 +29,20 @@ pub(crate) struct CreateRequest {
     pub quota: Option<Quota>,
     /// The other scopes in which its key must be free: those of the same subject under other issuers.
     pub scopes: Vec<Arc<str>>,
+    /// What else has to hold, as the settings say ([`crate::Settings::opening_guards`]).
+    pub guard: Option<Guard>,
 }
 
 impl CreateRequest {
-    /// True once it is known that its key is bound in no other scope either.
-    pub(crate) fn unbound<'a>(&'a self, record: &'a Record) -> impl Iterator<Item = Guard> + 'a {
+    /// The guards that its key is bound in no other scope either, then that of the settings: a replay is one, whatever
+    /// other processes changed since.
+    pub(crate) fn guards<'a>(&'a self, record: &'a Record) -> impl Iterator<Item = Guard> + 'a {
         let (flow, binding) = (record.flow, record.terms.binding.as_ref());
         let guard = move |scope: &Arc<str>| {
             let key = binding?.key.clone();
             Some(Guard::Unbound { flow, scope: scope.clone(), key })
         };
-        self.scopes.iter().filter_map(guard)
+        self.scopes.iter().filter_map(guard).chain(self.guard.clone())
     }
 
     pub(crate) fn answer(self, opening: OpenResult) {

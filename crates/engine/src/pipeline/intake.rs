@@ -83,7 +83,11 @@ impl Intake {
         );
         let (opened, opening) = oneshot::channel();
         let (ended, end) = oneshot::channel();
-        match self.orders.try_send((record, CreateRequest { opened, ended, quota, scopes })) {
+        let guard =
+            self.shared.parts.settings.opening_guards.get(self.shared.plan.table(flow).flow);
+        let guard = guard.cloned();
+        let order = CreateRequest { opened, ended, quota, scopes, guard };
+        match self.orders.try_send((record, order)) {
             Ok(()) => {}
             Err(TrySendError::Full((record, order))) => self.park(record, order).await,
             Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),

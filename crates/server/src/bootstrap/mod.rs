@@ -257,7 +257,8 @@ impl Service {
     /// The parts from which the engine is built.
     ///
     /// # Errors
-    /// 74: the journal does not answer; the key of the seals cannot be used.
+    /// 74: the journal does not answer; the key of the seals cannot be used; 78: other processes bind clients' keys of
+    /// the relay in another scope.
     pub async fn parts(
         &self,
         config: &Config,
@@ -265,7 +266,10 @@ impl Service {
         tasks: &Tasks,
     ) -> Result<Parts, Fault> {
         let (mut offered, mut facts, mut chains) = (OFFERED.to_vec(), self.facts(), Vec::new());
+        let mut settings = config.engine_settings();
         if config.relay.is_set() {
+            let guard = relay::opening_guard(&config.relay, &*self.store, self.worker).await?;
+            settings.opening_guards.insert(RelayState::FLOW, guard);
             let assets = self.assets().await?;
             let link = relay::open(&config.relay, &self.relay_context(&meter, &assets))?;
             if let Some(asks) = link.asks_for_token(Arc::clone(&self.clock)) {
@@ -288,7 +292,7 @@ impl Service {
             rng: Arc::clone(&self.rng),
             spawn: Arc::new(tasks.clone()),
             meter,
-            settings: config.engine_settings(),
+            settings,
             worker: self.worker,
             cores: self.cores(),
             seal_key: self.seal_key(config).await?,

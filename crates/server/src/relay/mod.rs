@@ -3,12 +3,14 @@
 
 pub(crate) mod core_dumps;
 mod intake_only;
+mod key_scope;
 pub(crate) mod keys;
 pub(crate) mod passphrase;
 mod receiver_row;
 mod registrations;
 mod token_asset;
 
+pub(crate) use self::key_scope::opening_guard;
 pub(crate) use self::token_asset::chosen_asset;
 
 use self::intake_only::IntakeOnly;

@@ -4,6 +4,7 @@
 mod cancelled;
 mod custody;
 mod identity;
+mod key_scope;
 mod keys;
 mod timeline;
 mod token_asset;
