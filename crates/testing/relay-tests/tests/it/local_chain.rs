@@ -19,7 +19,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
 use kernel::record::Record;
 use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
-use sim::chain::{ChainRules, Locking, Paid, PlayedChain};
+use sim::chain::{ChainRules, Locking, Paid, PlayedChain, REFUSES_FOR};
 use sim::generic::relay::{NEAR, RelayCase};
 use sim::world::SplitMix;
 use std::collections::BTreeMap;
@@ -33,10 +33,14 @@ use tokio::runtime::Runtime;
 /// The account of the relay.
 pub(crate) const RELAY: &str = "relay.devnet";
 const TOKEN: &str = "usdc.devnet";
+/// What a contract says that refuses all that comes.
+const BROKEN: &str = "Cannot deserialize the contract state.";
 /// The asset of the terms of [`RelayCase`].
 const ASSET: AssetId = AssetId(3);
 /// What the relay has of it.
 const SUPPLY: u128 = 1_000_000;
+/// Wallets use our keys before this block of a case, so that a run comes to its end.
+const STRANGE_BLOCKS: u64 = 80;
 /// A call that takes longer waits for something that never comes.
 const LONGEST_CALL: Duration = Duration::from_secs(60);
 
@@ -221,8 +225,25 @@ impl LocalChain {
     fn advances(&self) {
         let (began, height) = self.0.began;
         let passed = self.0.clock.now().saturating_sub(began) / self.0.rules.block_ms;
-        let due = height + passed;
-        self.0.devnet.advance(due.saturating_sub(self.0.devnet.height()));
+        let (due, devnet) = (height + passed, &self.0.devnet);
+        while devnet.height() < due {
+            self.disturbs(devnet.height() + 1 - height);
+            devnet.advance(1);
+        }
+    }
+
+    /// What goes wrong in a block of the case, before it is made.
+    fn disturbs(&self, block: u64) {
+        let ChainRules { refuses_from, strangers, .. } = self.0.rules;
+        if refuses_from > 0 && block == refuses_from {
+            self.0.devnet.refuse_every_account(Some(BROKEN));
+        }
+        if refuses_from > 0 && block == refuses_from + REFUSES_FOR {
+            self.0.devnet.refuse_every_account(None);
+        }
+        if strangers > 0 && block < STRANGE_BLOCKS && block.is_multiple_of(strangers) {
+            self.uses_key();
+        }
     }
 
     /// Runs a call of the adapter to its end, with what goes wrong at its providers.
@@ -264,6 +285,10 @@ impl LocalChain {
     /// Another program uses the relay's first key: it sends the account itself one yocto.
     pub(crate) fn wallet_signs(&self) {
         self.advances();
+        self.uses_key();
+    }
+
+    fn uses_key(&self) {
         let (devnet, wallet) = (&self.0.devnet, &self.0.relay);
         let nonce = devnet.nonce(&wallet.account, &wallet.public_key()).unwrap() + 1;
         let transfer = TransferAction { deposit: Balance::from_yoctonear(1) };

@@ -1,5 +1,6 @@
 //! Cases drawn from a seed over the local chain, with what goes wrong in them: writes and calls that fail, come twice or
-//! kill the process, a second worker, providers that mislead, transactions that come late or never.
+//! kill the process, a second worker, providers that mislead, transactions that come late or never, a contract that
+//! refuses whatever comes for some blocks, a wallet that signs with one of the relay's keys.
 
 use super::case::{NearCase, NearTrial};
 use super::local_chain::RULES;
@@ -13,6 +14,11 @@ use sim::world::SplitMix;
 /// So many are played in each run of the tests.
 const SEEDS: u64 = 16;
 
+/// A contract that refuses whatever comes begins with it within this number of blocks.
+const REFUSES_BY: u64 = 20;
+/// A wallet signs with the relay's first key in each block of five to about this number.
+const STRANGERS: u64 = 20;
+
 /// Seeds that found something once. 31: a worker that stood still past its lease looked for ever at an attempt that
 /// another one had ended. 221: a transfer for which no key could be had was counted as one that killed its worker.
 const KEPT: [u64; 2] = [31, 221];
@@ -25,6 +31,10 @@ fn played(seed: u64) -> Played {
     let mut or_none = |rate| if draws.once_in(1, 3) { rate } else { 0 };
     let rules = ChainRules { lanes, loses: or_none(3), misleads: or_none(4), ..RULES };
     let play = ChainPlay::drawn(&mut draws);
+    // drawn last, so that all else of a seed stays what it was
+    let refuses_from = if draws.once_in(1, 3) { 1 + draws.next() % REFUSES_BY } else { 0 };
+    let strangers = if draws.once_in(1, 3) { 5 + draws.next() % STRANGERS } else { 0 };
+    let rules = ChainRules { refuses_from, strangers, ..rules };
     let receivers = case.relay.receivers.join(" ");
     println!("cargo xtask campaign near --seed {seed}: {receivers}; {rules:?}, {play:?}");
     play.of_case(&NearTrial::new(rules), &case, seed)

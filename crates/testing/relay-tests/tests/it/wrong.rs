@@ -68,6 +68,16 @@ fn culprit_condemned_by_index_alone() {
     assert!(why.contains("VERDICT_REFUSED"), "{why}");
 }
 
+/// A contract that refuses whatever comes for some blocks condemns no receiver.
+#[test]
+fn refused_alone_condemned() {
+    let mut trial = trial(ALL_HOLD, Setup::default());
+    trial.rules.refuses_from = 2;
+    let why = fails(&trial, build("refused-alone-condemned"), undisturbed);
+    assert!(why.contains("is FAILED and was paid 0 times"), "{why}");
+    undisturbed(&trial);
+}
+
 #[test]
 fn memo_trusted() {
     let sends = Sends::Withheld { until: 30 };

@@ -1,5 +1,6 @@
 //! A simulated chain, driven by a seed: blocks and finality, reorganisations before it, transactions that
-//! come late or are lost, nodes that lag or lie, locks of three kinds, members that spoil a transaction.
+//! come late or are lost, nodes that lag or lie, locks of three kinds, members that spoil a transaction, a contract
+//! that refuses whatever comes.
 //!
 //! A [`SimChain`] is the chain itself and outlives every process. A [`SimPort`] is one process's adapter: it
 //! believes its nodes only where they agree about a final block. [`FaultyChain`] is the link between an engine
@@ -15,6 +16,7 @@ mod node;
 mod played;
 mod port;
 mod proof;
+mod refusals;
 mod state;
 mod transaction;
 
@@ -24,5 +26,6 @@ pub use flow::{ChainFlow, ChainPorts, FactsOf, LinkedChain, relay_terms};
 pub use learned::{FactLog, LinkedFacts};
 pub use played::PlayedChain;
 pub use port::SimPort;
+pub use refusals::REFUSES_FOR;
 pub use state::{ChainRules, Locking, SimChain};
 pub use transaction::{Outcome, Paid, QUARANTINE};

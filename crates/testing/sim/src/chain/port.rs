@@ -1,6 +1,6 @@
 //! The chain port of one process on the simulated chain.
 
-use super::proof::prove;
+use super::proof::{BlockFacts, prove};
 use super::state::{Locking, SimChain};
 use super::transaction::{Effect, Paid, QUARANTINE, Transaction};
 use crate::world::breath;
@@ -270,6 +270,10 @@ impl Chain for SimPort {
         })
     }
 
+    fn is_trouble(&self, cause: &Cause) -> bool {
+        matches!(cause.class, "TIMEOUT" | "NODES_DISAGREE" | WRONG_CHAIN)
+    }
+
     fn raise_floor(&self, height: u64) {
         self.floor.fetch_max(height, Ordering::SeqCst);
     }
@@ -335,8 +339,11 @@ impl Chain for SimPort {
             let proof = |attempt: &Attempt| {
                 let names: Vec<_> = attempt.forms.iter().map(|form| form.name.clone()).collect();
                 let views = self.chain.views(&attempt.lane, &names);
-                let spent = |upto| self.chain.spent_lock(&attempt.lane, &attempt.lock, upto);
-                prove(&self.chain.rules(), attempt, &views, spent)
+                let facts = BlockFacts {
+                    spent: |upto| self.chain.spent_lock(&attempt.lane, &attempt.lock, upto),
+                    is_to_blame: |name: &[u8], at| self.chain.now().is_to_blame(name, at),
+                };
+                prove(&self.chain.rules(), attempt, &views, facts)
             };
             attempts.iter().map(proof).collect()
         })

@@ -11,13 +11,22 @@ use kernel::ports::chain::{AttemptProof, LOCK_SPENT, SpentLock};
 /// A node-signed call that is not found so many blocks later is fenced.
 const FENCED_AFTER: u64 = 12;
 
-/// A look at one attempt. `spent` finds the transaction in final blocks up to a height that spent its lock.
+/// What the final blocks show beside the forms of an attempt.
+pub(super) struct BlockFacts<S, B> {
+    /// The transaction up to a height that spent the lock.
+    pub spent: S,
+    /// Whether the one receiver of a form that failed at a height is to blame for that.
+    pub is_to_blame: B,
+}
+
+/// A look at one attempt.
 pub(super) fn prove(
     rules: &ChainRules,
     attempt: &Attempt,
     [one, other]: &[View; 2],
-    spent: impl Fn(u64) -> Option<SpentLock>,
+    facts: BlockFacts<impl Fn(u64) -> Option<SpentLock>, impl Fn(&[u8], u64) -> bool>,
 ) -> AttemptProof {
+    let BlockFacts { spent, is_to_blame } = facts;
     if one.found != other.found {
         return AttemptProof::NotYet(Cause::of("NODES_DISAGREE"));
     }
@@ -31,7 +40,9 @@ pub(super) fn prove(
         })
     };
     if let Some((form, at, outcome)) = landed(Purpose::Pay) {
-        return AttemptProof::Closed(verdicts(attempt, form, at, outcome));
+        let blamed = is_to_blame(&form.name, at);
+        let landed = LandedForm { form, at, outcome, blamed };
+        return AttemptProof::Closed(verdicts(attempt, &landed));
     }
     if let Some((_, at, _)) = landed(Purpose::Void) {
         return dead(attempt, "VOIDED", at);
@@ -69,7 +80,17 @@ fn document(form: &Form, at: u64) -> String {
     format!(r#"{{"height":{at},"transaction":"{name}"}}"#)
 }
 
-fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<MemberVerdict> {
+/// The form that is in a final block.
+struct LandedForm<'a> {
+    form: &'a Form,
+    at: u64,
+    outcome: Outcome,
+    /// Where it failed for its one member, that member's receiver is to blame.
+    blamed: bool,
+}
+
+fn verdicts(attempt: &Attempt, landed: &LandedForm<'_>) -> Vec<MemberVerdict> {
+    let LandedForm { form, at, outcome, blamed } = *landed;
     let doc = Some(document(form, at).into());
     let receipt = Receipt { seq: at, doc: doc.clone() };
     let why = |code: &'static str| Evidence { code: code.into(), doc: doc.clone() };
@@ -77,7 +98,7 @@ fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<Me
     let verdict = |n: usize| match outcome {
         Outcome::Success => MemberVerdict { answer: Answer::Done(receipt.clone()), alone: false },
         // its own action failed, and it has no other
-        Outcome::Failed(_) if attempt.members.len() == 1 => MemberVerdict {
+        Outcome::Failed(_) if attempt.members.len() == 1 && blamed => MemberVerdict {
             answer: Answer::Rejected(why("RECEIVER_FAILED"), receipt.clone()),
             alone: false,
         },

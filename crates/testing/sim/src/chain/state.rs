@@ -51,6 +51,10 @@ pub struct ChainRules {
     pub misleads: u64,
     /// In one block of so many, a wallet spends a number of one of our keys; 0: none.
     pub strangers: u64,
+    /// From this block on the contract refuses whatever comes, for [`REFUSES_FOR`] blocks; 0: never.
+    ///
+    /// [`REFUSES_FOR`]: super::REFUSES_FOR
+    pub refuses_from: u64,
 }
 
 impl ChainRules {
@@ -68,6 +72,7 @@ impl ChainRules {
             loses: 0,
             misleads: 0,
             strangers: 0,
+            refuses_from: 0,
         }
     }
 
@@ -212,10 +217,12 @@ impl State {
     }
 
     fn execute(&self, tx: &Transaction) -> Outcome {
+        let refuses = self.refuses_all();
         let fails = |action: &Paid| match tx.effect {
-            Effect::Registers => self.spoils(&action.account),
+            Effect::Registers => refuses || self.spoils(&action.account),
             Effect::Pays => {
-                self.spoils(&action.account) || !self.is_registered(&action.account, u64::MAX)
+                let registered = self.is_registered(&action.account, u64::MAX);
+                refuses || self.spoils(&action.account) || !registered
             }
             // where the receiver wakes up, it takes the money when it is called back
             Effect::Voids => self.sleeps.get(&action.account) != Some(&true),

@@ -42,6 +42,16 @@ pub(super) fn wrap(name: &str) -> Option<Wrap<dyn Chain>> {
             | AttemptProof::Form(_)
             | AttemptProof::SpentElsewhere(_)) => proof,
         }),
+        // the contract refused it alone, so it is to blame, whatever the contract does for others
+        "refused-alone-condemned" => proofs(|attempt, proof| match proof {
+            AttemptProof::Closed(verdicts) if attempt.members.len() == 1 => {
+                AttemptProof::Closed(verdicts.into_iter().map(condemned).collect())
+            }
+            proof @ (AttemptProof::Closed(_)
+            | AttemptProof::NotYet(_)
+            | AttemptProof::Form(_)
+            | AttemptProof::SpentElsewhere(_)) => proof,
+        }),
         "nonce-of-the-node" => around(|inner| NonceOfTheNode(inner, Mutex::default())),
         "sent-before-stored" => around(SentBeforeStored),
         "sent-by-two-owners" => around(SentByTwoOwners),

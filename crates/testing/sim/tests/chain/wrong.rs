@@ -52,6 +52,15 @@ fn culprit_condemned() {
     assert!(why.contains("VERDICT_REFUSED"), "{why}");
 }
 
+/// A contract that refuses whatever comes for some blocks condemns no receiver.
+#[test]
+fn refused_alone_condemned() {
+    let rules = ChainRules { refuses_from: 2, ..NONCE };
+    let why = fails("refused-alone-condemned", relay(rules), undisturbed);
+    assert!(why.contains("is FAILED and was paid 0 times"), "{why}");
+    undisturbed(&relay(rules));
+}
+
 #[test]
 fn nonce_of_the_node() {
     let why = fails("nonce-of-the-node", relay(NONCE), undisturbed);

@@ -7,6 +7,7 @@ use crate::generic::{Played, WorkerEnd};
 use crate::wrong;
 
 const ROUGH: &str = "on rough chains";
+const REFUSING: &str = "with a contract that refuses all for some blocks";
 const NONCES: &str = "of the relay with nonces";
 const MARKERS: &str = "of the relay with markers";
 const REFERENCES: &str = "of the relay with references";
@@ -19,7 +20,7 @@ pub(super) const CAMPAIGN: DrawnCampaign = DrawnCampaign {
     draw: |seed| Box::new(ChainRun::of(seed)),
     knows_wrong: |name| wrong::chains(name).is_some(),
     kinds: ChainRun::kinds,
-    sorts: &[WORKERS, ROUGH, NONCES, MARKERS, REFERENCES, SWAP_IN, SWAP_OUT],
+    sorts: &[WORKERS, ROUGH, REFUSING, NONCES, MARKERS, REFERENCES, SWAP_IN, SWAP_OUT],
 };
 
 impl DrawnRun for ChainRun {
@@ -39,7 +40,8 @@ impl DrawnRun for ChainRun {
         };
         let two = matches!(self.play, ChainPlay::Workers(_)).then_some(WORKERS);
         let rough = self.rules.is_rough().then_some(ROUGH);
-        [two, rough, Some(flow)].into_iter().flatten().collect()
+        let refuses = (self.rules.refuses_from > 0).then_some(REFUSING);
+        [two, rough, refuses, Some(flow)].into_iter().flatten().collect()
     }
 
     fn kills(&self) -> bool {

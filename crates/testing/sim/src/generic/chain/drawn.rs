@@ -17,6 +17,8 @@ use std::fmt;
 const DISTURBANCES: u64 = 6;
 /// A wallet signs with one of our keys in one block of so many.
 const STRANGERS: u64 = 20;
+/// A contract that refuses whatever comes begins with it within this number of blocks.
+const REFUSES_BY: u64 = 30;
 /// A worker makes about so many calls of a chain before it rests.
 const CALLS: u64 = 30;
 
@@ -73,8 +75,12 @@ impl ChainRun {
         } else {
             DrawnCase::Swaps(SwapCase::drawn(&mut draws))
         };
-        let rules = rules(&mut draws);
+        let mut rules = rules(&mut draws);
         let play = ChainPlay::drawn(&mut draws);
+        // drawn last, so that all else of a seed stays what it was
+        if matches!(case, DrawnCase::Relay(_)) && draws.once_in(1, 3) {
+            rules.refuses_from = within(&mut draws, 1, REFUSES_BY);
+        }
         Self { seed, case, rules, play }
     }
 
@@ -210,6 +216,7 @@ fn workers(draws: &mut SplitMix) -> ChainWorkers {
 impl fmt::Display for ChainRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChainRules { locking, lanes, reorganises, loses, misleads, strangers, .. } = self.rules;
+        let refuses = self.rules.refuses_from;
         let how = match &self.play {
             ChainPlay::Processes { fuse: true, disturbances, .. } => {
                 format!("fused, {disturbances} faults")
@@ -228,6 +235,9 @@ impl fmt::Display for ChainRun {
             if rate > 0 {
                 write!(f, ", {what} one in {rate}")?;
             }
+        }
+        if refuses > 0 {
+            write!(f, ", the contract refuses all from block {refuses}")?;
         }
         match &self.case {
             DrawnCase::Relay(case) => write!(f, "; {locking:?}: {}", case.receivers.join(" ")),

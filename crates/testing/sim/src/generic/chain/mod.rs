@@ -426,9 +426,11 @@ impl<C: ChainCase> Run<'_, C> {
         let mut faults = self.case.faults(&chains, ended, self.harm);
         // each is closed by the fact that ends it
         let wallets = chains.iter().any(|chain| chain.rules().strangers > 0);
+        let refuses = chains.iter().any(|chain| chain.rules().refuses_from > 0);
         let expected: BTreeSet<&str> = [
             (self.slow, "ATTEMPT_SLOW"),
             (wallets, "LANE_AHEAD"),
+            (refuses, "TOKEN_REFUSES"),
             (self.apart, "KEY_MISSING"),
             (self.deaths >= POISONOUS, "POISON"),
         ]
