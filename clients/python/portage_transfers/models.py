@@ -130,7 +130,7 @@ class _RelayEvent(TypedDict):
 
 
 class RelayEvent(_RelayEvent, total=False):
-    """One event of a payment; an `ERROR` has the fields about the attempt that failed."""
+    """One event of a payment; an `ERROR` has the fields about what failed and is tried again."""
 
     tx_hash: str | None
     error_type: str | None

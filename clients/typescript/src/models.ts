@@ -102,7 +102,7 @@ export interface OpenedRelayTransfer extends NewRelayTransfer {
   completed_at?: string | null;
 }
 
-/** One event of a payment; an `ERROR` has the fields about the attempt that failed. */
+/** One event of a payment; an `ERROR` has the fields about what failed and is tried again. */
 export interface RelayEvent {
   time: string;
   event: string;

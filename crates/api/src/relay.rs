@@ -66,14 +66,16 @@ pub struct RelayEvent {
     /// When, RFC 3339 in UTC.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub time: String,
-    /// The status that was reached; `ERROR` of an attempt that failed and is made again.
+    /// The status that was reached; `ERROR` of an attempt that failed and is made again, and of providers of the chain
+    /// that hold the transfer up, once until it goes on.
     #[schema(example = "SUBMITTED")]
     pub event: String,
     /// With `SUBMITTED`: the transaction, in base58.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
     pub tx_hash: Option<String>,
-    /// With `ERROR`: its code, such as `SPOILED` or `TREASURY_SHORT`.
+    /// With `ERROR`: its code, such as `SPOILED` or `TREASURY_SHORT` of an attempt, `TIMEOUT` or `PROVIDERS_DISAGREE` of
+    /// providers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "ATTEMPT_DEAD")]
     pub error_type: Option<String>,
@@ -81,11 +83,11 @@ pub struct RelayEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "The transaction can never land; the transfer is sent again")]
     pub message: Option<String>,
-    /// With `ERROR`: how many attempts failed by then.
+    /// With `ERROR`: the number of errors by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1)]
     pub retry_count: Option<u32>,
-    /// With `ERROR`: whether another attempt is made.
+    /// With `ERROR`: whether the step is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = true)]
     pub will_retry: Option<bool>,

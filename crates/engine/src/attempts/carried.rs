@@ -30,6 +30,8 @@ pub(crate) struct Carried {
     pub resend_at: Millis,
     /// The reason that the last look gave.
     pub last: Option<Cause>,
+    /// The histories of its members show, as this run knows, that the chain's providers hold it up.
+    pub troubled: bool,
 }
 
 impl Carried {
@@ -44,6 +46,7 @@ impl Carried {
             sent_at: None,
             resend_at: 0,
             last: None,
+            troubled: false,
         }
     }
 

@@ -31,6 +31,7 @@ pub(crate) mod stops;
 mod suspects;
 #[cfg(test)]
 mod swap_tests;
+mod trouble;
 
 use crate::Parts;
 use crate::alerts::cases::Cases;

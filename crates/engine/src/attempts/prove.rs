@@ -5,7 +5,7 @@
 use crate::attempts::ChainPool;
 use crate::attempts::Chains;
 use crate::attempts::carried::Carried;
-use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form};
+use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form, taken_over};
 use crate::attempts::form::NoForm;
 use crate::attempts::stops::CHAIN_CONTRADICTION;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
@@ -20,9 +20,10 @@ use kernel::attempt::{Attempt, AttemptId, MemberVerdict, Purpose};
 use kernel::ids::Id;
 use kernel::operators::Scope;
 use kernel::ports::chain::{AttemptProof, SignRequest, SpentLock};
+use kernel::ports::journal::Linked;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Guard, Unit, Written, Wrote};
+use kernel::unit::{Event, Guard, Unit, Written, Wrote};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -197,28 +198,60 @@ impl Prover {
         pool.carried.keep(carried, due);
     }
 
-    /// After *not yet*: writes once that the attempt may be on the wire, as one row for all its members.
+    /// After *not yet*: writes once that the attempt may be on the wire, as one row for all its members; and once that
+    /// the chain's providers hold it up, as a line in the history of each.
     async fn wait_on(&self, pool: &ChainPool, waits: Vec<Carried>) {
-        let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
-        let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
-        for carried in quiet {
-            self.wait_for_proof(pool, carried);
+        let (mut units, mut marked) = (Vec::new(), Vec::new());
+        for mut carried in waits {
+            let lines = self.trouble_begins(&mut carried).await;
+            let (marks, tells) = (!carried.attempt.sent && !carried.unsent, !lines.is_empty());
+            if !marks && !tells {
+                self.wait_for_proof(pool, carried);
+                continue;
+            }
+            let attempt = &carried.attempt;
+            let mut unit = if marks { marked_sent(attempt) } else { taken_over(attempt) };
+            unit.then.events = lines;
+            units.push(unit);
+            marked.push((carried, marks, tells));
         }
         if marked.is_empty() {
             return;
         }
-        let units = marked.iter().map(|carried| marked_sent(&carried.attempt)).collect();
         let wrote = self.shared.parts.journal.write(units).await;
-        for (mut carried, wrote) in marked.into_iter().zip(wrote) {
+        for ((mut carried, marks, tells), wrote) in marked.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
                     carried.attempt.version = carried.attempt.version.saturating_add(1);
-                    carried.attempt.sent = true;
+                    carried.attempt.sent |= marks;
+                    carried.troubled |= tells;
                     self.wait_for_proof(pool, carried);
                 }
                 Wrote::Lost(_) => self.was_moved(pool, carried).await,
                 Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, carried).await,
             }
+        }
+    }
+
+    /// The lines for the members of an attempt that the chain's providers hold up from this look on. Nothing where
+    /// they did before, since it was claimed: another run may have written the lines.
+    async fn trouble_begins(&self, carried: &mut Carried) -> Vec<Event> {
+        let Some(cause) = carried.last.as_ref().filter(|_| !carried.troubled) else {
+            return Vec::new();
+        };
+        let members = carried.attempt.members.iter();
+        let lines: Vec<Event> =
+            members.filter_map(|member| self.chains.trouble_event(member, cause)).collect();
+        let Some(line) = lines.first() else { return lines };
+        match self.shared.parts.journal.history(line.id).await {
+            Ok(history) => {
+                let here = |linked: &&Linked| linked.entry.from == Some(linked.entry.to);
+                let mut here = history.iter().rev().take_while(here);
+                carried.troubled = here.any(|linked| linked.entry.event == line.what);
+                if carried.troubled { Vec::new() } else { lines }
+            }
+            // the next look writes them
+            Err(_) => Vec::new(),
         }
     }
 

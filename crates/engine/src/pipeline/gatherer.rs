@@ -3,7 +3,8 @@
 //! signed under the next lock of a free lane, and stores attempt, members and lane in one unit. It sends
 //! nothing.
 //!
-//! What keeps an attempt from being stored leaves no trace: the transfers wait in their queue.
+//! What keeps an attempt from being stored leaves no trace, but for a line in the history of a transfer that the
+//! chain's providers hold up: the transfers wait in their queue.
 
 use crate::attempts::claim::Claim;
 use crate::attempts::foreign::orphans::{OrphanClaim, PayingStep};
@@ -150,7 +151,7 @@ impl Pipeline {
             Ok(lock) => lock,
             Err(cause) => {
                 self.chains.no_lock(&gathering, &cause);
-                return give_back_untried(station, records);
+                return self.give_back_held_up(station, records, &cause).await;
             }
         };
         let mut records = self.tried_in_company(station, records).await;
@@ -270,13 +271,30 @@ impl Pipeline {
                 if cause.class == "PANIC" {
                     station.ring.give_back(records);
                 } else {
-                    give_back_untried(station, records);
+                    self.give_back_held_up(station, records, &cause).await;
                 }
                 if let Some(record) = out {
                     let job = self.postponed(record, &cause);
                     self.commit(vec![job]).await;
                 }
             }
+        }
+    }
+
+    /// Gives transfers back of which no attempt was stored. Those that the chain's providers hold up from this try on
+    /// are postponed with a line in their history: once an episode, and later tries write nothing.
+    async fn give_back_held_up(
+        self: &Arc<Self>,
+        station: &Station,
+        records: Vec<Record>,
+        cause: &Cause,
+    ) {
+        let begins = |record: &Record| self.trouble_begins(record, cause).is_some();
+        let (held_up, others): (Vec<Record>, Vec<Record>) = records.into_iter().partition(begins);
+        give_back_untried(station, others);
+        if !held_up.is_empty() {
+            let jobs = held_up.into_iter().map(|record| self.postponed(record, cause)).collect();
+            Box::pin(self.commit(jobs)).await;
         }
     }
 

@@ -550,8 +550,9 @@ impl Plan {
         builder.then.events.push(Event { id, from, to, what, caller, detail, agreed });
         builder.head.state = to;
         self.emit(record, builder);
-        if matches!(table.step(to), Step::Push { .. }) {
-            // failures of a compensation are counted for themselves
+        if matches!(table.step(to), Step::Push { .. }) || table.trouble.is_some() {
+            // failures of a compensation are counted for themselves; where providers' trouble is told, each state's
+            // are: the first one of a state begins an episode
             builder.head.retries = 0;
         }
         builder.then.puts.extend(self.given_back(record, to));

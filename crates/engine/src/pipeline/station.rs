@@ -20,7 +20,7 @@ use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::ledger::{EarlierSends, Reply};
 use kernel::ports::meter::Seen;
 use kernel::record::{Record, System};
-use kernel::unit::{Hold, Wrote};
+use kernel::unit::{Event, Hold, Wrote};
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -368,14 +368,26 @@ impl Pipeline {
 
     /// Puts off a record whose outcome is not known: the same call is made again later, for ever.
     pub(crate) fn postponed(&self, record: Record, cause: &Cause) -> Job {
+        let trouble = self.trouble_begins(&record, cause);
         let record = self.count_unknown(record, cause);
-        let planned = self.shared.plan.later(
+        let mut planned = self.shared.plan.later(
             &record,
             cause,
             self.shared.due(record.head.retries),
             Hold::Mine,
         );
+        // in the unit that counts: a later try of the episode writes no line
+        planned.unit.then.events.extend(trouble);
         Job::new(record, planned, CommitReason::Later)
+    }
+
+    /// The line about the providers of its chain that hold a record up from this try on; `None`: they do not, or did
+    /// before in its state.
+    pub(crate) fn trouble_begins(&self, record: &Record, cause: &Cause) -> Option<Event> {
+        if record.head.retries > 0 {
+            return None;
+        }
+        self.chains.trouble_event(record, cause)
     }
 
     /// Counts one more unknown answer.

@@ -53,6 +53,7 @@ impl Life for State {
     const START: Self = Received;
     const DRIVER: Driver = Driver::Stations;
     const RESPONDS: Response = Response::AtOpening;
+    const TROUBLE: Option<&'static str> = Some("ERROR");
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act, Rule> {

@@ -421,6 +421,9 @@ pub trait Life: Word {
     const AUDIT: Option<AuditGroup> = None;
     /// When a caller is answered.
     const RESPONDS: Response = Response::AtEnd;
+    /// The event of a transfer that the providers of its chain hold up: written at the first try that has no answer
+    /// because of them, and again only after the transfer has gone on. `None`: its history shows no such trouble.
+    const TROUBLE: Option<&'static str> = None;
     /// The whole life of a transfer.
     fn step(self) -> Step<Self, Self::Act, Self::Rule>;
     /// Where the money is.

@@ -70,6 +70,8 @@ pub struct Table {
     pub audit: Option<AuditGroup>,
     /// When a caller that opens one is answered.
     pub responds: Response,
+    /// The event of a transfer that the providers of its chain hold up, where the flow's history shows that.
+    pub trouble: Option<&'static str>,
     /// Every state, by index.
     pub states: Vec<StateRow>,
     /// Every act, by index.
@@ -163,6 +165,7 @@ impl Table {
             consumers: L::CONSUMERS,
             audit: L::AUDIT,
             responds: L::RESPONDS,
+            trouble: L::TROUBLE,
             states: L::ALL.iter().map(state).collect(),
             acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
             rules: L::Rule::ALL.iter().map(|r| r.name()).collect(),

@@ -334,6 +334,11 @@ pub trait Chain: Send + Sync {
     fn providers(&self) -> Vec<ProviderReport> {
         Vec::new()
     }
+    /// True for a cause that lies with the providers: they do not answer, refuse, or differ. The state of the
+    /// chain, of an account or of its money is no such cause, nor is a provider that is some blocks behind.
+    fn is_trouble(&self, _: &Cause) -> bool {
+        false
+    }
     /// The most members of one attempt of this act.
     fn cap(&self, act: &str) -> usize;
     /// For how many milliseconds nothing is signed for a record and this act on any lane, since its asset

@@ -362,6 +362,10 @@ impl Chain for NearChain {
         Box::pin(async move { self.link.noted(self.link.new_lanes(lanes, since).await).map(Some) })
     }
 
+    fn is_trouble(&self, cause: &Cause) -> bool {
+        rpc::is_trouble(cause.class)
+    }
+
     fn raise_floor(&self, height: u64) {
         self.link.rpc.raise_floor(height);
     }

@@ -16,6 +16,8 @@ mod shared;
 mod status;
 mod tls;
 
+use kernel::ports::chain::WRONG_CHAIN;
+
 pub(in crate::near) use agreement::{
     Division, ProviderFact, ProviderReply, agreement, answered, collect_facts, division,
     not_behind, outvotes,
@@ -31,6 +33,29 @@ pub(in crate::near) use reply::RpcFailure;
 pub(in crate::near) use reply::shortened;
 pub(in crate::near) use shared::SharedAnswer;
 pub(in crate::near) use status::{ExecutionResult, FinalTransaction, StatusReply};
+
+/// The classes of causes that lie with the providers. One that is some blocks behind is no trouble: that happens in
+/// between, and ends by itself.
+const TROUBLE: [&str; 13] = [
+    "TIMEOUT",
+    "UNREACHABLE",
+    "CONNECTION_LOST",
+    "HTTP_STATUS",
+    "BODY_TOO_LARGE",
+    "BAD_REPLY",
+    "RATE_BUDGET",
+    "NO_PROVIDER",
+    "PROVIDER_RESTS",
+    reply::RATE_LIMITED,
+    reply::NODE_REFUSED,
+    PROVIDERS_DISAGREE,
+    WRONG_CHAIN,
+];
+
+/// True for the class of a cause that lies with the providers.
+pub(in crate::near) fn is_trouble(class: &str) -> bool {
+    TROUBLE.contains(&class)
+}
 
 /// The class of a fact that too few providers say, or that they say differently.
 pub(in crate::near) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";

@@ -134,6 +134,12 @@ fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<Rel
         let time = format::time(entry.at);
         if entry.event == "ERROR" {
             failed = failed.saturating_add(1);
+            if entry.from == Some(entry.to) {
+                // it stands where it stood: the providers of the chain hold it up from here on
+                let kind = entry.detail.as_deref().unwrap_or_default().to_owned();
+                events.push(RelayEvent { time, ..trouble(kind, failed) });
+                continue;
+            }
             last = "";
             let (kind, landed) = failure(entry.detail.as_deref().unwrap_or_default());
             if landed {
@@ -191,6 +197,18 @@ fn error(kind: String, landed: bool, failed: u32) -> RelayEvent {
         true => "The transaction is in a block and failed as a whole; the transfer is sent again",
         false => "The transaction can never land; the transfer is sent again",
     };
+    retried(kind, message, failed)
+}
+
+/// Providers of the chain that hold the transfer up, at the first try that met them. Which of them it is, is for
+/// operators.
+fn trouble(kind: String, failed: u32) -> RelayEvent {
+    let message = "The chain's providers did not answer, or did not agree; the same step is tried until they do";
+    retried(kind, message, failed)
+}
+
+/// The event of an error, the failed-th one of its transfer. Each is tried again.
+fn retried(kind: String, message: &str, failed: u32) -> RelayEvent {
     RelayEvent {
         error_type: Some(kind),
         message: Some(message.to_owned()),

@@ -53,6 +53,10 @@ impl Chain for BridgedPort {
         self.near.providers()
     }
 
+    fn is_trouble(&self, cause: &Cause) -> bool {
+        self.near.is_trouble(cause)
+    }
+
     fn cap(&self, act: &str) -> usize {
         self.near.cap(act)
     }

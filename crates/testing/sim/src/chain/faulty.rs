@@ -221,6 +221,10 @@ impl Chain for FaultyChain {
         self.inner().providers()
     }
 
+    fn is_trouble(&self, cause: &Cause) -> bool {
+        self.inner().is_trouble(cause)
+    }
+
     fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
         self.inner().rests_for(act, record)
     }

@@ -147,6 +147,9 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
         self.0.new_lanes(lanes, since)
     }
+    fn is_trouble(&self, cause: &Cause) -> bool {
+        self.0.inner().is_trouble(cause)
+    }
     fn raise_floor(&self, height: u64) {
         self.0.raise_floor(height);
     }

@@ -1,11 +1,12 @@
 //! The oracle of flows that send: once all transfers ended, none was paid twice by the chain's own blocks, none waits
-//! without a case, nothing is open, nothing is paused, and each decision keeps the facts behind it.
+//! without a case, nothing is open, nothing is paused, each decision keeps the facts behind it, and providers that held
+//! a transfer up are told of once each time.
 
 use crate::chain::{FactLog, PlayedChain};
 use kernel::answer::Cause;
-use kernel::flow::table::Flows;
+use kernel::flow::table::{Flows, Table};
 use kernel::ids::ChainId;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{Journal, Linked};
 use kernel::record::Record;
 
 /// Everything that is wrong with what a journal and its chains say of these transfers, which ended.
@@ -66,11 +67,28 @@ async fn unexplained(
             Ok(history) => {
                 let table = flows.table(record.flow);
                 faults.extend(learned.unexplained(table, record, &history));
+                let twice = told_twice(table, &history);
+                faults.extend(twice.map(|at| {
+                    format!("{}: event {at} tells the trouble of an event before", record.id)
+                }));
             }
             Err(cause) => faults.extend(silent(&cause)),
         }
     }
     faults
+}
+
+/// The lines that tell of providers that hold a transfer up, though one did since it went on last.
+fn told_twice<'a>(table: &'a Table, history: &'a [Linked]) -> impl Iterator<Item = u32> + 'a {
+    let mut told = false;
+    history.iter().filter_map(move |Linked { entry, .. }| {
+        if entry.from != Some(entry.to) {
+            told = false;
+            return None;
+        }
+        let tells = table.trouble.is_some_and(|what| entry.event == what);
+        (tells && std::mem::replace(&mut told, true)).then_some(entry.seq)
+    })
 }
 
 /// What was stopped and stands still.
