@@ -25,7 +25,8 @@ fn switches(served: &mut Served, on: &str) {
 fn processes_that_scope_keys_differently_share_no_journal() {
     let chain = LocalChain::start();
     let database = testbed::Database::given().expect("a database");
-    let own = [("RELAY_ACCESS_KEYS", &*chain.access_keys(1)), (SHARED, "false")];
+    let keys = chain.access_keys(1);
+    let own = [("RELAY_ACCESS_KEYS", &*keys), (SHARED, "false")];
     let more = [&own[..], &on_postgres(&database)].concat();
     let mut served = chain.served_in(tempfile::tempdir().expect("a folder"), &more);
     assert_eq!(database.sql(STORED).expect("a row"), "caller 1");
