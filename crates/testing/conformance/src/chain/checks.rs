@@ -252,7 +252,7 @@ async fn a_new_key_counts_from_where_it_stood(f: &ChainFixture) {
     let Ok(Some(unused)) = new else {
         return f.holds(new.is_ok(), "the keys are shown, or nothing else spends them", &new);
     };
-    let Some([before]) = unused.first_chunk() else {
+    let [before] = unused.as_slice() else {
         return f.holds(false, "the chain has it", &unused);
     };
     f.same("where it counts from", &before.start, &Some(before.now.clone()));
