@@ -1,7 +1,7 @@
 //! Chooses the asset of the relay's token where `relay.asset` is not set: the one of the symbol that the contract shows
 //! (NEP-148), in upper case, once for each contract. A known asset is taken only where the contract spells it so: of
-//! `USDt` only a person says whether it is USDT. The choice is a row of the journal, so that a contract which shows another symbol
-//! later changes nothing.
+//! `USDt` only a person says whether it is USDT. The choice is a row of the journal, so that a contract which shows
+//! another symbol later changes nothing.
 
 use super::{RelayContext, TOKEN_ASKED_EVERY, near_settings};
 use crate::cli::exit::{Exit, Fault};

@@ -10,7 +10,8 @@ const SHARED: &str = "PORTAGE_RELAY__SHARED_KEYS";
 const OTHER: &str = "INSERT INTO workers (worker, started_at, leased_until, length) \
     SELECT 77, now, now + 60000, 60000 \
     FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now) m";
-const STORED: &str = "SELECT value || ' ' || version FROM service_state WHERE name = 'relay-keys'";
+const STORED: &str =
+    "SELECT value || ' ' || version FROM service_state WHERE name = 'resource/relay-keys'";
 
 /// The server's settings with the other scope.
 fn switches(served: &mut Served, on: &str) {
@@ -47,7 +48,8 @@ fn processes_that_scope_keys_differently_share_no_journal() {
     assert_eq!(pays(&served, "payouts", "k-1", "7").0, 200, "it is found in its scope");
     assert_eq!(pays(&served, "payouts", "k-2", "7").0, 201);
     // as another process changes it that sees no worker
-    let change = "UPDATE service_state SET value = 'caller', version = 3 WHERE name = 'relay-keys'";
+    let change =
+        "UPDATE service_state SET value = 'caller', version = 3 WHERE name = 'resource/relay-keys'";
     database.sql(change).expect("it is changed");
     let (status, refused) = pays(&served, "payouts", "k-3", "7");
     assert_eq!((status, &refused["code"]), (503, &"OVERLOADED".into()), "{refused}");
