@@ -59,4 +59,8 @@ pub struct AuditProof {
     /// The first 200 of them, each as a sentence.
     #[schema(example = json!([]))]
     pub faults: Vec<String>,
+    /// Rows that no action of an operator proves, each kind as a sentence. They are no faults.
+    #[schema(example = json!([]))]
+    #[serde(default)]
+    pub unproven: Vec<String>,
 }

@@ -7,6 +7,7 @@ use kernel::answer::Cause;
 use kernel::audit::proof::{
     ChainStart, ChainVerifier, Findings, RecordedSeal, SealVerifier, StoredEntry,
 };
+use kernel::audit::replay::{ActionRows, ActionTable};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{OPERATORS, WORLD, genesis, hex, unhex};
 use kernel::ids::{Id, Millis, Serial};
@@ -155,8 +156,8 @@ pub fn parse_seal(text: &str) -> Option<RecordedSeal> {
     parts.next().is_none().then_some(recorded)
 }
 
-/// Computes all hashes of the audit again. Its memory is bounded by the units whose entries lie far apart:
-/// some 200 bytes for each.
+/// Computes all hashes of the audit again, and compares the rows that operators' actions wrote with these. Its memory is
+/// bounded by the units whose entries lie far apart, some 200 bytes for each, and by the number of those rows.
 ///
 /// # Errors
 /// The journal does not answer; nothing is known then.
@@ -169,6 +170,11 @@ pub async fn prove(
     for id in [WORLD, OPERATORS] {
         chain(trail, &mut verifier, id).await?;
     }
+    let mut stored = ActionRows::new();
+    for table in ActionTable::ALL {
+        stored.insert(table, trail.action_rows(table).await?);
+    }
+    verifier.action_rows(&stored);
     let mut after = Serial(0);
     loop {
         let page = trail.histories(after, PAGE).await?;

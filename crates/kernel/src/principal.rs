@@ -54,7 +54,7 @@ fn unseen(one: char) -> bool {
 }
 
 /// A subject as it is compared: without case, width, compatibility forms, what is not seen, and
-/// spaces around it (Unicode §3.13, `toNFKC_Casefold`). Stored for a
+/// spaces around it, and with one space where there are more (Unicode §3.13, `toNFKC_Casefold`). Stored for a
 /// day at most: a later release of Unicode may fold more.
 fn folded(subject: &str) -> String {
     let (apart, together) =
@@ -66,7 +66,8 @@ fn folded(subject: &str) -> String {
     // what was folded may have other compatibility forms; a second round ends it
     let twice = fold(&fold(subject));
     let white = CodePointSetData::new::<WhiteSpace>();
-    twice.trim_matches(|one| white.contains(one)).to_owned()
+    let words = twice.split(|one| white.contains(one)).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The person behind a principal, as two of them are compared: the same text for all that are one. Only
@@ -139,6 +140,12 @@ mod tests {
         for other in ["portage|mallory2", "mallory|portage", "portage|auth0|mallory", "portage|"] {
             assert!(!same_person(alike[0], other), "{other}");
         }
+        // a reader does not count the spaces between two words
+        for other in ["x|bob  smith", "x|bob\u{a0} smith", "x|bob\tsmith", "x| Bob \u{2009} smith "]
+        {
+            assert!(same_person("x|bob smith", other), "{other:?}");
+        }
+        assert!(!same_person("x|bob smith", "x|bobsmith"));
         // no subject is another's only because an issuer's name stands in it
         assert!(!same_person("a|b|c", "a|c"));
     }

@@ -4,6 +4,7 @@
 pub mod postgres;
 pub mod sqlite;
 
+mod action_rows;
 mod audit_chain;
 mod columns;
 mod history;

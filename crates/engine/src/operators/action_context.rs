@@ -7,6 +7,7 @@ use crate::operators::{ActionResult, Actor, AdminAction, HISTORY_EVENT, Objectio
 use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
+use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Action, ActionRow, SecondPerson};
 use kernel::record::Record;
@@ -60,6 +61,15 @@ impl ActionContext {
         let approval = if let AdminAction::Approve(id) = action { Some(*id) } else { None };
         let value = action.value().to_string().into();
         Self { actor, kind, subject, value, proposes, approval }
+    }
+
+    /// The context of an action that is written into a store beside its servers: of the service or an asset, which need
+    /// no name that a server knows, and at once.
+    pub(crate) fn beside(actor: Actor, action: &AdminAction) -> Self {
+        let ActionRow { kind, subject, .. } = action.row();
+        let subject = subject.spelled(&Flows::default(), &[]).into();
+        let value = action.value().to_string().into();
+        Self { actor, kind, subject, value, proposes: false, approval: None }
     }
 
     /// The row of the audit with its result, as a part of a unit.

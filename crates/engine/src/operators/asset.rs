@@ -6,7 +6,6 @@ use crate::operators::{ActionResult, Actor, AdminAction, AssetChange, NewAsset, 
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
-use kernel::operators::Action;
 use kernel::ports::journal::Journal;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 
@@ -85,20 +84,11 @@ pub async fn add_asset_to_store(
     let status = journal.service_status().await.map_err(Objection::Unknown)?;
     let asset = added(new, &status.assets)?;
     bounds(&asset)?;
-    let Actor { caller, key, reason } = actor;
-    let action = AdminAction::AddAsset(new.clone());
-    let row = Action {
-        caller,
-        key,
-        kind: action.row().kind,
-        subject: new.symbol.as_str().into(),
-        value: action.value().to_string().into(),
-        reason,
-        result: ActionResult::Asset { asset: asset.clone() }.stored(),
-    };
+    let context = ActionContext::beside(actor, &AdminAction::AddAsset(new.clone()));
+    let action = context.action(&ActionResult::Asset { asset: asset.clone() });
     let mut unit = with;
     unit.guards.push(Guard::Resource { name: "assets".into(), version: status.assets_version });
-    unit.then.puts.extend([Put::Asset(asset.clone()), Put::Action(row)]);
+    unit.then.puts.extend([Put::Asset(asset.clone()), action]);
     match journal.write(vec![unit]).await.pop() {
         Some(Wrote::Written(_)) => Ok(asset),
         Some(Wrote::Lost(guard)) => {

@@ -1,10 +1,9 @@
 //! Writes a HALT into a store beside its servers, for the command on the machine: no engine runs there, and no token is
 //! asked for.
 
-use crate::operators::{ActionResult, Actor, AdminAction};
+use crate::operators::{ActionContext, ActionResult, Actor, AdminAction};
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
-use kernel::operators::Action;
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::journal::{Journal, OtherLease};
 use kernel::unit::{Put, Unit, Wrote};
@@ -21,20 +20,10 @@ const MARGIN: Millis = 1_000;
 /// # Errors
 /// The cause for which it is not known whether it is written. The same again is a HALT of its own, and does no harm.
 pub async fn halt_store(journal: &dyn Journal, actor: Actor) -> Result<u64, Cause> {
-    let Actor { caller, key, reason } = actor;
-    let halt = Put::Halt { reason: reason.clone() };
-    let action = AdminAction::Halt;
+    let halt = Put::Halt { reason: actor.reason.clone() };
     let result = ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false };
-    let row = Action {
-        caller,
-        key,
-        kind: action.row().kind,
-        subject: "service".into(),
-        value: action.value().to_string().into(),
-        reason,
-        result: result.stored(),
-    };
-    let wrote = journal.write(vec![Unit::puts(vec![halt, Put::Action(row)])]).await.pop();
+    let action = ActionContext::beside(actor, &AdminAction::Halt).action(&result);
+    let wrote = journal.write(vec![Unit::puts(vec![halt, action])]).await.pop();
     match wrote {
         Some(Wrote::Written(_)) => Ok(journal.service_status().await?.halts),
         Some(Wrote::Unknown(cause)) => Err(cause),

@@ -9,6 +9,7 @@
 pub mod hash;
 pub mod merkle;
 pub mod proof;
+pub mod replay;
 pub mod seal;
 
 pub use hash::{Hash, hex, unhex};

@@ -4,9 +4,10 @@
 //! which a unit's digest takes them), then units and seals by their numbers. Of the chains it keeps only
 //! the units whose entries did not all come yet, and which units are complete.
 
+use super::replay::{ActionReplay, ActionRows, RowFault};
 use super::seal::{Seal, SealKey, Sealing};
-use super::{AuditUnit, Entry, Hash, UnitDigest, link};
-use crate::ids::{Id, Serial};
+use super::{AuditUnit, Entry, Hash, OPERATORS, UnitDigest, link};
+use crate::ids::{Id, Millis, Serial};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -48,6 +49,8 @@ pub struct End {
     pub hash: Hash,
     /// The hash of what the row says was agreed, where something was.
     pub agreed: Option<Hash>,
+    /// When the row says that the transfer was opened: the time of its first entry.
+    pub created_at: Millis,
 }
 
 /// Something that is wrong.
@@ -80,6 +83,13 @@ pub enum Fault {
         id: Id,
         /// The part of the row that differs.
         what: &'static str,
+    },
+    /// A row that an action of an operator wrote, or a time of a transfer, is another one.
+    Row(RowFault),
+    /// A transfer was opened in an earlier write than the one whose number is lower.
+    Renumbered {
+        /// The transfer with the higher number.
+        id: Id,
     },
     /// The transfers of these numbers are missing.
     Removed {
@@ -156,6 +166,11 @@ impl fmt::Display for Fault {
             Self::Unreadable { serial, what } => {
                 write!(f, "transfer number {serial} cannot be read: {what}")
             }
+            Self::Row(fault) => fault.fmt(f),
+            Self::Renumbered { id } => write!(
+                f,
+                "transfer {id}: its number was changed: it was opened before the one below it"
+            ),
             Self::Removed { from, to } if from == to => {
                 write!(f, "transfer number {from} was removed")
             }
@@ -219,6 +234,8 @@ pub struct Findings {
     pub wrong: u64,
     /// The first of them.
     pub faults: Vec<Fault>,
+    /// The rows that no action proves, each kind as a sentence: no fault.
+    pub unproven: Vec<String>,
 }
 
 /// A seal that was recorded elsewhere: in the log, on paper.
@@ -280,6 +297,12 @@ pub struct ChainVerifier {
     stands: i16,
     /// The hash of what was agreed in it.
     agreed: Option<Hash>,
+    /// The time of its first entry.
+    opened: Option<Millis>,
+    /// The write that opened the transfer before, where numbers follow the writes.
+    opened_in: u64,
+    /// What operators did, so far.
+    replay: ActionReplay,
     serial: u64,
     open: BTreeMap<(u64, u64), Open>,
     complete: Complete,
@@ -298,6 +321,9 @@ impl ChainVerifier {
             chain: None,
             stands: 0,
             agreed: None,
+            opened: None,
+            opened_in: 0,
+            replay: ActionReplay::default(),
             serial: 0,
             open: BTreeMap::new(),
             complete: Complete::default(),
@@ -330,7 +356,14 @@ impl ChainVerifier {
     pub fn begin(&mut self, chain: ChainStart) {
         self.numbered(chain.serial.0);
         self.chain = Some((chain, 0, chain.start));
-        self.agreed = None;
+        (self.agreed, self.opened) = (None, None);
+    }
+
+    /// Compares the rows that operators' actions wrote, after the chain of these was read.
+    pub fn action_rows(&mut self, rows: &ActionRows) {
+        let replayed = std::mem::take(&mut self.replay).compare(rows);
+        replayed.faults.into_iter().for_each(|fault| self.wrong(Fault::Row(fault)));
+        self.found.unproven.extend(replayed.unproven);
     }
 
     /// Notes a transfer whose row cannot be read.
@@ -367,6 +400,17 @@ impl ChainVerifier {
             self.wrong(Fault::AgreedAgain { id: chain.id, seq });
         }
         self.agreed = self.agreed.or(entry.agreed);
+        if chain.id == OPERATORS {
+            self.replay.entry(entry);
+        }
+        if seq == 0 && chain.serial.0 > 0 {
+            self.opened = Some(entry.at);
+            // one writer numbers them, each write behind the one before
+            if self.gapless && *unit < self.opened_in {
+                self.wrong(Fault::Renumbered { id: chain.id });
+            }
+            self.opened_in = *unit;
+        }
         self.member(chain.id, *lane, *unit, *hash);
     }
 
@@ -406,6 +450,15 @@ impl ChainVerifier {
         ];
         for (what, _) in differs.into_iter().filter(|(_, differs)| *differs) {
             self.wrong(Fault::RowDiffers { id, what });
+        }
+        if let Some(opened) = self.opened.filter(|opened| *opened != end.created_at) {
+            self.wrong(Fault::Row(RowFault {
+                row: format!("transfer {id}"),
+                column: Some("created_at"),
+                stored: format!("`{}`", end.created_at),
+                proven: format!("`{opened}`"),
+                by: "the entries of its history",
+            }));
         }
     }
 

@@ -4,6 +4,7 @@ use super::Fut;
 use crate::answer::Cause;
 use crate::audit::AuditUnit;
 use crate::audit::proof::{ChainStart, End, StoredEntry};
+use crate::audit::replay::{ActionTable, StoredRow};
 use crate::audit::seal::Seal;
 use crate::ids::{Id, Serial};
 
@@ -59,6 +60,8 @@ pub trait Trail: Send {
         above: u64,
         limit: usize,
     ) -> Fut<'_, Result<Vec<(u64, StoredEntry)>, Cause>>;
+    /// Every row of a table that operators' actions wrote.
+    fn action_rows(&mut self, table: ActionTable) -> Fut<'_, Result<Vec<StoredRow>, Cause>>;
     /// Histories of transfers above a number, by number, at most `limit`.
     fn histories(&mut self, above: Serial, limit: usize) -> Fut<'_, Result<Vec<History>, Cause>>;
     /// The rows of these units, by lane and number; those that are not there are left out.

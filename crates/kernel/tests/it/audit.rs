@@ -50,7 +50,8 @@ impl Row {
         let events = u32::try_from(self.entries.len()).unwrap();
         let state = self.entries.last().map_or(0, |stored| stored.entry.to);
         let agreed = self.entries.iter().find_map(|stored| stored.entry.agreed);
-        self.end = self.record.as_ref().map(|_| End { state, events, hash: prev, agreed });
+        self.end =
+            self.record.as_ref().map(|_| End { state, events, hash: prev, agreed, created_at: 7 });
     }
 }
 

@@ -116,6 +116,9 @@ fn told(proof: &AuditProof) -> String {
     if unnamed > 0 {
         text.push_str(&format!("\n… and {unnamed} more"));
     }
+    for one in &proof.unproven {
+        text.push_str(&format!("\nNOT PROVEN {one}"));
+    }
     let verdict = if proof.ok {
         "\nNothing was changed, removed or cut off."
     } else {

@@ -4,6 +4,7 @@
 mod answer;
 mod routes;
 
+use crate::http::middleware::envelope::NoHost;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::HeaderMap;
@@ -67,12 +68,15 @@ pub fn router(service: Arc<LedgerService>) -> Router {
         .with_state(service)
 }
 
-/// Refuses every request without the token.
+/// Refuses every request without the token, and one that does not name its one host.
 async fn guard(
     State(service): State<Arc<LedgerService>>,
     request: Request,
     next: Next,
 ) -> Response {
+    if request.extensions().get::<NoHost>().is_some() {
+        return answer::refused(Code::BadRequest);
+    }
     if service.knows(request.headers()) {
         return next.run(request).await;
     }

@@ -35,7 +35,8 @@ fn the_log_names_requests_and_tells_no_secret() {
     let dir = dir.path();
     let token = minted(portage(dir), "4001", "transfers:create");
     let server = serves(portage(dir), &dir.join("log"));
-    let create = "POST /api/v1/internal_transfer HTTP/1.1\r\nauthorization: Bearer";
+    let create =
+        "POST /api/v1/internal_transfer HTTP/1.1\r\nhost: portage\r\nauthorization: Bearer";
     let body =
         r#"{"from":"FUNDING","to":"SPOT","asset":"USDT","amount":"1","cid":"canary-of-a-key"}"#;
     let made = told(&server, &format!("{create} {token}"), body);
@@ -43,7 +44,7 @@ fn the_log_names_requests_and_tells_no_secret() {
     let req_id = made.split("\"req_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
     let forged = told(&server, &format!("{create} {token}x"), body);
     assert!(forged.contains("UNAUTHORIZED"), "{forged}");
-    let odd = "GET /%0d%0aERROR%20all%20is%20lost%1b[2J HTTP/1.1";
+    let odd = "GET /%0d%0aERROR%20all%20is%20lost%1b[2J HTTP/1.1\r\nhost: portage";
     told(&server, odd, "");
     let bad = told(&server, &format!("{create} {token}"), r#"{"canary\nof\u001ba body":1}"#);
     assert!(bad.contains("BAD_REQUEST"), "{bad}");

@@ -2,5 +2,6 @@
 
 mod audit;
 mod conservation;
+mod edited_rows;
 mod load;
 mod stored_proof;

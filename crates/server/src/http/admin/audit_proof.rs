@@ -48,6 +48,7 @@ pub fn proof(found: &Findings) -> AuditProof {
         last: found.last.as_ref().map(row),
         wrong: found.wrong,
         faults: found.faults.iter().map(ToString::to_string).collect(),
+        unproven: found.unproven.clone(),
     }
 }
 

@@ -4,9 +4,10 @@ use super::connection_limits::{ConnectionLimits, ConnectionPermit, LimitReached}
 use super::connection_timeouts::{ConnectionTimeouts, Phase, TimedStream};
 use super::tls::Tls;
 use crate::config;
+use crate::http::middleware::envelope::NoHost;
 use crate::metrics::Metrics;
 use axum::Router;
-use axum::http::Request;
+use axum::http::{Request, Version, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -187,6 +188,9 @@ where
     let service = service_fn(move |mut request: Request<Incoming>| {
         phase.busy();
         request.extensions_mut().insert(timeouts);
+        if !names_one_host(&request) {
+            request.extensions_mut().insert(NoHost);
+        }
         let (answer, phase) = (router.clone().oneshot(request), phase.clone());
         async move {
             let answer = answer.await;
@@ -206,6 +210,12 @@ where
         Some(io::ErrorKind::TimedOut) => "it kept us waiting".to_owned(),
         _ => fault.to_string(),
     })
+}
+
+/// Whether a request names the one host that it is for, as HTTP/1.1 demands (RFC 9112 §3.2); HTTP/1.0 may name none.
+fn names_one_host(request: &Request<Incoming>) -> bool {
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    hosts == 1 || (hosts == 0 && request.version() == Version::HTTP_10)
 }
 
 fn io_kind(fault: &hyper::Error) -> Option<io::ErrorKind> {

@@ -23,12 +23,19 @@ const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 /// A body of which only pieces have a length: what two servers in a row take for its end may differ,
 /// and the rest is then the next request. Nothing that is sent here needs it.
 fn in_pieces() -> Response {
-    let mut response =
-        Refusal::bad("The body must come whole, with its length in `Content-Length`")
-            .into_response();
+    closing(Refusal::bad("The body must come whole, with its length in `Content-Length`"))
+}
+
+/// A refusal behind which nothing is read.
+fn closing(refusal: Refusal) -> Response {
+    let mut response = refusal.into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
+
+/// Marks a request that does not name the one host that it is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoHost;
 
 /// True for an address that writes a control character, as `%00`: no text of ours has one, and a database refuses some.
 fn writes_control(address: &str) -> bool {
@@ -51,12 +58,15 @@ pub(crate) async fn envelope(
     let method = request.method().clone();
     let shown = request.headers().contains_key(AUTHORIZATION);
     let pieces = request.headers().contains_key(TRANSFER_ENCODING);
+    let no_host = request.extensions().get::<NoHost>().is_some();
     let span = telemetry::request(&id);
     let nameless = writes_control(request.uri().path());
     let control = request.uri().query().is_some_and(writes_control);
     let answered = async {
         if pieces {
             in_pieces()
+        } else if no_host {
+            closing(Refusal::bad("The request must have one `Host` header"))
         } else if nameless {
             Refusal::of(Code::NotFound).into_response()
         } else if control {

@@ -135,6 +135,22 @@ fn a_header_is_one_line_of_text() {
     refused(&served, &token, "431", &[with(&many), with(&large)]);
 }
 
+/// Two servers in a row may take a request without a host, or with two, for different ones.
+///
+/// Turns red where the number of `Host` lines is not looked at (run: the release before): each is answered 200.
+#[test]
+fn a_request_names_one_host() {
+    let served = Served::start(&[]);
+    served.fund("4001", "10");
+    let token = served.token("4001", USER);
+    let hosts = |lines: &str| transfer(&token, "a").replacen("host: portage\r\n", lines, 1);
+    let two = hosts("host: portage\r\nhost: other\r\n");
+    refused(&served, &token, "400", &[hosts(""), two.clone(), two.replace("1.1", "1.0")]);
+    let old = "GET /livez HTTP/1.0\r\n\r\n";
+    let reply = super::asked(&mut served.connect(), old).expect("an answer");
+    assert_eq!(reply.status, 200, "{reply:?}");
+}
+
 /// Turns red where what is refused by the first look at a request is not what a client may read.
 #[test]
 fn a_body_in_pieces_is_refused_in_our_own_words() {

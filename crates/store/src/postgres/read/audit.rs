@@ -2,13 +2,16 @@
 
 use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{audit_chain, transfers};
+use crate::action_rows;
 use crate::audit_chain::AuditChain;
 use crate::history::birth;
 use crate::postgres::columns::{self, count, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{COLUMNS, record};
+use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
 use kernel::audit::proof::{ChainStart, End, StoredEntry};
+use kernel::audit::replay::{ActionTable, StoredRow};
 use kernel::audit::seal::Seal;
 use kernel::audit::{AuditUnit, Hash};
 use kernel::flow::table::Flows;
@@ -39,6 +42,10 @@ impl Trail for SnapshotTransaction {
             let chain = AuditChain::of(chain).ok_or_else(|| Cause::of("NO_SUCH_CHAIN"))?;
             Ok(audit_chain::places(chain, self.db()?, above, limit).await?)
         })
+    }
+
+    fn action_rows(&mut self, table: ActionTable) -> Fut<'_, Result<Vec<StoredRow>, Cause>> {
+        Box::pin(async move { self.at_length(stored_rows(self.db()?, table)).await })
     }
 
     fn histories(&mut self, above: Serial, limit: usize) -> Fut<'_, Result<Vec<History>, Cause>> {
@@ -115,6 +122,20 @@ impl Trail for SnapshotTransaction {
     }
 }
 
+/// Reads a table as text, however long that takes: each balance is looked at.
+async fn stored_rows(db: &Pooled, table: ActionTable) -> Result<Vec<StoredRow>, StoreError> {
+    db.batch("SET LOCAL statement_timeout = 0").await?;
+    let sql = action_rows::sql(table, |column| match column {
+        "approval_id" => "portage_ulid(approval_id)".to_owned(),
+        column => format!("{column}::text"),
+    });
+    let read = |row: &Row| {
+        let fields = (1..=table.columns().len()).map(|place| row.try_get(place));
+        Ok(StoredRow { key: row.try_get(0)?, fields: fields.collect::<Result<_, _>>()? })
+    };
+    db.query_at_length(&sql).await?.iter().map(read).collect()
+}
+
 /// Every lane has a small number.
 fn place(lane: u64) -> i32 {
     i32::try_from(lane).unwrap_or(-1)
@@ -128,7 +149,7 @@ fn history(flows: &Flows, serial: Serial, row: &Row) -> Result<History, StoreErr
     let state = row.try_get("state")?;
     let agreed = record.agreed.map(|agreed| agreed.hash());
     let (events, hash) = (count(row.try_get("events")?), hash(row, "chain")?);
-    let end = End { state, events, hash, agreed };
+    let end = End { state, events, hash, agreed, created_at: record.created_at };
     let entries = transfers::entries(row.try_get("history")?)?;
     Ok(History::Read { chain, entries, end })
 }

@@ -2,6 +2,7 @@
 
 use super::threads::ReaderThreads;
 use super::transfers;
+use crate::action_rows;
 use crate::audit_chain::AuditChain;
 use crate::history::birth;
 use crate::sqlite::columns::{int, most, uint};
@@ -11,6 +12,7 @@ use crate::sqlite::write::writer_state::LANE;
 use crate::sqlite::{Embedded, rows};
 use kernel::answer::Cause;
 use kernel::audit::proof::{ChainStart, End, StoredEntry};
+use kernel::audit::replay::{ActionTable, StoredRow};
 use kernel::audit::seal::Seal;
 use kernel::audit::{AuditUnit, Hash};
 use kernel::flow::table::Flows;
@@ -71,6 +73,16 @@ impl Trail for AuditTransaction {
         self.reader.ask(move |db| {
             let sql = audit_chain::sql(chain, "WHERE {number} > ? ORDER BY {number} LIMIT ?");
             many(db, &sql, params![int(above), most(limit)], |row| audit_chain::read(chain, row))
+        })
+    }
+
+    fn action_rows(&mut self, table: ActionTable) -> Fut<'_, Result<Vec<StoredRow>, Cause>> {
+        self.reader.ask(move |db| {
+            let sql = action_rows::sql(table, |column| format!("CAST({column} AS TEXT)"));
+            many(db, &sql, [], |row| {
+                let fields = (1..=table.columns().len()).map(|place| row.get(place));
+                Ok(StoredRow { key: row.get(0)?, fields: fields.collect::<Result<_, _>>()? })
+            })
         })
     }
 
@@ -159,7 +171,7 @@ fn history(flows: &Flows, serial: Serial, row: &Row<'_>) -> rusqlite::Result<His
     let chain = ChainStart { id: record.id, serial, start: birth(flows, &record) };
     let agreed = record.agreed.map(|agreed| agreed.hash());
     let (state, events, hash) = (row.get("state")?, row.get("events")?, row.get("chain")?);
-    let end = End { state, events, hash, agreed };
+    let end = End { state, events, hash, agreed, created_at: record.created_at };
     let entries = transfers::entries(row.get_ref("history")?.as_str()?)?;
     Ok(History::Read { chain, entries, end })
 }

@@ -1,0 +1,155 @@
+//! Compares numbered accounts, and the status of users' accounts at Funding, with what operators set.
+
+use super::performed::Performed;
+use super::{ActionTable, Replayed, StoredRow};
+use crate::accounts::NumberedAccount;
+use crate::ids::Millis;
+use crate::operators::ActionResult;
+use crate::ports::ledger::AccountStatus;
+use crate::principal::action_key;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Two changes of one account within this time may have taken effect in either order: the ledger is told before the
+/// action is written.
+const TOGETHER: Millis = 10_000;
+/// The places of the columns of `status_changes`.
+const REASON: usize = 2;
+const CALLER: usize = 3;
+const FOUND: usize = 4;
+const AT: usize = 5;
+
+/// The numbered accounts, as the chain has left them.
+#[derive(Debug, Default)]
+pub(super) struct NumberedReplay(BTreeMap<Arc<str>, NumberedAccount>);
+
+impl NumberedReplay {
+    pub(super) fn take(&mut self, performed: &Performed) {
+        if let Some(ActionResult::NumberedAccount { account }) = &performed.result {
+            self.0.insert(account.number.clone(), account.clone());
+        }
+    }
+
+    pub(super) fn compare(mut self, rows: &[StoredRow], found: &mut Replayed) {
+        let table = ActionTable::NumberedAccounts;
+        for row in rows {
+            let Some(account) = self.0.remove(row.key.as_str()) else {
+                let proven = "that it was never opened".to_owned();
+                found.row(table, &row.key, "there is such a row", proven);
+                continue;
+            };
+            let NumberedAccount { owner, asset, status, .. } = account;
+            found.differs(table, row, 0, Some(&owner.to_string()));
+            found.differs(table, row, 1, Some(&asset.to_string()));
+            found.differs(table, row, 2, Some(status.name()));
+        }
+        for number in self.0.into_keys() {
+            let proven = "that it was opened".to_owned();
+            found.row(table, &number, "it was removed", proven);
+        }
+    }
+}
+
+/// A change of a status at Funding, as its action says it.
+#[derive(Debug)]
+struct Change {
+    subject: String,
+    status: String,
+    reason: String,
+    caller: String,
+    at: Millis,
+}
+
+/// The changes of the chain, by the key under which Funding stored them, and those of each user in their order.
+#[derive(Debug, Default)]
+pub(super) struct StatusReplay {
+    changes: BTreeMap<String, Change>,
+    of_user: BTreeMap<String, Vec<(Millis, String)>>,
+}
+
+impl StatusReplay {
+    pub(super) fn take(&mut self, performed: &Performed) {
+        if !matches!(performed.result, Some(ActionResult::StatusSet)) {
+            return;
+        }
+        let account = performed.subject.strip_prefix("account/");
+        let user = account.and_then(|account| account.strip_suffix("/FUNDING"));
+        let status = performed.value.get("status").and_then(serde_json::Value::as_str);
+        let Some((user, status)) = user.zip(status) else { return };
+        let Performed { at, caller, reason, key, .. } = performed;
+        let change = Change {
+            subject: format!("FUNDING/{user}"),
+            status: status.to_owned(),
+            reason: reason.clone(),
+            caller: caller.clone(),
+            at: *at,
+        };
+        self.changes.insert(action_key(caller, key), change);
+        self.of_user.entry(user.to_owned()).or_default().push((*at, status.to_owned()));
+    }
+
+    pub(super) fn compare(
+        mut self,
+        changes: &[StoredRow],
+        statuses: &[StoredRow],
+        found: &mut Replayed,
+    ) {
+        changes.iter().for_each(|row| self.change(row, found));
+        for (key, Change { subject, status, .. }) in self.changes {
+            let proven = format!("that {subject} was set to {status}");
+            found.row(ActionTable::StatusChanges, &key, "it was removed", proven);
+        }
+        for row in statuses {
+            let set = self.of_user.remove(&row.key).unwrap_or_default();
+            let status = row.field(0).unwrap_or_default();
+            stands(row, &set, status, found);
+        }
+        for (user, set) in self.of_user {
+            let status = AccountStatus::Active.name();
+            let row = StoredRow { key: user, fields: vec![Some(status.to_owned())] };
+            stands(&row, &set, status, found);
+        }
+    }
+
+    /// Compares one row of `status_changes`.
+    fn change(&mut self, row: &StoredRow, found: &mut Replayed) {
+        let table = ActionTable::StatusChanges;
+        let Some(change) = self.changes.remove(&row.key) else {
+            // where no account was there nothing was set, and no action written
+            if matches!(row.field(FOUND), Some("1" | "true")) {
+                let proven = "nothing of it: where a process ended between the two, repeat the \
+                              action with its key"
+                    .to_owned();
+                found.row(table, &row.key, "there is such a row", proven);
+            }
+            return;
+        };
+        let Change { subject, status, reason, caller, at } = change;
+        let said = [(0, &subject), (1, &status), (REASON, &reason), (CALLER, &caller)];
+        for (place, proven) in said {
+            found.differs(table, row, place, Some(proven));
+        }
+        if !matches!(row.field(FOUND), Some("1" | "true")) {
+            found.column(table, row, FOUND, "that the account was there".to_owned());
+        }
+        let before = row.field(AT).and_then(|stored| stored.parse::<Millis>().ok());
+        if before.is_none_or(|before| before > at) {
+            found.column(table, row, AT, format!("at most `{at}`"));
+        }
+    }
+}
+
+/// The status that stands is that of the last change, or of one beside it.
+fn stands(row: &StoredRow, set: &[(Millis, String)], status: &str, found: &mut Replayed) {
+    let active = AccountStatus::Active.name();
+    let Some((last, proven)) = set.last() else {
+        if status != active {
+            found.differs(ActionTable::Statuses, row, 0, Some(active));
+        }
+        return;
+    };
+    let beside = |(at, _): &&(Millis, String)| last.saturating_sub(*at) <= TOGETHER;
+    if !set.iter().rev().take_while(beside).any(|(_, one)| one == status) {
+        found.differs(ActionTable::Statuses, row, 0, Some(proven));
+    }
+}
