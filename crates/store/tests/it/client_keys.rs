@@ -28,9 +28,9 @@ async fn transfers(fixture: &Fixture, journal: &dyn Journal) {
 /// Opens a transfer of a flow under the key of the first one: each flow has keys of its own.
 fn opening_of(fixture: &Fixture, flow: &str, n: u64) -> Unit {
     let opening = fixture.opening(1, 1, 1);
-    let mut opened = opening.then.puts.into_iter().filter_map(|put| match put {
-        Put::Open(record) => Some(record),
-        _ => None,
+    let mut opened = opening.then.puts.into_iter().filter_map(|put| {
+        let Put::Open(record) = put else { return None };
+        Some(record)
     });
     let mut record = opened.next().expect("an opening");
     let (flow, first) = (fixture.flows.named(flow).expect("the flow"), 0);

@@ -30,7 +30,7 @@ impl ReadPool {
 
 impl SnapshotTransaction {
     /// Waits for what has no limit, for as long as the server is at it.
-    async fn at_length<T>(
+    pub(crate) async fn at_length<T>(
         &self,
         counted: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, Cause> {
