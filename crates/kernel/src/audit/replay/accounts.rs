@@ -1,7 +1,7 @@
 //! Compares numbered accounts, and the status of users' accounts at Funding, with what operators set.
 
 use super::performed::Performed;
-use super::{ActionTable, Replayed, StoredRow};
+use super::{ActionTable, ReplayFindings, StoredRow};
 use crate::accounts::NumberedAccount;
 use crate::ids::Millis;
 use crate::operators::ActionResult;
@@ -30,7 +30,7 @@ impl NumberedReplay {
         }
     }
 
-    pub(super) fn compare(mut self, rows: &[StoredRow], found: &mut Replayed) {
+    pub(super) fn compare(mut self, rows: &[StoredRow], found: &mut ReplayFindings) {
         let table = ActionTable::NumberedAccounts;
         for row in rows {
             let Some(account) = self.0.remove(row.key.as_str()) else {
@@ -92,7 +92,7 @@ impl StatusReplay {
         mut self,
         changes: &[StoredRow],
         statuses: &[StoredRow],
-        found: &mut Replayed,
+        found: &mut ReplayFindings,
     ) {
         changes.iter().for_each(|row| self.change(row, found));
         for (key, Change { subject, status, .. }) in self.changes {
@@ -112,7 +112,7 @@ impl StatusReplay {
     }
 
     /// Compares one row of `status_changes`.
-    fn change(&mut self, row: &StoredRow, found: &mut Replayed) {
+    fn change(&mut self, row: &StoredRow, found: &mut ReplayFindings) {
         let table = ActionTable::StatusChanges;
         let Some(change) = self.changes.remove(&row.key) else {
             // where no account was there nothing was set, and no action written
@@ -140,7 +140,7 @@ impl StatusReplay {
 }
 
 /// The status that stands is that of the last change, or of one beside it.
-fn stands(row: &StoredRow, set: &[(Millis, String)], status: &str, found: &mut Replayed) {
+fn stands(row: &StoredRow, set: &[(Millis, String)], status: &str, found: &mut ReplayFindings) {
     let active = AccountStatus::Active.name();
     let Some((last, proven)) = set.last() else {
         if status != active {

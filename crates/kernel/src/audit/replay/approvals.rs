@@ -1,7 +1,7 @@
 //! Compares the rows of approvals with what was proposed and decided.
 
 use super::performed::Performed;
-use super::{ActionTable, Replayed, StoredRow, first_from, shown};
+use super::{ActionTable, ReplayFindings, StoredRow, first_from, shown};
 use crate::ids::Millis;
 use crate::operators::{ActionResult, ApprovalStatus, JOURNAL, RESUME};
 use serde_json::Value;
@@ -51,7 +51,7 @@ impl ApprovalReplay {
         mut self,
         rows: &[StoredRow],
         stops: &BTreeSet<Millis>,
-        found: &mut Replayed,
+        found: &mut ReplayFindings,
     ) {
         for row in rows {
             let Some(proposed) = self.proposed.remove(&row.key) else {
@@ -102,7 +102,7 @@ const fn decides(result: &ActionResult) -> Option<ApprovalStatus> {
     }
 }
 
-fn as_proposed(row: &StoredRow, proposed: &Performed, found: &mut Replayed) {
+fn as_proposed(row: &StoredRow, proposed: &Performed, found: &mut ReplayFindings) {
     let Performed { at, kind, caller, subject, value, reason, .. } = proposed;
     let at = at.to_string();
     for (place, proven) in [
@@ -144,7 +144,7 @@ fn superseded(row: &StoredRow, proposed: &Performed, stops: &BTreeSet<Millis>) -
     Some(Decision { status: ApprovalStatus::Superseded, caller: JOURNAL.to_owned(), at })
 }
 
-fn as_decided(row: &StoredRow, decision: Option<Decision>, found: &mut Replayed) {
+fn as_decided(row: &StoredRow, decision: Option<Decision>, found: &mut ReplayFindings) {
     let (status, by, at) = match decision {
         Some(Decision { status, caller, at }) => (status, Some(caller), Some(at.to_string())),
         None => (ApprovalStatus::Pending, None, None),

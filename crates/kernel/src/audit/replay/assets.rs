@@ -1,7 +1,7 @@
 //! Compares the table of assets with the first ones of every store and what operators added and changed.
 
 use super::performed::Performed;
-use super::{ActionTable, Replayed, StoredRow, shown};
+use super::{ActionTable, ReplayFindings, StoredRow, shown};
 use crate::money::{Amount, Asset};
 use crate::operators::ActionResult;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl AssetReplay {
         }
     }
 
-    pub(super) fn compare(mut self, rows: &[StoredRow], found: &mut Replayed) {
+    pub(super) fn compare(mut self, rows: &[StoredRow], found: &mut ReplayFindings) {
         for row in rows {
             let known = row.key.parse().ok().and_then(|number: u32| self.0.remove(&number));
             let Some(asset) = known else {

@@ -1,7 +1,7 @@
 //! Compares the rows of HALTs with the HALTs that operators raised and with the resumes.
 
 use super::performed::Performed;
-use super::{ActionTable, Replayed, StoredRow, first_from, shown};
+use super::{ActionTable, ReplayFindings, StoredRow, first_from, shown};
 use crate::ids::Millis;
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const NAMED: usize = 20;
 /// The places of the columns.
 const REASON: usize = 0;
 const AT: usize = 1;
-const LIFTED: usize = 2;
+const ENDED: usize = 2;
 
 /// The HALTs and resumes of the chain.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl HaltReplay {
         mut self,
         rows: &[StoredRow],
         halted: &[StoredRow],
-        found: &mut Replayed,
+        found: &mut ReplayFindings,
     ) -> BTreeSet<Millis> {
         let mut numbered: Vec<(u64, &StoredRow)> =
             rows.iter().filter_map(|row| Some((row.key.parse().ok()?, row))).collect();
@@ -48,7 +48,7 @@ impl HaltReplay {
             if !self.claims(row) {
                 unnamed.push((*number, *row));
             }
-            self.lifts(row, found);
+            self.ends(row, found);
         }
         self.left(&mut unnamed, found);
         engine_raised(&unnamed, found);
@@ -65,22 +65,22 @@ impl HaltReplay {
         place.map(|place| self.raised.remove(place)).is_some()
     }
 
-    /// A row is lifted by the first resume behind it, and by nothing else.
-    fn lifts(&self, row: &StoredRow, found: &mut Replayed) {
+    /// The first resume behind a HALT ends it, and nothing else does.
+    fn ends(&self, row: &StoredRow, found: &mut ReplayFindings) {
         let Some(at) = time(row, AT) else { return };
-        let lifted = time(row, LIFTED);
+        let ended = time(row, ENDED);
         let behind = first_from(&self.resumed, at.saturating_add(1));
         // a resume of the same millisecond came before or behind it
         let same = self.resumed.contains(&at).then_some(at);
-        let proven = lifted == behind || (lifted.is_some() && lifted == same);
-        if !proven || row.field(LIFTED).is_some() != lifted.is_some() {
+        let proven = ended == behind || (ended.is_some() && ended == same);
+        if !proven || row.field(ENDED).is_some() != ended.is_some() {
             let proven = behind.map(|at| at.to_string());
-            found.column(ActionTable::Halts, row, LIFTED, shown(proven.as_deref()));
+            found.column(ActionTable::Halts, row, ENDED, shown(proven.as_deref()));
         }
     }
 
     /// The operators' HALTs that wrote none of the rows as they are.
-    fn left(self, unnamed: &mut Vec<(u64, &StoredRow)>, found: &mut Replayed) {
+    fn left(self, unnamed: &mut Vec<(u64, &StoredRow)>, found: &mut ReplayFindings) {
         for (at, reason) in self.raised {
             let at_of = |(_, row): &(u64, &StoredRow)| time(row, AT) == Some(at);
             let reason_of =
@@ -102,7 +102,7 @@ impl HaltReplay {
 }
 
 /// Numbers begin with 1 and have no gap.
-fn gaps(numbered: &[(u64, &StoredRow)], found: &mut Replayed) {
+fn gaps(numbered: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
     let mut next = 1;
     for (number, _) in numbered {
         for missing in (next..*number).take(NAMED) {
@@ -114,7 +114,7 @@ fn gaps(numbered: &[(u64, &StoredRow)], found: &mut Replayed) {
 }
 
 /// The engine raises HALTs without an action: their reason and time are only what the rows say.
-fn engine_raised(unnamed: &[(u64, &StoredRow)], found: &mut Replayed) {
+fn engine_raised(unnamed: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
     let numbers: Vec<String> =
         unnamed.iter().take(NAMED).map(|(number, _)| number.to_string()).collect();
     if !numbers.is_empty() {
@@ -127,10 +127,10 @@ fn engine_raised(unnamed: &[(u64, &StoredRow)], found: &mut Replayed) {
     }
 }
 
-/// The flag that stops the processes has the reason of the first row that is not lifted.
-fn stands(numbered: &[(u64, &StoredRow)], halted: &[StoredRow], found: &mut Replayed) {
-    let standing = numbered.iter().find(|(_, row)| row.field(LIFTED).is_none());
-    match (standing, halted) {
+/// The flag that stops the processes has the reason of the first HALT that has not ended.
+fn stands(numbered: &[(u64, &StoredRow)], halted: &[StoredRow], found: &mut ReplayFindings) {
+    let in_force = numbered.iter().find(|(_, row)| row.field(ENDED).is_none());
+    match (in_force, halted) {
         (None, []) => {}
         (None, [flag, ..]) => {
             let proven = "that every HALT has ended".to_owned();

@@ -145,7 +145,7 @@ impl fmt::Display for RowFault {
 
 /// What the comparison of all tables found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayFindings {
     /// The rows that say something else than the actions.
     pub faults: Vec<RowFault>,
     /// What no action proves, each as a sentence: no fault.
@@ -157,7 +157,7 @@ fn shown(value: Option<&str>) -> String {
     value.map_or_else(|| "nothing".to_owned(), |value| format!("`{value}`"))
 }
 
-impl Replayed {
+impl ReplayFindings {
     /// Notes a column that has another value than the actions gave it.
     fn differs(&mut self, table: ActionTable, row: &StoredRow, place: usize, proven: Option<&str>) {
         let stored = row.field(place);
@@ -207,8 +207,8 @@ impl ActionReplay {
     }
 
     /// Compares the rows that are stored at the instant at which the chain ended.
-    pub fn compare(self, rows: &ActionRows) -> Replayed {
-        let mut found = Replayed::default();
+    pub fn compare(self, rows: &ActionRows) -> ReplayFindings {
+        let mut found = ReplayFindings::default();
         let of = |table| rows.get(&table).map_or(&[][..], Vec::as_slice);
         let stops = self.halts.compare(of(ActionTable::Halts), of(ActionTable::Halted), &mut found);
         self.approvals.compare(of(ActionTable::Approvals), &stops, &mut found);
