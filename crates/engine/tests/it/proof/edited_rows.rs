@@ -1,7 +1,5 @@
 //! Rows that operators' actions wrote, and times of transfers, edited by SQL in both stores: the proof of the audit names
 //! each one, what is stored and what was done.
-//!
-//! Wrong builds that were run: see the line above each test.
 
 use crate::fixture::defaults::{COIN, FUNDING, NEVER};
 use crate::fixture::folders::store_at;
@@ -162,6 +160,8 @@ async fn edited(store: &dyn Audit, sql: impl Fn(&str), edits: &[Edit]) {
     assert_eq!(proven(store).await.faults, [], "every table was put back");
 }
 
+/// Turns red where the decisions of the chain are not compared, or a time of opening is not: these edits are named by
+/// nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_edit_of_the_embedded_store_is_named() {
     let mut service = TestService::open(true, NEVER).await;

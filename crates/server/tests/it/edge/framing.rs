@@ -137,7 +137,7 @@ fn a_header_is_one_line_of_text() {
 
 /// Two servers in a row may take a request without a host, or with two, for different ones.
 ///
-/// Turns red where the number of `Host` lines is not looked at (run: the release before): each is answered 200.
+/// Turns red where the number of `Host` lines is not looked at: each is answered 200.
 #[test]
 fn a_request_names_one_host() {
     let served = Served::start(&[]);
