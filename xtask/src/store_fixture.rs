@@ -41,7 +41,7 @@ const STEPS: &[&str] = &[
     "transfer create --user 4001 --from SPOT --to FUNDING --asset USDT --amount 5000 --cid poor",
     "ops account 4001 SPOT DISABLED --reason audit",
     "transfer create --user 4001 --from FUNDING --to SPOT --asset USDT --amount 7 --cid refused",
-    "ops account 4001 SPOT ACTIVE --reason audit",
+    "ops account 4001 SPOT ACTIVE --reason audit --as bob",
     "transfer create --user 4001 --from FUNDING --to MARGIN --asset USDT --amount 30 --cid far",
     "ops halt --reason drill",
     "ops resume --reason over --as alice",

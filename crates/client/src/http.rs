@@ -7,7 +7,7 @@ use crate::types::{
     BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer, CreateTransfers,
     Created, DryRun, FailedTransfer, Filter, Health, Movement, NewBackup, NumberedMovement,
     OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus,
-    StatusSet, TransferStory,
+    StatusAnswer, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -265,7 +265,7 @@ impl Client {
         }
     }
 
-    /// Freezes, disables or frees an account.
+    /// Freezes, disables or frees an account. A person who barred it may only propose to free it.
     ///
     /// # Errors
     /// [`Error::Unknown`]: send the same again.
@@ -275,12 +275,15 @@ impl Client {
         account: &str,
         status: &str,
         reason: &str,
-    ) -> Result<StatusSet, Error> {
+    ) -> Result<StatusAnswer, Error> {
         let path = format!("/api/v1/ops/accounts/{user}/{account}/status");
         let body = SetStatus { status: status.to_owned(), reason: reason.to_owned() };
         let (status, body) =
             read(sent(self.request(Method::POST, &path).json(&body)).await?).await?;
-        well(status, &body)
+        if status == 202 {
+            return well(status, &body).map(StatusAnswer::Proposed);
+        }
+        well(status, &body).map(StatusAnswer::Set)
     }
 
     /// The proof that nothing was lost, made now.

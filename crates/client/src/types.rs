@@ -2,6 +2,7 @@
 
 pub use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
 pub use api::accounts::{AccountRow, Accounts, Balance, SetStatus, Silent, StatusSet};
+pub use api::admin::actions::Done;
 pub use api::audit::{AuditProof, SealRow, Seals};
 pub use api::backup::{BackupMade, NewBackup};
 pub use api::batch::{Answer, BatchResult, BatchResults, CreateTransfers};
@@ -28,6 +29,15 @@ pub struct Created {
     pub code: Option<String>,
     /// The key had been used before: this is that transfer.
     pub replayed: bool,
+}
+
+/// What became of a change of an account's status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatusAnswer {
+    /// It is set.
+    Set(StatusSet),
+    /// The caller barred the account: another person has to approve that it is freed.
+    Proposed(Done),
 }
 
 /// Which transfers are listed; what is `None` does not matter.

@@ -19,7 +19,8 @@ pub struct Done {
     /// `RETRIED`, `ASKED`, `PAUSED`, `UNPAUSED`, `HALTED`, `PROPOSED` (another person has to
     /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
     /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `WITHDRAWN`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, the deposit's `ref` was
-    /// booked meanwhile, the pause was lifted, or its chain was stopped for one more reason; nothing was done),
+    /// booked meanwhile, the pause was lifted, its chain was stopped for one more reason, or the account's status was
+    /// set anew; nothing was done),
     /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED`, `UNPARKED`, `REDRIVEN`,
     /// `REEMITTED`, `SOUGHT`, `KEY_RETIRED`, `KEY_GONE` or `NOTED`.
     #[schema(example = "PROPOSED")]
@@ -50,7 +51,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// `RESOLVED`, `SUPERSEDED`: where the transfer stands; `BOOKED` of a deposit; `RESUMED` or `STOPPED_AGAIN` of a
-    /// pause.
+    /// pause; `SET_AGAIN` of an account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// `HALTED`: calls that had begun before and may still have an effect, the first hundred.

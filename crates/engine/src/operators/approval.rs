@@ -1,5 +1,5 @@
 //! Executes what needs the approval of a second person: verdicts, the resume from HALT, the end of a
-//! chain's stop, and deposits above a bound.
+//! chain's stop, deposits above a bound, and the freeing of an account by the person who barred it.
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -193,6 +193,13 @@ impl Operators {
         match Proposed::read(&approval).ok_or_else(older_form)? {
             Proposed::Resume(resume) => self.lift(context, &resume).await,
             Proposed::Lift(lift) => self.approve_lift(context, id, &lift).await,
+            Proposed::Unpause(unpause) => self.approve_unpause(context, id, unpause.pause).await,
+            Proposed::Status(status) => {
+                self.approve_status(context, id, &approval.subject, &status).await
+            }
+            Proposed::AccountStatus(status) => {
+                self.approve_account_status(context, id, &approval.subject, &status).await
+            }
             Proposed::Movement(proposed) => {
                 self.approve_movement(context, &approval, &proposed).await
             }

@@ -5,6 +5,7 @@
 //! [`kernel::operators::AdminAction`].
 
 pub(crate) mod accepted_loss;
+mod account_status;
 mod action_context;
 mod approval;
 pub mod asset;

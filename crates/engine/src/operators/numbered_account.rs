@@ -2,15 +2,18 @@
 //! account never change.
 
 use crate::operators::Operators;
+use crate::operators::account_status::{SET_AGAIN, StatusTrail};
 use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, NewNumberedAccount, Objection};
 use kernel::accounts::{
     AccountsOf, LONGEST_NUMBER, NumberedAccount, NumberedStatus, is_account_number,
 };
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::Millis;
+use kernel::ids::{Id, Millis};
 use kernel::money::Amount;
+use kernel::operators::{ACCOUNT_STATUS, ApprovalStatus, Proposed, ProposedAccountStatus};
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
@@ -44,7 +47,7 @@ impl Operators {
             status: NumberedStatus::Active,
             version: 0,
         };
-        match self.write_account(context, account).await? {
+        match self.write_account(context, account, None).await? {
             Ok(done) => Ok(done),
             Err(_) => Err(in_use().into()),
         }
@@ -68,8 +71,54 @@ impl Operators {
                 return Err(Objection::NotPossible(why).into());
             }
             self.may_become(&account, status)?;
+            // whatever sets it after this reading changes the version too
+            if let Some(proposed) = self.frees_own(context, number, status).await? {
+                return self.proposes(context, &Proposed::AccountStatus(proposed)).await;
+            }
             let account = NumberedAccount { status, ..account };
-            if let Ok(done) = self.write_account(context, account).await? {
+            if let Ok(done) = self.write_account(context, account, None).await? {
+                return Ok(done);
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// The proposal in the place of a change by which a person would free what that person froze.
+    async fn frees_own(
+        &self,
+        context: &ActionContext,
+        number: &Arc<str>,
+        status: NumberedStatus,
+    ) -> Result<Option<ProposedAccountStatus>, Cause> {
+        if !self.shared.parts.settings.four_eyes {
+            return Ok(None);
+        }
+        let trail = self.status_trail(ACCOUNT_STATUS, &context.subject).await?;
+        let above = |word: &str| NumberedStatus::parse(word).is_some_and(|barred| barred > status);
+        let own = trail.frees_own_bar(&context.actor.caller, above);
+        let StatusTrail { set, reason: stop, .. } = trail;
+        let account_number = number.clone();
+        Ok(own.then_some(ProposedAccountStatus { account_number, status, set, stop }))
+    }
+
+    /// Frees an account for which a person who froze it proposed that, where its status is still the one that
+    /// both persons knew.
+    pub(super) async fn approve_account_status(
+        &self,
+        context: &ActionContext,
+        approval: Id,
+        subject: &Arc<str>,
+        proposed: &ProposedAccountStatus,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        for _ in 0..TRIES {
+            let stored = self.numbered_account(&proposed.account_number).await?;
+            let account = stored.ok_or(Objection::NotFound("account"))?;
+            if self.status_trail(ACCOUNT_STATUS, subject).await?.set != proposed.set {
+                return self.supersede_proposal(context, approval, SET_AGAIN).await;
+            }
+            self.may_become(&account, proposed.status)?;
+            let account = NumberedAccount { status: proposed.status, ..account };
+            if let Ok(done) = self.write_account(context, account, Some(approval)).await? {
                 return Ok(done);
             }
         }
@@ -100,19 +149,23 @@ impl Operators {
         Ok(self.shared.parts.journal.numbered_accounts(of).await?.pop())
     }
 
-    /// Writes the account over the version that was read, with the action. Returns the guard that failed,
-    /// where one did.
+    /// Writes the account over the version that was read, with the action, and with the proposal that it
+    /// approves. Returns the guard that failed, where one did.
     async fn write_account(
         &self,
         context: &ActionContext,
         read: NumberedAccount,
+        approval: Option<Id>,
     ) -> Result<Result<(ActionResult, Millis), Guard>, Stop> {
         let NumberedAccount { number, owner, asset, status, version, .. } = read.clone();
-        let guards = vec![Guard::Account { number: number.clone(), version }];
+        let mut guards = vec![Guard::Account { number: number.clone(), version }];
+        guards.extend(approval.map(Guard::Pending));
         let account = NumberedAccount { version: version.saturating_add(1), ..read };
         let outcome = ActionResult::NumberedAccount { account };
         let put = Put::Account { number, owner, asset, status };
-        let unit = Unit::guarded(guards, vec![put, context.action(&outcome)]);
+        let decide = approval.map(|id| decides(context, id, ApprovalStatus::Approved));
+        let puts = decide.into_iter().chain([put, context.action(&outcome)]).collect();
+        let unit = Unit::guarded(guards, puts);
         Ok(self.wrote(context, unit).await?.map(|at| (outcome, at)))
     }
 }

@@ -1,5 +1,4 @@
-//! Pauses and unpauses flows, ledgers, assets and accounts, raises HALT on command, and sets the status of
-//! accounts.
+//! Pauses and unpauses flows, ledgers, assets and accounts, and raises HALT on command.
 
 use crate::attempts::lane_watch::is_lane_pause;
 use crate::attempts::stops::{is_engine_stop, stops_name};
@@ -10,12 +9,13 @@ use crate::operators::{ActionResult, AdminAction, Objection};
 use crate::pipeline::select::{First, race};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::{ChainId, Id, LedgerId, Millis, UserId};
-use kernel::operators::{ActionSubject, ApprovalStatus, Proposed, ProposedLift, Scope};
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::operators::{
+    ActionSubject, ApprovalStatus, Paused, Proposed, ProposedLift, ProposedUnpause, Scope,
+};
 use kernel::ports::journal::ServiceStatus;
-use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
-use kernel::principal::action_key;
+use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 
 /// The most calls on the wire that a result names.
@@ -77,13 +77,24 @@ impl Operators {
         let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == number);
         let paused = found.ok_or(Objection::NotFound("pause"))?;
-        if self.shared.parts.settings.four_eyes
-            && is_engine_stop(paused)
-            && let Scope::Chain(chain) = paused.scope
-        {
-            return self.propose_lift(context, chain, number).await;
-        }
         let scope = paused.scope;
+        if self.shared.parts.settings.four_eyes {
+            match scope {
+                Scope::Chain(chain) if is_engine_stop(paused) => {
+                    return self.propose_lift(context, chain, number).await;
+                }
+                Scope::Account(..) if same_person(&paused.caller, &context.actor.caller) => {
+                    return self.propose_unpause(context, paused).await;
+                }
+                Scope::Flow(_)
+                | Scope::Ledger(_)
+                | Scope::Chain(_)
+                | Scope::Asset(_)
+                | Scope::Account(..)
+                | Scope::Transfer(_)
+                | Scope::Group(_) => {}
+            }
+        }
         if let Scope::Chain(chain) = scope
             && is_lane_pause(paused, chain)
         {
@@ -149,10 +160,44 @@ impl Operators {
         let found = status.paused.iter().find(|paused| paused.number == number);
         let stop = found.ok_or(Objection::NotFound("pause"))?.reason.clone();
         let chain = chain.name().into();
-        let lift = Proposed::Lift(ProposedLift { pause: number, chain, stop, stops });
-        let proposal = self.proposal(context, &lift);
-        let outcome = ActionResult::Proposed { approval: proposal.id };
-        self.plainly(context, vec![Put::Propose(proposal)], outcome).await
+        let lift = ProposedLift { pause: number, chain, stop, stops };
+        self.proposes(context, &Proposed::Lift(lift)).await
+    }
+
+    /// Proposes to lift a pause of an account that the same person set: another person must approve.
+    async fn propose_unpause(
+        &self,
+        context: &ActionContext,
+        paused: &Paused,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let account = ActionSubject::Scope(paused.scope);
+        let account = account.spelled(&self.shared.plan.flows, &self.shared.assets()).into();
+        let (pause, stop) = (paused.number, paused.reason.clone());
+        let unpause = ProposedUnpause { pause, account, stop };
+        self.proposes(context, &Proposed::Unpause(unpause)).await
+    }
+
+    /// Lifts a pause of an account after the person who set it proposed that. Its number is never another's.
+    pub(super) async fn approve_unpause(
+        &self,
+        context: &ActionContext,
+        approval: Id,
+        pause: u64,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let status = self.shared.parts.journal.service_status().await?;
+        if !status.paused.iter().any(|paused| paused.number == pause) {
+            return self.supersede_proposal(context, approval, "RESUMED").await;
+        }
+        let outcome = ActionResult::Unpaused;
+        let decide = decides(context, approval, ApprovalStatus::Approved);
+        let puts = vec![Put::Unpause(pause), decide, context.action(&outcome)];
+        match self.wrote(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
+            Ok(at) => {
+                self.status.refresh().await?;
+                Ok((outcome, at))
+            }
+            Err(guard) => Err(lost(&guard)),
+        }
     }
 
     /// Lifts a stop after another person proposed that, for the reasons that were known then. Where a
@@ -166,7 +211,7 @@ impl Operators {
         let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == lift.pause);
         let Some(Scope::Chain(chain)) = found.map(|paused| paused.scope) else {
-            return self.lift_superseded(context, approval, "RESUMED").await;
+            return self.supersede_proposal(context, approval, "RESUMED").await;
         };
         let (name, version) = (stops_name(chain), lift.stops);
         let mut unit = match found.filter(|paused| is_lane_pause(paused, chain)) {
@@ -186,13 +231,14 @@ impl Operators {
                 Ok((outcome, at))
             }
             Err(Guard::Resource { .. }) => {
-                self.lift_superseded(context, approval, "STOPPED_AGAIN").await
+                self.supersede_proposal(context, approval, "STOPPED_AGAIN").await
             }
             Err(guard) => Err(lost(&guard)),
         }
     }
 
-    async fn lift_superseded(
+    /// Closes a proposal whose matter is no longer what it was.
+    pub(super) async fn supersede_proposal(
         &self,
         context: &ActionContext,
         approval: Id,
@@ -217,9 +263,8 @@ impl Operators {
         let ActionSubject::Scope(scope) = action.row().subject else { return Ok(None) };
         let status =
             self.shared.parts.journal.service_status().await.map_err(Objection::Unknown)?;
-        let mine = |paused: &&kernel::operators::Paused| {
-            paused.scope == scope && paused.caller == context.actor.caller
-        };
+        let mine =
+            |paused: &&Paused| paused.scope == scope && paused.caller == context.actor.caller;
         Ok(status.paused.iter().find(mine).map(|paused| paused.number))
     }
 
@@ -292,27 +337,6 @@ impl Operators {
         let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         let quiet = matches!(race(quiet, timeout).await, First::Left(true));
         (number, quiet)
-    }
-
-    pub(super) async fn status_by_hand(
-        &self,
-        context: &ActionContext,
-        ledger: LedgerId,
-        user: UserId,
-        status: AccountStatus,
-    ) -> Result<(ActionResult, Millis), Stop> {
-        if self.shared.ledger(ledger).is_none() {
-            return Err(Objection::NotFound("ledger").into());
-        }
-        let caller = context.actor.caller.clone();
-        // the ledger has its own memory of keys, so that a crash between the two is no second change
-        let key = action_key(&caller, &context.actor.key).into();
-        let reason = context.actor.reason.clone();
-        let change = StatusChange { user, status, reason, caller, key };
-        if !self.ledgers.set_status(ledger, change).await? {
-            return Err(Objection::NotFound("account").into());
-        }
-        self.plainly(context, Vec::new(), ActionResult::StatusSet).await
     }
 }
 

@@ -395,6 +395,7 @@ impl AttemptQueries for Fake {
 impl OperatorQueries for Fake {
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> { none() }
     fn past_action(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<PastAction>, Cause>> { none() }
+    fn actions_on(&self, _: &'static str, _: Arc<str>) -> Fut<'_, Result<Vec<PastAction>, Cause>> { none() }
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> { none() }
     fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
     fn numbered_accounts(&self, _: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> { none() }

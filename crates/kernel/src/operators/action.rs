@@ -5,7 +5,10 @@
 
 use super::proposal::ProposedMovement;
 use super::webhook::WebhookAction;
-use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, UNPAUSE, WITHDRAWAL, in_order};
+use super::{
+    ACCOUNT_STATUS, Accepted, DEPOSIT, RESOLVE, RESUME, STATUS, Scope, UNPAUSE, WITHDRAWAL,
+    in_order,
+};
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
 use crate::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId, user_text};
@@ -190,14 +193,15 @@ pub enum AdminAction {
     },
     /// Nothing in the scope takes a further step.
     Pause(#[serde(serialize_with = "no_value")] Scope),
-    /// Lifts the pause of that number. One of a chain that the engine itself set is proposed where four eyes
-    /// are on: who set it the engine looks up.
+    /// Lifts the pause of that number. Where four eyes are on it is proposed for a chain that the engine itself
+    /// stopped, and for an account that the same person paused: the engine looks up who set it.
     Unpause(#[serde(serialize_with = "no_value")] u64),
     /// Retires a lane: no attempt of any worker takes a lock of it any more, for ever.
     RetireLane(#[serde(serialize_with = "no_value")] LaneName),
     /// Asks the chain whether it still has a lane that was retired, and stores that it has not.
     ProveLaneGone(#[serde(serialize_with = "no_value")] LaneName),
-    /// Sets an account's status at its ledger.
+    /// Sets an account's status at its ledger. Where four eyes are on, a person who barred the account only
+    /// proposes to free it: the engine looks up who set it.
     Status {
         /// The ledger that has the account.
         #[serde(skip)]
@@ -211,7 +215,7 @@ pub enum AdminAction {
     /// Opens an account at the accounts ledger.
     OpenAccount(NewNumberedAccount),
     /// Sets the status of an account at the accounts ledger. Only an empty account is closed, and a closed
-    /// one stays closed.
+    /// one stays closed. A person who froze it only proposes to free it, as with [`Self::Status`].
     AccountStatus {
         /// The number of the account.
         #[serde(skip)]
@@ -425,13 +429,13 @@ impl AdminAction {
             Self::RetireLane(of) => row("RETIRE_LANE", On::Lane(of.clone()), Act, Never),
             Self::ProveLaneGone(of) => row("PROVE_LANE_GONE", On::Lane(of.clone()), Act, Never),
             Self::Status { ledger, user, .. } => {
-                row("STATUS", On::Account(*user, *ledger), Act, Never)
+                row(STATUS, On::Account(*user, *ledger), Act, Never)
             }
             Self::OpenAccount(new) => {
                 row("OPEN_ACCOUNT", On::NumberedAccount(new.number.clone()), Act, Never)
             }
             Self::AccountStatus { number, .. } => {
-                row("ACCOUNT_STATUS", On::NumberedAccount(number.clone()), Act, Never)
+                row(ACCOUNT_STATUS, On::NumberedAccount(number.clone()), Act, Never)
             }
             Self::AddAsset(new) => row("ADD_ASSET", On::Asset(new.symbol.clone()), Act, Never),
             Self::ChangeAsset(new) => {

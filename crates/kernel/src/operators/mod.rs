@@ -13,7 +13,8 @@ pub use action::{
     NoteText, Permission, Redrive, Reemission, SecondPerson, Verdict,
 };
 pub use proposal::{
-    Proposed, ProposedCancel, ProposedLift, ProposedMovement, ProposedResume, ProposedVerdict,
+    Proposed, ProposedAccountStatus, ProposedCancel, ProposedLift, ProposedMovement,
+    ProposedResume, ProposedStatus, ProposedUnpause, ProposedVerdict,
 };
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
 pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
@@ -279,7 +280,7 @@ impl PastAction {
 pub struct Proposal {
     /// Drawn by the worker that writes the proposal.
     pub id: Id,
-    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL`, `UNPAUSE`.
+    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL`, `UNPAUSE`, `STATUS`, `ACCOUNT_STATUS`.
     pub kind: &'static str,
     /// What it is about.
     pub subject: Arc<str>,
@@ -307,6 +308,12 @@ pub const WITHDRAWAL: &str = "WITHDRAWAL";
 
 /// The end of a pause.
 pub const UNPAUSE: &str = "UNPAUSE";
+
+/// A change of the status of a user's account at a ledger.
+pub const STATUS: &str = "STATUS";
+
+/// A change of the status of an account at the accounts ledger.
+pub const ACCOUNT_STATUS: &str = "ACCOUNT_STATUS";
 
 /// How an approval stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

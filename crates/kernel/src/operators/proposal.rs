@@ -1,11 +1,15 @@
 //! A proposal to a second person. The engine that proposes writes it, the person who approves reads it, and
 //! the engine that executes it reads it again.
 
-use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, WITHDRAWAL, in_order};
+use super::{
+    ACCOUNT_STATUS, Accepted, Approval, DEPOSIT, RESOLVE, RESUME, STATUS, UNPAUSE, Verdict,
+    WITHDRAWAL, in_order,
+};
+use crate::accounts::NumberedStatus;
 use crate::flow::life::Leg;
 use crate::ids::{AssetId, LedgerId, UserId, ledger_name, user_text};
 use crate::money::{Amount, Asset};
-use crate::ports::ledger::{Direction, External};
+use crate::ports::ledger::{AccountStatus, Direction, External};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -123,6 +127,47 @@ pub struct ProposedLift {
     pub stops: u32,
 }
 
+/// The end of a pause of an account, by the person who paused it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedUnpause {
+    /// The number of the pause.
+    pub pause: u64,
+    /// The user and the ledger, as the one who approves reads them.
+    pub account: Arc<str>,
+    /// The reason of the pause, as the one who approves reads it.
+    pub stop: Arc<str>,
+}
+
+/// A status that frees an account which the proposer barred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedStatus {
+    /// The user who has the account.
+    #[serde(with = "user_text")]
+    pub user_id: UserId,
+    /// The ledger that has the account.
+    #[serde(with = "ledger_name")]
+    pub ledger: LedgerId,
+    /// The status from now on.
+    pub status: AccountStatus,
+    /// The number of the action that set the present status: a later one is another proposal's.
+    pub set: u64,
+    /// The reason of that action, as the one who approves reads it.
+    pub stop: Arc<str>,
+}
+
+/// The same of an account at the accounts ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedAccountStatus {
+    /// The number of the account.
+    pub account_number: Arc<str>,
+    /// The status from now on.
+    pub status: NumberedStatus,
+    /// The number of the action that set the present status: a later one is another proposal's.
+    pub set: u64,
+    /// The reason of that action, as the one who approves reads it.
+    pub stop: Arc<str>,
+}
+
 /// What a proposal asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -137,6 +182,12 @@ pub enum Proposed {
     Movement(ProposedMovement),
     /// The end of a stop of a chain.
     Lift(ProposedLift),
+    /// The end of a pause of an account.
+    Unpause(ProposedUnpause),
+    /// A user's account at a ledger that is freed.
+    Status(ProposedStatus),
+    /// An account at the accounts ledger that is freed.
+    AccountStatus(ProposedAccountStatus),
 }
 
 impl Proposed {
@@ -156,7 +207,12 @@ impl Proposed {
             }
             RESUME => serde_json::from_str(text).ok().map(Self::Resume),
             DEPOSIT | WITHDRAWAL => serde_json::from_str(text).ok().map(Self::Movement),
-            UNPAUSE => serde_json::from_str(text).ok().map(Self::Lift),
+            UNPAUSE => {
+                let lift = serde_json::from_str(text).ok().map(Self::Lift);
+                lift.or_else(|| serde_json::from_str(text).ok().map(Self::Unpause))
+            }
+            STATUS => serde_json::from_str(text).ok().map(Self::Status),
+            ACCOUNT_STATUS => serde_json::from_str(text).ok().map(Self::AccountStatus),
             _ => None,
         }
     }

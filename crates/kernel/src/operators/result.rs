@@ -149,8 +149,8 @@ pub enum ActionResult {
         state: Arc<str>,
     },
     /// The transfer had moved on before the approval, maybe back to the same state, the deposit's reference was
-    /// booked (`BOOKED`), the pause was lifted (`RESUMED`), or its chain was stopped for one more reason
-    /// (`STOPPED_AGAIN`): nothing was done.
+    /// booked (`BOOKED`), the pause was lifted (`RESUMED`), its chain was stopped for one more reason
+    /// (`STOPPED_AGAIN`), or the account's status was set anew (`SET_AGAIN`): nothing was done.
     Superseded {
         /// The name of the state that it is in.
         state: Arc<str>,

@@ -11,8 +11,9 @@ use kernel::operation::Key;
 use kernel::operators::{
     Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
     NewNumberedAccount, NewWebhook, NoteText, OutstandingCall, Permission, Proposed,
-    ProposedMovement, ProposedResume, ProposedVerdict, Redrive, Reemission, Scope, SecondPerson,
-    StoredAnswer, Verdict, WebhookAction, WebhookChange,
+    ProposedAccountStatus, ProposedLift, ProposedMovement, ProposedResume, ProposedStatus,
+    ProposedUnpause, ProposedVerdict, Redrive, Reemission, Scope, SecondPerson, StoredAnswer,
+    Verdict, WebhookAction, WebhookChange,
 };
 use kernel::ports::ledger::{AccountStatus, Direction, External};
 use kernel::record::System;
@@ -522,6 +523,46 @@ fn a_proposal_is_stored_in_these_bytes_and_read_back() {
         ),
         (Proposed::Resume(resume), "RESUME", r#"{"accept":[{"amount":"-2","key":"a"}],"halt":7}"#),
         (Proposed::Movement(ProposedMovement::of(&deposit(), &assets)), "DEPOSIT", DEPOSITED),
+        (
+            Proposed::Lift(ProposedLift {
+                pause: 3,
+                chain: "NEAR".into(),
+                stop: "why".into(),
+                stops: 2,
+            }),
+            "UNPAUSE",
+            r#"{"chain":"NEAR","pause":3,"stop":"why","stops":2}"#,
+        ),
+        (
+            Proposed::Unpause(ProposedUnpause {
+                pause: 3,
+                account: "account/7/SPOT".into(),
+                stop: "why".into(),
+            }),
+            "UNPAUSE",
+            r#"{"account":"account/7/SPOT","pause":3,"stop":"why"}"#,
+        ),
+        (
+            Proposed::Status(ProposedStatus {
+                user_id: UserId(7),
+                ledger: LedgerId::SPOT,
+                status: AccountStatus::Active,
+                set: 12,
+                stop: "why".into(),
+            }),
+            "STATUS",
+            r#"{"ledger":"SPOT","set":12,"status":"ACTIVE","stop":"why","user_id":"7"}"#,
+        ),
+        (
+            Proposed::AccountStatus(ProposedAccountStatus {
+                account_number: "ACC-1".into(),
+                status: NumberedStatus::Active,
+                set: 12,
+                stop: "why".into(),
+            }),
+            "ACCOUNT_STATUS",
+            r#"{"account_number":"ACC-1","set":12,"status":"ACTIVE","stop":"why"}"#,
+        ),
     ];
     for (proposed, kind, text) in all {
         assert_eq!(&*proposed.stored(), text);

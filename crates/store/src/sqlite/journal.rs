@@ -182,6 +182,14 @@ impl OperatorQueries for Embedded {
         self.ask(move |db, _| operators::past_action(db, &caller, &key))
     }
 
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        self.ask(move |db, _| operators::actions_on(db, kind, &subject))
+    }
+
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         self.ask(|db, _| operators::resumes(db))
     }

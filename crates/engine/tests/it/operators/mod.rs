@@ -6,6 +6,7 @@ mod cases;
 mod chain_stops;
 mod crashes;
 mod deposits;
+mod freed_accounts;
 mod limits;
 mod numbered_accounts;
 mod pauses;

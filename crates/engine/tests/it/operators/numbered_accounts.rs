@@ -96,11 +96,12 @@ async fn of_operators_who_set_one_account_at_once_none_overwrites_another() {
     assert_eq!(versions.last(), Some(&stored(&service).await.version));
 }
 
-/// Bob sets a status, and asks again under his key where money moved at each of the engine's tries: movements
-/// that follow one another without a pause, each as slow as the disk, may win them all.
+/// Bob freezes and eve frees, and each asks again under the same key where money moved at each of the engine's
+/// tries: movements that follow one another without a pause, each as slow as the disk, may win them all.
 async fn set(service: &TestService, key: &str, status: NumberedStatus) -> PerformedAction {
+    let who = if status == NumberedStatus::Active { "eve" } else { "bob" };
     loop {
-        match service.execute_as("bob", key, sets(status)).await {
+        match service.execute_as(who, key, sets(status)).await {
             Ok(done) => return done,
             Err(Objection::Unknown(cause)) if cause.class == "MOVES" => {}
             Err(other) => panic!("{other:?}"),

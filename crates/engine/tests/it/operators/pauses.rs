@@ -82,9 +82,10 @@ async fn each_pause_stays_until_it_ends_over_a_restart() {
                 .await
                 .unwrap();
             assert_eq!((again.replayed, again.outcome), (true, paused.outcome), "{what}");
-            service.execute_as("ada", &format!("u{n}"), lift.clone()).await.unwrap();
+            // another person: who paused an account only proposes to lift that
+            service.execute_as("bob", &format!("u{n}"), lift.clone()).await.unwrap();
             service.wait_for_end(&[id]).await;
-            let gone = service.execute_as("ada", &format!("v{n}"), lift).await;
+            let gone = service.execute_as("bob", &format!("v{n}"), lift).await;
             assert_eq!(gone, Err(Objection::NotFound("pause")), "{what}");
         }
         service.assert_in_order().await;

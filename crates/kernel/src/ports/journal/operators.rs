@@ -18,6 +18,12 @@ pub trait OperatorQueries: Send + Sync {
         caller: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<PastAction>, Cause>>;
+    /// Every action of a kind about a subject, newest first.
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>>;
     /// The actions that ended a HALT, oldest first: what they accepted is what the audit says was accepted.
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>>;
     /// The approval of this id.

@@ -7,7 +7,7 @@ use crate::cli::transfer;
 use crate::config::Config;
 use api::user_id::UserIdText;
 use client::Client;
-use client::types::{CreateTransfer, Created, Movement};
+use client::types::{CreateTransfer, Created, Movement, StatusAnswer};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -76,7 +76,11 @@ pub(super) async fn outcomes(
     operator.set_status(ALICE, "SPOT", "DISABLED", "demo").await?;
     let lost = alice.create(&transfer_of("FUNDING", "SPOT", "40")).await?;
     expect(&lost, "ROLLED_BACK", Some("ACCOUNT_DISABLED"))?;
-    operator.set_status(ALICE, "SPOT", "ACTIVE", "demo").await?;
+    // who barred an account does not free it alone
+    let second = client(config, url, "second", "ops:act")?;
+    let StatusAnswer::Set(_) = second.set_status(ALICE, "SPOT", "ACTIVE", "demo").await? else {
+        return Err(broken("a second operator does not free the account".to_owned()));
+    };
     screen.held(
         "40 USDT to a SPOT account that was disabled: ROLLED_BACK, the money is back. Its history:",
     )?;

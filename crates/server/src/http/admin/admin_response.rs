@@ -133,7 +133,7 @@ fn with_reference(done: Done, reference: &str) -> Done {
 }
 
 /// The result of an action, as the API returns it.
-pub(super) fn to_response(performed: PerformedAction) -> Done {
+pub(in crate::http) fn to_response(performed: PerformedAction) -> Done {
     let at = format::time(performed.at);
     let done =
         |outcome: &str| Done { outcome: outcome.to_owned(), at: at.clone(), ..Done::default() };

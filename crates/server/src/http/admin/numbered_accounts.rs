@@ -10,6 +10,7 @@ use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::create;
 use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors, silent};
+use api::admin::actions::Done;
 use api::admin::numbered_accounts::{
     NumberedAccountRow, NumberedAccounts, OpenNumberedAccount, SetNumberedStatus,
 };
@@ -154,7 +155,8 @@ async fn open(
     Ok(answer(&app, performed, StatusCode::CREATED))
 }
 
-/// Freezes, frees or closes an account. It works from its commit.
+/// Freezes, frees or closes an account. It works from its commit. Where `ops.four_eyes` is on, a person who froze the
+/// account only proposes to free it; another person frees it alone.
 #[utoipa::path(
     post, path = "/api/v1/ops/accounts/pipeline/{number}/status", tag = "ops",
     request_body = SetNumberedStatus,
@@ -165,6 +167,7 @@ async fn open(
     ),
     responses(
         (status = 200, body = NumberedAccountRow, description = "It has that status"),
+        (status = 202, body = Done, description = "The caller froze it: another person has to approve: `PROPOSED`"),
         (status = 400, body = Problem, description = "No such status: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`; or none can have it: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "It holds money and is not closed, or another operator has just set it: `NOT_POSSIBLE`; or `DUPLICATE_REQUEST`"),
@@ -188,11 +191,12 @@ async fn set_status(
 
 fn answer(app: &App, performed: PerformedAction, first: StatusCode) -> Response {
     let replayed = performed.replayed;
-    let status = if replayed { StatusCode::OK } else { first };
     let response = if let ActionResult::NumberedAccount { account } = &performed.outcome {
+        let status = if replayed { StatusCode::OK } else { first };
         (status, Json(row(account, &app.engine.assets()))).into_response()
     } else {
-        (status, Json(admin_response::to_response(performed))).into_response()
+        // all else that it can come to is a proposal
+        (StatusCode::ACCEPTED, Json(admin_response::to_response(performed))).into_response()
     };
     create::mark_replayed(response, replayed)
 }

@@ -105,9 +105,9 @@ fn ledger(app: &App, name: &str) -> Option<LedgerId> {
     LedgerId::parse(name).filter(|ledger| app.engine.ledger(*ledger).is_some())
 }
 
-/// Lifts a pause. The reason stands in the query, since a DELETE has no body. One of a chain that the engine itself
-/// set (`by` is `engine` or begins with `engine:`) is lifted by two persons where `ops.four_eyes` is on: this
-/// proposes it, and another person approves.
+/// Lifts a pause. The reason stands in the query, since a DELETE has no body. Where `ops.four_eyes` is on, two
+/// persons lift one of a chain that the engine itself set (`by` is `engine` or begins with `engine:`), and one of an
+/// account that the caller set: this proposes it, and another person approves.
 #[utoipa::path(
     delete, path = "/api/v1/ops/pauses/{id}", tag = "ops",
     operation_id = "lift_pause", security(("token" = ["ops:act"])),

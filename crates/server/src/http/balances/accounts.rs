@@ -11,13 +11,14 @@ use crate::http::transfers::create;
 use crate::http::transfers::validate::AccountNames;
 use crate::http::{App, format, name_errors};
 use api::accounts::{AccountRow, Accounts, SetStatus, Silent, StatusSet};
+use api::admin::actions::Done;
 use api::problem::Problem;
 use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::operators::AdminAction;
+use engine::operators::{ActionResult, AdminAction};
 use kernel::code::Code;
 use kernel::ids::LedgerId;
 use kernel::money::Asset;
@@ -102,7 +103,8 @@ fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
     }
 }
 
-/// Freezes, disables or frees an account. It works from its commit; a repeat is harmless.
+/// Freezes, disables or frees an account. It works from its commit; a repeat is harmless. Where `ops.four_eyes` is
+/// on, a person who barred the account only proposes to free it; another person frees it alone.
 #[utoipa::path(
     post, path = "/api/v1/ops/accounts/{user}/{type}/status", tag = "ops", request_body = SetStatus,
     operation_id = "set_account_status", security(("token" = ["ops:act"])),
@@ -113,6 +115,7 @@ fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
     ),
     responses(
         (status = 200, body = StatusSet, description = "It is set"),
+        (status = 202, body = Done, description = "The caller barred it: another person has to approve: `PROPOSED`"),
         (status = 400, body = Problem, description = "Nothing was set: `BAD_REQUEST`, \
             `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`"),
         (status = 404, body = Problem, description = "No such account: `ACCOUNT_NOT_FOUND`, `NOT_FOUND`"),
@@ -140,9 +143,14 @@ pub(crate) async fn set_status(
     }
     let action = AdminAction::Status { ledger, user, status };
     let did = admin_response::execute(&app, &caller, &headers, &form.reason, action).await?;
-    let (account, status) = (ledger.name().to_owned(), status.name().to_owned());
-    let set = Json(StatusSet { user_id: id, account, status });
-    Ok(create::mark_replayed(set.into_response(), did.replayed))
+    let replayed = did.replayed;
+    let response = if matches!(did.outcome, ActionResult::Proposed { .. }) {
+        (StatusCode::ACCEPTED, Json(admin_response::to_response(did))).into_response()
+    } else {
+        let (account, status) = (ledger.name().to_owned(), status.name().to_owned());
+        Json(StatusSet { user_id: id, account, status }).into_response()
+    };
+    Ok(create::mark_replayed(response, replayed))
 }
 
 #[cfg(test)]

@@ -207,6 +207,8 @@ async fn a_status_key_belongs_to_one_change() {
         }
         let back = json!({"status": "ACTIVE", "reason": "a test"});
         let path = format!("/api/v1/ops/accounts/4001/{account}/status");
-        assert_eq!(door.post(("ops", "ops:act"), &path, back).await.status, 200);
+        let own = door.post(("ops", "ops:act"), &path, back.clone()).await;
+        assert_eq!((own.status, &own.body["outcome"]), (202, &json!("PROPOSED")), "{own:?}");
+        assert_eq!(door.post(("ops-2", "ops:act"), &path, back).await.status, 200);
     }
 }

@@ -38,7 +38,9 @@ fn life_of_an_account(served: &mut Served) {
     assert!(runs(served, &withdraw("out-1"), 0).contains("500.000000"));
     assert!(runs(served, "freeze ACC-1 --reason order", 0).contains("FROZEN"));
     assert!(runs(served, &withdraw("out-2"), 65).contains("ACCOUNT_FROZEN"));
-    assert!(runs(served, "unfreeze ACC-1 --reason ended", 0).contains("ACTIVE"));
+    assert!(runs(served, "unfreeze ACC-1 --reason ended", 0).contains("PROPOSED"));
+    assert!(runs(served, &withdraw("out-2"), 65).contains("ACCOUNT_FROZEN"));
+    assert!(runs(served, "unfreeze ACC-1 --reason ended --as second", 0).contains("ACTIVE"));
     assert!(runs(served, "close ACC-1 --reason ended", 65).contains("500.000000 USDT"));
     runs(served, &withdraw("out-2"), 0);
     assert!(runs(served, "close ACC-1 --reason ended", 0).contains("CLOSED"));

@@ -20,11 +20,13 @@ const OPS: &str = "ops:read ops:act";
 struct Tokens {
     user: String,
     ops: String,
+    second: String,
 }
 
 impl Tokens {
     fn of(dir: &Path) -> Self {
-        Self { user: token(dir, "4001", TRANSFERS), ops: token(dir, "1", OPS) }
+        let [ops, second] = ["1", "2"].map(|sub| token(dir, sub, OPS));
+        Self { user: token(dir, "4001", TRANSFERS), ops, second }
     }
 }
 
@@ -113,7 +115,7 @@ fn every_end_of_a_transfer() {
         let states = [&happy[..4], &["COMPENSATING", "ROLLED_BACK"]].concat();
         ends(&back, 422, &states);
         assert_eq!(back.text("code"), "ACCOUNT_DISABLED");
-        status(&server, &tokens.ops, way.1, "ACTIVE");
+        status(&server, &tokens.second, way.1, "ACTIVE");
     }
     has("80.500000", "19.500000");
     let again = post(TO_SPOT, "30", "there");

@@ -116,6 +116,16 @@ impl OperatorQueries for Postgres {
         })
     }
 
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(async move {
+            self.read_pool.confirmed(self.read_pool.actions_on(kind, &subject)).await
+        })
+    }
+
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         Box::pin(self.read_pool.confirmed(self.read_pool.resumes()))
     }

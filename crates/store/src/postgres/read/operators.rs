@@ -67,6 +67,19 @@ pub(crate) async fn past_action(
     one(db, &sql, &[&caller, &key]).await?.map(|row| action(&row)).transpose()
 }
 
+/// Every action of a kind about a subject, newest first.
+pub(crate) async fn actions_on(
+    db: &Pooled,
+    kind: &str,
+    subject: &str,
+) -> Result<Vec<PastAction>, StoreError> {
+    let sql = format!(
+        "SELECT {ACTION_COLUMNS} FROM operator_actions \
+         WHERE subject = $1 AND action = $2 ORDER BY action_id DESC"
+    );
+    rows(db, &sql, &[&subject, &kind]).await?.iter().map(action).collect()
+}
+
 /// The actions that ended a HALT, oldest first.
 pub(crate) async fn resumes(db: &Pooled) -> Result<Vec<PastAction>, StoreError> {
     let sql = format!(

@@ -294,6 +294,14 @@ impl ReadPool {
         Ok(operators::past_action(&self.question().await?, caller, key).await?)
     }
 
+    pub(crate) async fn actions_on(
+        &self,
+        kind: &str,
+        subject: &str,
+    ) -> Result<Vec<PastAction>, Cause> {
+        Ok(operators::actions_on(&self.question().await?, kind, subject).await?)
+    }
+
     pub(crate) async fn resumes(&self) -> Result<Vec<PastAction>, Cause> {
         Ok(operators::resumes(&self.question().await?).await?)
     }

@@ -88,6 +88,19 @@ pub(crate) fn past_action(
     db.prepare_cached(&sql)?.query_row([caller, key], action).optional()
 }
 
+/// Every action of a kind about a subject, newest first.
+pub(crate) fn actions_on(
+    db: &Connection,
+    kind: &str,
+    subject: &str,
+) -> rusqlite::Result<Vec<PastAction>> {
+    let sql = format!(
+        "SELECT {ACTION_COLUMNS} FROM operator_actions \
+         WHERE subject = ? AND action = ? ORDER BY action_id DESC"
+    );
+    db.prepare_cached(&sql)?.query_map([subject, kind], action)?.collect()
+}
+
 /// The actions that ended a HALT, oldest first.
 pub(crate) fn resumes(db: &Connection) -> rusqlite::Result<Vec<PastAction>> {
     let sql = format!(

@@ -6,7 +6,7 @@ use kernel::audit::{genesis, link};
 use kernel::ids::{Id, Millis};
 use kernel::operators::{
     Accepted, Action, ActionResult, AdminAction, Approval, ApprovalStatus, JOURNAL, PastAction,
-    Proposal, RESUME,
+    Proposal, RESUME, STATUS, UNPAUSE,
 };
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ checks! {
     an_action_is_done_once,
     an_action_that_lost_was_not_done,
     the_actions_that_ended_a_halt_are_read_in_their_order,
+    the_actions_of_a_kind_on_a_subject_are_read_newest_first,
     what_is_done_is_an_entry_of_the_operators_chain,
     a_note_is_an_entry_of_the_chain_under_halt_and_after_the_end,
     a_proposal_waits_for_a_decision,
@@ -95,6 +96,34 @@ async fn the_actions_that_ended_a_halt_are_read_in_their_order(b: &mut JournalFi
     let read = b.on().journal.resumes().await;
     let keys = read.map(|all| all.iter().map(|past| past.key.to_string()).collect::<Vec<_>>());
     b.same("the actions", &keys, &Ok(["c", "a", "d"].map(str::to_owned).to_vec()));
+}
+
+async fn the_actions_of_a_kind_on_a_subject_are_read_newest_first(b: &mut JournalFixture) {
+    let done = [
+        ("c", STATUS, "account/1/SPOT"),
+        ("x", UNPAUSE, "account/1/SPOT"),
+        ("a", STATUS, "account/1/SPOT"),
+        ("y", STATUS, "account/1/FUNDING"),
+        ("b", STATUS, "account/1/SPOT"),
+        ("z", STATUS, "ACCOUNT/1/SPOT"),
+    ];
+    for (key, kind, subject) in done {
+        let done = Action { kind, subject: subject.into(), ..action("ops|1", key) };
+        b.written(key, doing(done)).await;
+    }
+    for _ in 0..2 {
+        let read = b.on().journal.actions_on(STATUS, "account/1/SPOT".into()).await;
+        let read = b.ok("the actions", read);
+        let keys: Vec<_> = read.iter().map(|past| &*past.key).collect();
+        b.same("the actions", &keys, &vec!["b", "a", "c"]);
+        for past in &read {
+            let whole = past_action(b, "ops|1", &past.key).await;
+            b.same("an action", &Some(past.clone()), &whole);
+        }
+        let none = b.on().journal.actions_on("HALT", "account/1/SPOT".into()).await;
+        b.same("none of another kind", &none, &Ok(Vec::new()));
+        b.reopen().await;
+    }
 }
 
 async fn an_action_that_lost_was_not_done(b: &mut JournalFixture) {

@@ -210,8 +210,11 @@ impl OneOperator {
             let status =
                 over(&process, async move { asked.journal().service_status().await }).await;
             if let Some(Ok(status)) = status {
-                for paused in status.paused {
-                    let actor = self.actor("ann");
+                // who paused an account only proposes to lift that: the other one does
+                for (paused, who) in
+                    status.paused.iter().flat_map(|paused| ["ann", "bob"].map(|who| (paused, who)))
+                {
+                    let actor = self.actor(who);
                     let _unpaused =
                         self.act(&process, actor, AdminAction::Unpause(paused.number)).await;
                 }

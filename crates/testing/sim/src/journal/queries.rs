@@ -153,6 +153,16 @@ impl OperatorQueries for SimJournal {
         Box::pin(async move { self.readable().map(|()| self.place.now().past_action(caller, key)) })
     }
 
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(
+            async move { self.readable().map(|()| self.place.now().actions_on(kind, &subject)) },
+        )
+    }
+
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         Box::pin(async move { self.readable().map(|()| self.place.now().resumes()) })
     }

@@ -182,6 +182,13 @@ impl OperatorQueries for Waiting<dyn Journal> {
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         Box::pin(async move { wait(self.0.past_action(caller, key)) })
     }
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(async move { wait(self.0.actions_on(kind, subject)) })
+    }
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         Box::pin(async move { wait(self.0.resumes()) })
     }

@@ -106,6 +106,14 @@ pub trait JournalWrapper: Send + Sync {
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         self.inner().past_action(caller, key)
     }
+    /// In the place of [`OperatorQueries::actions_on`].
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        self.inner().actions_on(kind, subject)
+    }
     /// In the place of [`OperatorQueries::resumes`].
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         self.inner().resumes()
@@ -279,6 +287,13 @@ impl<T: JournalWrapper> OperatorQueries for Wrapper<T> {
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
         self.0.past_action(caller, key)
+    }
+    fn actions_on(
+        &self,
+        kind: &'static str,
+        subject: Arc<str>,
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        self.0.actions_on(kind, subject)
     }
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         self.0.resumes()

@@ -28,8 +28,12 @@ impl Door {
     }
 
     async fn becomes(&self, number: &str, status: &str) -> Reply {
+        self.becomes_by(OPS, number, status).await
+    }
+
+    async fn becomes_by(&self, who: (&str, &str), number: &str, status: &str) -> Reply {
         let body = json!({"status": status, "reason": "a test"});
-        self.post(OPS, &format!("{PIPELINE}/{number}/status"), body).await
+        self.post(who, &format!("{PIPELINE}/{number}/status"), body).await
     }
 
     async fn shown(&self, number: &str) -> Value {
@@ -190,7 +194,10 @@ async fn an_account_is_frozen_and_freed_and_closed_once_it_is_empty() {
     refused(&full, 409, "NOT_POSSIBLE");
     let sentence = full.body["error"].as_str().expect("a sentence");
     assert!(sentence.contains("20.000000 USDT"), "{sentence}");
-    assert_eq!(door.becomes("ACC-1", "ACTIVE").await.status, 200);
+    let own = door.becomes("ACC-1", "ACTIVE").await;
+    assert_eq!((own.status, &own.body["outcome"]), (202, &json!("PROPOSED")), "{own:?}");
+    assert_eq!(door.shown("ACC-1").await["status"], "FROZEN", "who froze it does not free it");
+    assert_eq!(door.becomes_by(SECOND, "ACC-1", "ACTIVE").await.status, 200);
     for reference in ["out-1", "out-2"] {
         assert_eq!(moves("withdrawals", reference).await.status, 201);
     }

@@ -211,7 +211,13 @@ impl Operator {
         let stands = came.and_then(Result::ok).map(|performed| performed.outcome);
         if let Some(ActionResult::Paused { number: Some(number) }) = stands {
             let actor = self.actor();
-            let _unpaused = self.act(process, actor, AdminAction::Unpause(number)).await;
+            let came = self.act(process, actor, AdminAction::Unpause(number)).await;
+            // one of an account ends by another person's word
+            if let Some(ActionResult::Proposed { approval }) =
+                came.and_then(Result::ok).map(|performed| performed.outcome)
+            {
+                self.proposals.add(Proposed { id: approval, judged: None });
+            }
         }
     }
 

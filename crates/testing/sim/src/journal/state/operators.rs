@@ -236,6 +236,14 @@ impl State {
         (1..).zip(&self.operators.cases).filter_map(open).collect()
     }
 
+    pub(in crate::journal) fn actions_on(&self, kind: &str, subject: &str) -> Vec<PastAction> {
+        let about = |past: &&PastAction| *past.kind == *kind && *past.subject == *subject;
+        let mut found: Vec<PastAction> =
+            self.operators.actions.values().filter(about).cloned().collect();
+        found.sort_by_key(|past| std::cmp::Reverse(past.number));
+        found
+    }
+
     pub(in crate::journal) fn resumes(&self) -> Vec<PastAction> {
         let resumed = |past: &&PastAction| past.result.contains("\"RESUMED\"");
         let mut found: Vec<PastAction> =
