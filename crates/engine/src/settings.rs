@@ -51,6 +51,8 @@ pub struct Settings {
     /// The most of an asset that one operator deposits by hand on one UTC day without a second person, and
     /// the most that one withdraws, by its symbol, as a decimal in its unit.
     pub movement_limits: BTreeMap<String, String>,
+    /// The same in whole units, for an asset that is not named there; 0 is no bound.
+    pub movement_default: u64,
     /// This process carries transfers. Off: it opens them for the workers of other processes, and its
     /// waiting callers get the result of those.
     pub workers: bool,
@@ -138,6 +140,7 @@ impl Default for Settings {
             issuers: Vec::new(),
             approval_ms: 24 * 3_600_000,
             movement_limits: BTreeMap::new(),
+            movement_default: 0,
             workers: true,
             resend: Backoff { base: 60_000, cap: 3_600_000 },
             lease_ms: 60_000,

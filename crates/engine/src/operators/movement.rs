@@ -20,17 +20,21 @@ use std::sync::Arc;
 const PROPOSALS: u32 = 100;
 
 impl Operators {
-    /// Whose word books an operator's movement: up to a bound, where one is set, the word of one person.
+    /// Whose word books an operator's movement: up to the asset's bound, or the one of all assets without
+    /// their own, the word of one person.
     pub(crate) fn authority(&self, movement: &External) -> Authority {
+        let settings = &self.shared.parts.settings;
         let assets = self.shared.assets();
-        let asset = assets.iter().find(|asset| asset.id == movement.asset);
-        let limits = &self.shared.parts.settings.movement_limits;
-        let most = asset.and_then(|asset| limits.get(&asset.symbol).map(|text| (asset, text)));
-        match most {
-            // of an asset that was added since the start, with fewer decimals than its bound: nothing
-            Some((asset, text)) => Authority::UpTo(asset.amount(text).unwrap_or(Amount::ZERO)),
-            None => Authority::Alone,
-        }
+        let Some(asset) = assets.iter().find(|asset| asset.id == movement.asset) else {
+            return Authority::Alone;
+        };
+        let default = || Some(settings.movement_default).filter(|units| *units > 0);
+        let own = settings.movement_limits.get(&asset.symbol).cloned();
+        let Some(text) = own.or_else(|| default().map(|units| units.to_string())) else {
+            return Authority::Alone;
+        };
+        // of an asset that was added since the start, whose decimals the bound does not fit: nothing
+        Authority::UpTo(asset.amount(&text).unwrap_or(Amount::ZERO))
     }
 
     /// Proposes a movement that its caller alone may not book, and returns the proposal. A repeat gets the

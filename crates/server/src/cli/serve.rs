@@ -115,6 +115,12 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let service = Service::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
     let config = &service.with_token_asset(config, &meter).await?;
     let keys = keys(config, &service.clock).await?;
+    if config.ops.default_deposit_limit == 0 {
+        tracing::warn!(
+            "ops.default_deposit_limit is 0: of an asset without a limit of its own one operator alone deposits and \
+             withdraws any amount by hand"
+        );
+    }
     let tasks = Tasks::new(fatal(Exit::Software));
     if let Some(webhooks) = service.webhooks(config, &metrics).await? {
         tasks.spawn(WEBHOOKS, Box::pin(webhooks.run()));

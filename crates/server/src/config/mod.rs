@@ -173,6 +173,7 @@ impl Config {
             issuers: self.auth.issuers(),
             approval_ms: self.ops.approval_hours.saturating_mul(3_600_000),
             movement_limits: self.ops.daily_deposit_limit.clone(),
+            movement_default: self.ops.default_deposit_limit,
             workers: self.engine.workers,
             lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
             ..::engine::Settings::default()

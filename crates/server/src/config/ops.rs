@@ -1,4 +1,4 @@
-//! `[ops]`: the rule of four eyes, and the limit of movements by one operator.
+//! `[ops]`: the rule of four eyes, and the limits of movements by one operator.
 
 use super::limits;
 use super::section::{SettingRules, section};
@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 section! {
     /// Which actions take two operators, and how much one moves by hand.
     Ops {
-        /// Verdicts, the end of a HALT and the end of a stop that the service made for a chain take effect when another person approves.
+        /// Verdicts, the end of a HALT and the end of a stop that the service made for a chain take effect when another person approves; who barred an account does not free it alone.
         four_eyes: bool = true,
-        /// So many hours a proposal may be approved, by the database's clock. 1 to 8760.
+        /// The hours in which a proposal may be approved, by the database's clock. 1 to 8760.
         approval_hours: u64 = 24,
-        /// The most of this asset that one operator deposits by hand on one UTC day without a second person, in its unit, and the most that one withdraws; without it there is no bound.
+        /// The most of this asset that one operator deposits by hand on one UTC day without a second person, in its unit, and the most that one withdraws; without it `default_deposit_limit` counts.
         daily_deposit_limit: BTreeMap<String, String> = BTreeMap::new(),
+        /// The same in whole units, for each asset that has none of its own above; 0 is no bound, and the start warns.
+        default_deposit_limit: u64 = 10_000,
     }
 }
 

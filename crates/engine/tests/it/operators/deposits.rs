@@ -12,7 +12,7 @@ use engine::operators::{ActionResult, AdminAction, Objection};
 use kernel::code::Code;
 use kernel::ids::Id;
 use kernel::operators::ApprovalStatus;
-use kernel::ports::ledger::{External, Moved};
+use kernel::ports::ledger::{Direction, External, Moved};
 
 fn deposit(who: &str, reference: &str, amount: u128) -> External {
     let caller = format!("portage|{who}").into();
@@ -93,4 +93,43 @@ async fn a_refused_proposal_is_proposed_anew_and_a_booked_one_is_superseded() {
     assert_eq!(late, Ok(ActionResult::Superseded { state: "BOOKED".into() }));
     let decided = approve(&service, "bob", "4", other).await;
     assert_eq!(decided, Err(Objection::Decided(ApprovalStatus::Superseded)));
+}
+
+/// Money in and out of an asset that the settings do not name takes two persons above the default, which is none
+/// where it is 0. Seen red where `authority` looks at the named assets alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_asset_without_a_bound_of_its_own_has_the_default() {
+    let tune = |default: u64| {
+        move |s: &mut engine::Settings| {
+            s.movement_default = default;
+            s.movement_limits.insert("BTC".to_owned(), "1".to_owned());
+        }
+    };
+    let service = TestService::open_with(true, NEVER, tune(50)).await;
+    let unit = service.engine.asset("USDT").expect("the coin").amount("1").unwrap().0;
+    let out = |who: &str, reference: &str, amount| External {
+        direction: Direction::Out,
+        ..deposit(who, reference, amount)
+    };
+    for (n, movement) in [deposit, out].into_iter().enumerate() {
+        for who in ["ada", "bob"] {
+            let within = movement(who, &format!("{n} {who}"), 50 * unit);
+            let moved = booked(&service, &within).await;
+            assert!(matches!(moved, Moved::Done { .. }), "{moved:?}");
+            let over = movement(who, &format!("{n} {who} more"), 1);
+            let id = proposed(&service, &over).await;
+            assert!(approve(&service, "eve", &format!("{id}"), id).await.is_ok());
+        }
+    }
+    let bitcoin = service.engine.asset("BTC").expect("another asset");
+    let one = bitcoin.amount("1").unwrap().0;
+    let own =
+        |reference, amount| External { asset: bitcoin.id, ..deposit("ada", reference, amount) };
+    assert!(matches!(booked(&service, &own("b1", one)).await, Moved::Done { .. }));
+    proposed(&service, &own("b2", 1)).await;
+
+    let service = TestService::open_with(true, NEVER, tune(0)).await;
+    let much = deposit("ada", "much", 1_000_000 * unit);
+    assert!(matches!(booked(&service, &much).await, Moved::Done { .. }));
+    proposed(&service, &own("b3", one + 1)).await;
 }
