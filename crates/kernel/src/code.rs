@@ -72,6 +72,8 @@ codes! {
     InsufficientBalance = "INSUFFICIENT_BALANCE",
     /// One user's creates come faster than `limits.requests_per_second`.
     RateLimitExceeded = "RATE_LIMIT_EXCEEDED",
+    /// More of one user's transfers ended without effect than `limits.refused_per_hour`.
+    RefusalLimitExceeded = "REFUSAL_LIMIT_EXCEEDED",
     /// One user made `limits.transfers_per_day` transfers since midnight UTC.
     DailyLimitExceeded = "DAILY_LIMIT_EXCEEDED",
     /// The amount would pass what one user may move of the asset until midnight UTC.

@@ -21,6 +21,7 @@ use server::config::Config;
 use server::config::sources::CliFlags;
 use server::http::admin::webhooks::WebhookAdmin;
 use server::http::middleware::rate_limit::RateLimit;
+use server::http::middleware::refused_creates::RefusedCreates;
 use server::http::{self, App};
 use server::metrics::Metrics;
 use server::runtime::{Fatal, SystemClock, Tasks};
@@ -113,6 +114,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         rng: ours.rng.clone(),
         admin_queries: store,
         rate_limit: RateLimit::new(0),
+        refused_creates: Arc::new(RefusedCreates::new(0)),
         sealer: Arc::new(sealer),
         backups: Arc::new(BackupService::new(source, folder.join("backups"))),
         open_pages: true,

@@ -6,6 +6,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::config::Config;
 use crate::http::App;
 use crate::http::middleware::rate_limit::RateLimit;
+use crate::http::middleware::refused_creates::RefusedCreates;
 use crate::http::relay::intake::RelayIntake;
 use crate::metrics::Metrics;
 use engine::Engine;
@@ -46,6 +47,7 @@ impl Service {
             backups: self.backups(config),
             rng: Arc::clone(&self.rng),
             rate_limit: RateLimit::new(config.limits.requests_per_second),
+            refused_creates: Arc::new(RefusedCreates::new(config.limits.refused_per_hour)),
             internal: self.flows.named(internal::State::FLOW).ok_or_else(missing)?,
             relay: RelayIntake::of(&config.relay),
             require_key: config.transfer.require_key,

@@ -1,4 +1,4 @@
-//! `[limits]`: the limits of one user: requests per second, transfers and amounts per day.
+//! `[limits]`: the limits of one user: requests per second, refused ones per hour, transfers and amounts per day.
 
 use super::section::{SettingRules, section};
 use std::collections::BTreeMap;
@@ -8,6 +8,8 @@ section! {
     Limits {
         /// Creates of one user per second, in each process; 0 is no limit.
         requests_per_second: u32 = 0,
+        /// Transfers of one user within an hour, in each process, that may end without effect (FAILED, ROLLED_BACK) before its creates are refused; 0 is no limit.
+        refused_per_hour: u32 = 100,
         /// Transfers of one user per UTC day; 0 is no limit.
         transfers_per_day: u64 = 0,
         /// The sum of one user's transfers of this asset per UTC day, in its unit.

@@ -19,6 +19,7 @@ pub mod transfers;
 use self::admin::webhooks::WebhookAdmin;
 use self::middleware::error::{self, Refusal};
 use self::middleware::rate_limit::RateLimit;
+use self::middleware::refused_creates::RefusedCreates;
 use self::middleware::{body, envelope};
 use self::relay::intake::RelayIntake;
 use crate::auth::verify::Verifier;
@@ -60,6 +61,8 @@ pub struct App {
     pub rng: Arc<dyn Rng>,
     /// How fast one user's creates may come.
     pub rate_limit: RateLimit,
+    /// How many of one user's transfers may end without effect.
+    pub refused_creates: Arc<RefusedCreates>,
     pub internal: FlowId,
     /// The part of the relay's settings that its routes need, where the relay is offered.
     pub relay: Option<RelayIntake>,

@@ -84,6 +84,9 @@ impl Site {
             }
         }
         command.env("PORTAGE_AUTH__HS256_SECRET", SECRET);
+        // one operator funds every user, and the load asks for more than its users have
+        command.env("PORTAGE_OPS__DEFAULT_DEPOSIT_LIMIT", "0");
+        command.env("PORTAGE_LIMITS__REFUSED_PER_HOUR", "0");
         // what is found after a crash is looked for at once, and asked for often
         command.env("PORTAGE_ENGINE__SCAN_INTERVAL_MS", "100");
         command.env("PORTAGE_ENGINE__BACKOFF_BASE_MS", "20");

@@ -46,8 +46,10 @@ pub fn own(first: &str) -> Outcome<Command> {
     }
     command.env("PORTAGE_AUTH__HS256_SECRET", SECRET);
     command.env("PORTAGE_LOG", "warn");
-    // one user of the load may ask for many
+    // one user of the load may ask for many, and one operator funds all
     command.env("PORTAGE_LIMITS__WARN_PER_MINUTE", "0");
+    command.env("PORTAGE_LIMITS__REFUSED_PER_HOUR", "0");
+    command.env("PORTAGE_OPS__DEFAULT_DEPOSIT_LIMIT", "0");
     Ok(command)
 }
 

@@ -83,7 +83,9 @@ pub(crate) async fn envelope(
         let headers = response.headers_mut();
         headers.remove(CONTENT_LENGTH);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(seconds) = retry_after(refusal.code, app.clock.now()) {
+        let refused = (refusal.code == Code::RefusalLimitExceeded)
+            .then(|| app.refused_creates.seconds_to_a_place());
+        if let Some(seconds) = refused.or(retry_after(refusal.code, app.clock.now())) {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
     }

@@ -120,9 +120,10 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::AccountFrozen
         | Code::AccountDisabled
         | Code::InsufficientBalance => StatusCode::UNPROCESSABLE_ENTITY,
-        Code::RateLimitExceeded | Code::DailyLimitExceeded | Code::DailyAmountExceeded => {
-            StatusCode::TOO_MANY_REQUESTS
-        }
+        Code::RateLimitExceeded
+        | Code::RefusalLimitExceeded
+        | Code::DailyLimitExceeded
+        | Code::DailyAmountExceeded => StatusCode::TOO_MANY_REQUESTS,
         Code::DuplicateRequest
         | Code::NotPossible
         | Code::AlreadyDecided
@@ -140,7 +141,7 @@ pub const fn status(code: Code) -> StatusCode {
 }
 
 /// After how many seconds the same request may fare better, where that is known: `Retry-After`.
-/// `now` is in milliseconds since 1970; days are UTC.
+/// `now` is in milliseconds since 1970; days are UTC. The wait after `REFUSAL_LIMIT_EXCEEDED` is the setting's.
 pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
     match code {
         Code::RateLimitExceeded | Code::Overloaded => Some(1),
@@ -169,6 +170,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::AccountFrozen
         | Code::AccountDisabled
         | Code::InsufficientBalance
+        | Code::RefusalLimitExceeded
         | Code::DuplicateRequest
         | Code::NotPossible
         | Code::AlreadyDecided
@@ -213,6 +215,9 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::AccountDisabled => "The account is disabled",
         Code::InsufficientBalance => "The account has less available than asked",
         Code::RateLimitExceeded => "Too many requests within a second; nothing was begun",
+        Code::RefusalLimitExceeded => {
+            "Too many transfers of this user ended without effect within an hour; nothing was begun"
+        }
         Code::DailyLimitExceeded => {
             "No more transfers until midnight UTC: the day's number is used up; nothing was begun"
         }

@@ -1,4 +1,4 @@
-//! The middleware of every request: the caller, the body, path and query parameters, the rate limit, and the form
+//! The middleware of every request: the caller, the body, path and query parameters, the limits of creates in this process, and the form
 //! of a refusal.
 
 pub mod body;
@@ -8,3 +8,4 @@ pub mod error;
 pub mod path_params;
 pub mod query;
 pub mod rate_limit;
+pub mod refused_creates;

@@ -1,17 +1,21 @@
-//! Limits the creates per second of one user, or of another owner, in this process: `limits.requests_per_second`.
+//! Counts something of one user, or of another owner, per period, in this process: creates per second
+//! (`limits.requests_per_second`), creates without effect per hour ([`super::refused_creates`]).
 
 use kernel::owner::TransferOwner;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SECOND: u64 = 1_000_000_000;
+const HOUR: u64 = 3_600 * SECOND;
 /// Below so many users nothing is swept.
 const FEW: usize = 1_024;
 
 /// Counts by the generic cell rate algorithm (ITU-T I.371): for each user or other owner only the time up to which
-/// its places are taken. A second's worth may come at once, then one for each share of a second.
+/// its places are taken. A period's worth may come at once, then one for each share of it.
 #[derive(Debug)]
 pub struct RateLimit {
+    /// Nanoseconds of the period.
+    period: u64,
     /// Nanoseconds of one place; 0: no limit.
     share: u64,
     users: Mutex<Users>,
@@ -19,7 +23,7 @@ pub struct RateLimit {
 
 #[derive(Debug)]
 struct Users {
-    /// Nanoseconds of the process's clock, ahead of now only for those who came within a second.
+    /// Nanoseconds of the process's clock, ahead of now only for those who came within a period.
     taken: HashMap<TransferOwner, u64>,
     /// At so many the idle ones are forgotten.
     sweep_at: usize,
@@ -28,9 +32,34 @@ struct Users {
 impl RateLimit {
     /// So many a second; 0 is no limit.
     pub fn new(per_second: u32) -> Self {
-        let share = SECOND.checked_div(u64::from(per_second)).unwrap_or(0);
+        Self::over(SECOND, per_second)
+    }
+
+    /// This number an hour; 0 is no limit.
+    pub fn per_hour(most: u32) -> Self {
+        Self::over(HOUR, most)
+    }
+
+    fn over(period: u64, most: u32) -> Self {
+        let share = period.checked_div(u64::from(most)).unwrap_or(0);
         let users = Users { taken: HashMap::new(), sweep_at: FEW };
-        Self { share, users: Mutex::new(users) }
+        Self { period, share, users: Mutex::new(users) }
+    }
+
+    /// True where there is a limit.
+    pub const fn is_set(&self) -> bool {
+        self.share > 0
+    }
+
+    /// After this many seconds a place is free that was not before.
+    pub const fn seconds_to_a_place(&self) -> u64 {
+        self.share.div_ceil(SECOND)
+    }
+
+    /// The number of free places at `now`; without a limit, 0.
+    pub fn free(&self, owner: impl Into<TransferOwner>, now: u64) -> u64 {
+        let ahead = self.users().upto(&owner.into(), now).saturating_sub(now);
+        self.period.saturating_sub(ahead).checked_div(self.share).unwrap_or(0)
     }
 
     fn users(&self) -> MutexGuard<'_, Users> {
@@ -48,7 +77,7 @@ impl RateLimit {
         if !self.room(taken, now) {
             return false;
         }
-        // an idle user is worth as much as an unknown one: what stays are those of the last second
+        // an idle user is worth as much as an unknown one: what stays are those of the last period
         if users.taken.len() >= users.sweep_at {
             users.taken.retain(|_, taken| *taken > now);
             let twice = users.taken.len().saturating_mul(2);
@@ -71,7 +100,7 @@ impl RateLimit {
     }
 
     fn room(&self, taken: u64, now: u64) -> bool {
-        taken.saturating_sub(now) <= SECOND.saturating_sub(self.share)
+        taken.saturating_sub(now) <= self.period.saturating_sub(self.share)
     }
 }
 
@@ -127,6 +156,19 @@ mod tests {
         }
         assert_eq!(taken(&RateLimit::new(7), 0, 50), 7);
         assert_eq!(taken(&RateLimit::new(999), 0, 5_000), 999);
+    }
+
+    #[test]
+    fn an_hour_has_its_own_places() {
+        let limit = RateLimit::per_hour(100);
+        let start = 7 * SECOND;
+        assert_eq!((limit.free(USER, start), limit.seconds_to_a_place()), (100, 36));
+        assert_eq!(taken(&limit, start, 300), 100);
+        assert_eq!(limit.free(USER, start), 0);
+        assert_eq!(taken(&limit, start + 36 * SECOND - 1, 3), 0);
+        assert_eq!(limit.free(USER, start + 36 * SECOND), 1);
+        assert_eq!(taken(&limit, start + 36 * SECOND, 3), 1);
+        assert_eq!(RateLimit::per_hour(7).seconds_to_a_place(), 515, "not a moment too early");
     }
 
     #[test]

@@ -3,15 +3,19 @@
 
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, name_errors, unknown};
+use crate::runtime;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use engine::{Accepted, Refused};
+use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::FlowId;
+use kernel::ids::{FlowId, UserId};
 use kernel::owner::TransferOwner;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
+use tokio::sync::oneshot;
+use tracing::Instrument as _;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -95,11 +99,24 @@ async fn create_within_limit(
     ask: &dyn RequestedTransfer,
     terms: Terms,
 ) -> Result<Accepted, Refused> {
-    if !app.rate_limit.take(ask.owner(), app.clock.ticks()) {
-        app.metrics.see(Seen::Refused { code: Code::RateLimitExceeded });
-        return Err(Refused::Code(Code::RateLimitExceeded));
+    let limited = |code| {
+        app.metrics.see(Seen::Refused { code });
+        Err(Refused::Code(code))
+    };
+    // other owners are services: a receiver of theirs that cannot be paid is no account of ours
+    let user = ask.owner().user().filter(|_| app.refused_creates.is_set());
+    if let Some(user) = user
+        && !app.refused_creates.allows(&app.engine, user, app.clock.ticks()).await
+    {
+        return limited(Code::RefusalLimitExceeded);
     }
-    let found = app.engine.intake.create(ask.flow(app), terms).await;
+    if !app.rate_limit.take(ask.owner(), app.clock.ticks()) {
+        return limited(Code::RateLimitExceeded);
+    }
+    let found = match user {
+        Some(user) => create_counted(app, ask.flow(app), terms, user).await,
+        None => app.engine.intake.create(ask.flow(app), terms).await,
+    };
     let counts = match &found {
         Ok(accepted) => !accepted.replayed,
         // it may have been opened
@@ -110,6 +127,29 @@ async fn create_within_limit(
         app.rate_limit.give_back(ask.owner());
     }
     found
+}
+
+/// Has the engine create a transfer, and counts it for its user where it ends without effect: also where the caller
+/// goes away before the answer, who may read it in the list of the user's transfers.
+async fn create_counted(
+    app: &App,
+    flow: FlowId,
+    terms: Terms,
+    user: UserId,
+) -> Result<Accepted, Refused> {
+    let (engine, refused) = (Arc::clone(&app.engine), Arc::clone(&app.refused_creates));
+    let clock = Arc::clone(&app.clock);
+    let (say, hear) = oneshot::channel();
+    let created = async move {
+        let found = engine.intake.create(flow, terms).await;
+        if let Ok(Accepted { record, replayed: false }) = &found {
+            refused.opened(&engine, user, record, clock.ticks());
+        }
+        // the receiver is gone where the caller went away
+        let _gone = say.send(found);
+    };
+    runtime::beside(created.in_current_span());
+    hear.await.unwrap_or_else(|_| Err(Refused::Unknown(Cause::of("INTAKE_GONE"))))
 }
 
 /// The transfer that the request's key is bound to, if it is.

@@ -34,6 +34,9 @@ pub(super) async fn would(app: &App, ask: &TransferRequest) -> Result<Response, 
         return Ok(create::mark_replayed(Json(&replay).into_response(), replay.req_id.is_some()));
     }
     let answer = match ask.terms(app) {
+        Ok(_) if !app.refused_creates.would(ask.user, app.clock.ticks()) => {
+            Err(Code::RefusalLimitExceeded)
+        }
         Ok(terms) if app.rate_limit.would(ask.user, app.clock.ticks()) => {
             app.engine.checks.would(app.internal, &terms).await
         }

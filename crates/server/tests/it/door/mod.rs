@@ -16,6 +16,7 @@ mod pairs;
 mod precedence;
 mod rate_limit;
 mod references;
+mod refused_creates;
 mod relay;
 mod remote_ledgers;
 mod roles;

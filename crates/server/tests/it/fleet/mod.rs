@@ -57,6 +57,8 @@ fn shared(url: &str, spot: u16) -> Vec<(String, String)> {
         ("PORTAGE_ENGINE__BACKOFF_CAP_MS", "500"),
         ("PORTAGE_CONSERVATION__INTERVAL_MS", "1000"),
         ("PORTAGE_LIMITS__WARN_PER_MINUTE", "0"),
+        ("PORTAGE_LIMITS__REFUSED_PER_HOUR", "0"),
+        ("PORTAGE_OPS__DEFAULT_DEPOSIT_LIMIT", "0"),
         ("PORTAGE_SERVER__DRAIN_DELAY_MS", "1000"),
         // a machine that stands still for a while is no excuse: below the front's own patience
         ("PORTAGE_TRANSFER__OPEN_TIMEOUT_MS", "45000"),

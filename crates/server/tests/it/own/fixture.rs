@@ -83,6 +83,8 @@ impl Fixture {
             set("ENGINE__SCAN_INTERVAL_MS", "50"),
             set("ENGINE__BACKOFF_BASE_MS", "10"),
             set("ENGINE__BACKOFF_CAP_MS", "200"),
+            set("OPS__DEFAULT_DEPOSIT_LIMIT", "0"),
+            set("LIMITS__REFUSED_PER_HOUR", "0"),
         ];
         let near = dir.path().join("near");
         let server = Server::with(&near, &variables);

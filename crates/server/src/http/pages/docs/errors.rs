@@ -43,6 +43,7 @@ pages! {
     AccountDisabled = "ACCOUNT_DISABLED",
     InsufficientBalance = "INSUFFICIENT_BALANCE",
     RateLimitExceeded = "RATE_LIMIT_EXCEEDED",
+    RefusalLimitExceeded = "REFUSAL_LIMIT_EXCEEDED",
     DailyLimitExceeded = "DAILY_LIMIT_EXCEEDED",
     DailyAmountExceeded = "DAILY_AMOUNT_EXCEEDED",
     DuplicateRequest = "DUPLICATE_REQUEST",

@@ -12,7 +12,7 @@ pub(crate) const CREATE_422: &str = "With a `req_id` it was opened, ended FAILED
     `SOURCE_ACCOUNT_NOT_FOUND`, `TARGET_ACCOUNT_NOT_FOUND`. Without one nothing was opened: \
     `ASSET_SUSPENDED`, `TRANSFER_NOT_ALLOWED`";
 pub(crate) const CREATE_429: &str = "A limit of the user's; nothing was opened. `Retry-After` says when: \
-    `RATE_LIMIT_EXCEEDED`, `DAILY_LIMIT_EXCEEDED`, `DAILY_AMOUNT_EXCEEDED`";
+    `RATE_LIMIT_EXCEEDED`, `REFUSAL_LIMIT_EXCEEDED`, `DAILY_LIMIT_EXCEEDED`, `DAILY_AMOUNT_EXCEEDED`";
 pub(crate) const CREATE_500: &str = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`";
 pub(crate) const CREATE_503: &str = "Nothing was opened: `HALTED`, `OVERLOADED`";
 pub(crate) const RELAY_503: &str =

@@ -2,4 +2,5 @@
 
 mod foreign_targets;
 mod numbered_accounts;
+mod refused_creates;
 mod transfers;

@@ -9,7 +9,7 @@ pub(super) const OPS: (&str, &str) = ("ops-1", "ops:read ops:act");
 pub(super) const PIPELINE: &str = "/api/v1/ops/accounts/pipeline";
 pub(super) const TRANSFERS: &str = "/api/transfers";
 pub(super) const ALICE: (&str, &str) = ("4001", USER);
-const BOB: (&str, &str) = ("4002", USER);
+pub(super) const BOB: (&str, &str) = ("4002", USER);
 const SERVICE: (&str, &str) = ("payments", "transfers:create transfers:read transfers:any");
 
 pub(super) fn transfer(from: &str, to: &str, amount: &str) -> Value {
@@ -19,7 +19,12 @@ pub(super) fn transfer(from: &str, to: &str, amount: &str) -> Value {
 impl Door {
     /// ACC-1 of user 4001 with 1000, ACC-2 of user 4002 with nothing.
     pub(super) async fn with_two_accounts() -> Self {
-        let door = Self::open().await;
+        Self::open().await.has_two_accounts().await
+    }
+
+    /// The same on this server.
+    pub(super) async fn has_two_accounts(self) -> Self {
+        let door = self;
         for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
             let body =
                 json!({"number": number, "owner": owner, "currency": "USDT", "reason": "a test"});
