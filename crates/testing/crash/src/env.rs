@@ -3,7 +3,7 @@
 use crate::history::{self, Event};
 use crate::journal::Journal;
 use crate::rng::Rng;
-use crate::server::Site;
+use crate::server::{Site, Stderr};
 use crate::workload::Workload;
 use crate::{Outcome, workload};
 use client::Client;
@@ -36,7 +36,22 @@ impl Env {
     /// It cannot be set up.
     pub fn set(program: &Path, below: &Path, name: &str) -> Outcome<Self> {
         let below = below.join(name);
-        let env = Self::at(Site::new(program, &below)?, below, name)?;
+        Self::furnished(Site::new(program, &below)?, below, name)
+    }
+
+    /// The same, of a server whose log takes nothing, and who writes a line for each request.
+    ///
+    /// # Errors
+    /// It cannot be set up.
+    pub fn mute(program: &Path, below: &Path, name: &str) -> Outcome<Self> {
+        let below = below.join(name);
+        let settings = vec![("PORTAGE_LOG", "debug".to_owned())];
+        let site = Site { stderr: Stderr::Closed, settings, ..Site::new(program, &below)? };
+        Self::furnished(site, below, name)
+    }
+
+    fn furnished(site: Site, below: PathBuf, name: &str) -> Outcome<Self> {
+        let env = Self::at(site, below, name)?;
         let mut server = env.site.start(None)?;
         if !server.ready() {
             let log = std::fs::read_to_string(&env.site.log).unwrap_or_default();

@@ -114,6 +114,23 @@ pub fn run(env: &mut Env, stride: u64, rng: &mut Rng) -> Outcome<Faulted> {
     Ok(faulted)
 }
 
+/// The first write and sync of each file fail once: the process ends at each, as it must, whatever becomes of its log.
+///
+/// # Errors
+/// What does not hold.
+pub fn run_broken(env: &Env) -> Outcome<Faulted> {
+    let begun = clock::now();
+    let mut faulted = Faulted::default();
+    for (name, calls, of) in TARGETS {
+        let case = Case { name, calls, of, fault: Fault::Broken, in_to_spot: true, n: 1 };
+        if !try_one(env, case, &mut faulted).map_err(|why| format!("{case:?}: {why}"))? {
+            return Err(format!("the fault was not met: {case:?}"));
+        }
+    }
+    faulted.took = begun.elapsed();
+    Ok(faulted)
+}
+
 /// True: the fault was met.
 fn try_one(env: &Env, case: Case, faulted: &mut Faulted) -> Outcome<bool> {
     let mut server = env.site.start(None)?;

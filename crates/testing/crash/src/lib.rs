@@ -1,5 +1,5 @@
-//! The process campaigns: they kill the real binary, take the power of its disk, fill it or make it fail, and
-//! silence or exchange its database; every acknowledged transfer must be there afterwards, once.
+//! The process campaigns: they kill the real binary, take the power of its disk, fill it or make it fail, take its log
+//! away, shift its clock, and silence or exchange its database; every acknowledged transfer must be there afterwards, once.
 //!
 //! The product has no code for this. The driver is another process, and `strace` injects the faults into system
 //! calls from outside.
@@ -28,6 +28,7 @@ pub mod server;
 pub mod store;
 pub mod strace;
 mod two_servers;
+mod wall_clock;
 pub mod workload;
 
 /// What went wrong, in the words that the terminal shows.

@@ -62,8 +62,8 @@ struct Cli {
     /// and confuse messages.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     gateway: u64,
-    /// So many kills in the pipeline of account transfers: servers, PostgreSQL and Apache Kafka, by chance
-    /// and at the two moments between journal and broker.
+    /// So many kills in the pipeline of account transfers: servers, PostgreSQL and two brokers of Apache Kafka, by chance
+    /// and at the two moments between journal and broker; another program forges messages.
     #[arg(long, default_value_t = 0)]
     account: u64,
     /// So many kills beneath the relay: servers and PostgreSQL before a local chain, by chance and at the four
@@ -73,6 +73,12 @@ struct Cli {
     /// The local chain; `cargo xtask crash --relay` builds and names it.
     #[arg(long, value_name = "FILE")]
     devnet: Option<PathBuf>,
+    /// So many kills of a lone server whose log takes nothing: its reader is gone, or its disk is full.
+    #[arg(long, default_value_t = 0)]
+    dead_log: u64,
+    /// So many jumps of the wall clock of a server, forward and back, while a ledger is away and it is killed.
+    #[arg(long, default_value_t = 0, value_name = "JUMPS")]
+    clock: u64,
     /// Show that the campaign can fail: on servers that are made wrong from outside it must.
     #[arg(long)]
     prove: bool,
@@ -105,7 +111,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Outcome {
-    if cli.kills > 0 || cli.power > 0 || cli.faults || cli.prove {
+    if cli.kills > 0 || cli.power > 0 || cli.faults || cli.prove || cli.dead_log > 0 {
         strace::ready()?;
     }
     let below = cli.below.clone().unwrap_or_else(|| {
@@ -120,6 +126,7 @@ fn run(cli: &Cli) -> Outcome {
     let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
     let (silent, replicated) = (rng.fork(), rng.fork());
     let (gateways, accounts, relays) = (rng.fork(), rng.fork(), rng.fork());
+    let (mutes, clocks) = (rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -143,6 +150,12 @@ fn run(cli: &Cli) -> Outcome {
     }
     if cli.gateway > 0 {
         behind_gateways(cli, &below, gateways)?;
+    }
+    if cli.dead_log > 0 {
+        killed_mute(cli, &below, mutes)?;
+    }
+    if cli.clock > 0 {
+        clock_jumped(cli, &below, clocks)?;
     }
     if cli.account > 0 {
         accounts_killed(cli, &below, accounts)?;
@@ -180,6 +193,25 @@ fn killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
     env.say(&format!("{kills} kills, {open} with a transfer open: {points:?}"));
     env.say(&format!("{met:?}"));
     record(cli).map_or(Ok(()), |record| record.kills(&killed, &met, known))
+}
+
+/// The kills again, and the ends that a process must come to, with a log that takes nothing.
+fn killed_mute(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let mut env = Env::mute(&cli.server, below, "dead-log")?;
+    env.clients(cli.clients, &mut rng);
+    let killed = kill::run(&mut env, cli.dead_log, false, &mut rng)?;
+    let broken = faults::run_broken(&env)?;
+    kill::settle(&mut env)?;
+    let (met, known) = (env.met()?, env.workload.book.all().len());
+    env.say(&format!("{} kills, {} broken disks; {met:?}", killed.kills, broken.faults));
+    record(cli).map_or(Ok(()), |record| record.dead_log(&killed, broken.faults, known))
+}
+
+/// A clock that jumps beneath a server and its remote ledgers.
+fn clock_jumped(cli: &Cli, below: &Path, rng: Rng) -> Outcome {
+    let jumped = gateway::run_jumps(&cli.server, below, cli.clock, rng)?;
+    println!("clock: {jumped:?}");
+    record(cli).map_or(Ok(()), |record| record.clock(&jumped))
 }
 
 fn lost(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {

@@ -1,6 +1,7 @@
 //! Writes the figures of the last campaign into their page of `docs/proof`.
 
 use crate::faults::Faulted;
+use crate::gateway::Jumped;
 use crate::kill::Killed;
 use crate::power::Lost;
 use crate::{Outcome, account, fleet, relay};
@@ -50,6 +51,42 @@ impl Record {
             text.push_str(&format!("| {name} | {hits} |\n"));
         }
         self.put("kills", &text)
+    }
+
+    /// The kills of a server whose log takes nothing.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn dead_log(&self, killed: &Killed, broken: u64, known: usize) -> Outcome {
+        let text = format!(
+            "{}: {} kills in {}, {} of them with a transfer open; {known} keys acknowledged, none missing, none \
+             doubled. At each of {broken} broken writes and syncs the process ended with its exit code.\n",
+            self.of,
+            killed.kills,
+            minutes(killed.took),
+            killed.open,
+        );
+        self.put("dead-log", &text)
+    }
+
+    /// The jumps of a clock.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn clock(&self, jumped: &Jumped) -> Outcome {
+        let ended: Vec<String> =
+            jumped.ended.iter().map(|(state, times)| format!("{times} {state}")).collect();
+        let text = format!(
+            "{}: {} jumps, {} kills. {} transfers waited for a retry when a jump was over; the last of them ended \
+             after {} ms. All in all {}.\n",
+            self.of,
+            jumped.jumps,
+            jumped.kills,
+            jumped.waited,
+            jumped.longest.as_millis(),
+            ended.join(", "),
+        );
+        self.put("clock", &text)
     }
 
     /// The kills in a fleet.
@@ -160,7 +197,8 @@ impl Record {
         let mut text = format!(
             "{}: {} kills in {}; {} of them with a transfer open. {} transfers acknowledged: {completed} \
              COMPLETED with one move each, {failed} FAILED with none; none missing, none doubled. {} \
-             messages came again to the servers that lived to the end, and had no effect.\n\n\
+             messages came again to the servers that lived to the end, and had no effect; {} forged ones moved nothing, \
+             and {} dead letters came of them.\n\n\
              | killed | times |\n|---|---|\n",
             self.of,
             killed.kills,
@@ -168,6 +206,8 @@ impl Record {
             killed.open,
             completed.saturating_add(failed),
             killed.seen_again,
+            killed.forged,
+            killed.dead_letters,
         );
         for (name, times) in &killed.by {
             text.push_str(&format!("| {name} | {times} |\n"));

@@ -39,6 +39,37 @@ impl Role {
     }
 }
 
+/// Where the log of a process goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stderr {
+    /// The file of its site.
+    File,
+    /// A pipe whose reader is gone: each write fails.
+    Closed,
+    /// A disk without room.
+    Full,
+}
+
+impl Stderr {
+    /// That of the next life: a log that takes nothing fails in the other way.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::File => Self::File,
+            Self::Closed => Self::Full,
+            Self::Full => Self::Closed,
+        }
+    }
+
+    fn open(self, file: &Path) -> std::io::Result<Stdio> {
+        Ok(match self {
+            Self::File => File::options().create(true).append(true).open(file)?.into(),
+            Self::Closed => std::io::pipe()?.1.into(),
+            Self::Full => File::options().write(true).open("/dev/full")?.into(),
+        })
+    }
+}
+
 /// How the server is started, again and again.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -50,6 +81,8 @@ pub struct Site {
     pub address: String,
     /// Its log, outside of the folder.
     pub log: PathBuf,
+    /// Whether the log goes there.
+    pub stderr: Stderr,
     /// Settings beside the campaign's own.
     pub settings: Vec<(&'static str, String)>,
 }
@@ -67,7 +100,8 @@ impl Site {
         std::fs::create_dir_all(&data).map_err(|fault| format!("{}: {fault}", data.display()))?;
         let program = program.to_owned();
         let log = below.join("server.log");
-        Ok(Self { role: Role::Alone, program, data, address, log, settings: Vec::new() })
+        let (stderr, settings) = (Stderr::File, Vec::new());
+        Ok(Self { role: Role::Alone, program, data, address, log, stderr, settings })
     }
 
     /// Where clients reach it.
@@ -104,7 +138,7 @@ impl Site {
     /// It cannot be started at all.
     pub fn start(&self, trace: Option<&Trace>) -> Outcome<Server> {
         let fault = |error: std::io::Error| format!("{}: {error}", self.program.display());
-        let log = File::options().create(true).append(true).open(&self.log).map_err(fault)?;
+        let log = self.stderr.open(&self.log).map_err(fault)?;
         let mut command = self.command(trace);
         command.args(self.role.words());
         if self.role != Role::Work {

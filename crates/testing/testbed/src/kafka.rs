@@ -1,61 +1,26 @@
-//! Starts Apache Kafka for tests, one broker in KRaft mode in a temporary folder, or uses the broker that a
+//! Starts Apache Kafka for tests, one broker or two in KRaft mode in temporary folders, or uses the broker that a
 //! variable names.
-//!
-//! Beside it runs a small shell, which ends it and removes its folder when this process is gone, however that came
-//! about.
 
+use crate::kafka_node::{Node, NodeRole};
 use crate::programs::run;
-use crate::{Outcome, clock, jars, process};
-use std::fs::File;
-use std::io::Write;
-use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use crate::{Outcome, jars, process};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// The variable that names brokers: `host:port`, where topics may be created.
 pub const GIVEN_KAFKA: &str = "PORTAGE_TEST_KAFKA";
-/// The longest that a start or a stop may take: a start after a kill waits for the old session's end.
-const TIMEOUT: Duration = Duration::from_secs(90);
-const PROPERTIES: &str = include_str!("../kafka/server.properties");
-const LOG4J: &str = include_str!("../kafka/log4j2.properties");
-/// The name of the cluster: any 16 bytes.
-const CLUSTER: &str = "abcdefghijklmnopqrstuv";
-/// Little memory and a start of two seconds, for one node of a test.
-const JVM: [&str; 3] = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+/// Writes into topics as another program would; it says its usage.
+const FORGE: &str = include_str!("../kafka/Forge.java");
 
-/// Waits at our pipe beside the broker. A word: stop as a person would, or it is gone already. The pipe's
-/// end: this process is gone, and the folder is not needed.
-const WATCH: &str = r#"
-folder=$1; shift
-"$@" </dev/null &
-broker=$!
-echo "$broker" > "$folder/pid"
-if read -r word; then
-    [ "$word" = gone ] || kill -TERM "$broker"
-    wait "$broker"
-else
-    kill -KILL "$broker"
-    wait "$broker"
-    rm -rf "$folder"
-fi
-"#;
-
-/// A running broker, stopped when dropped.
+/// A running cluster, stopped when dropped.
 #[derive(Debug)]
 pub struct Kafka {
     brokers: String,
-    own: Option<OwnBroker>,
-}
-
-/// A broker that is ours to kill.
-#[derive(Debug)]
-struct OwnBroker {
-    folder: TempDir,
-    classes: String,
-    port: u16,
-    watch: Option<Child>,
+    /// The brokers that are ours to kill; none where they were given.
+    own: Vec<Node>,
+    /// The controller of two brokers, which neither takes with it.
+    _controller: Option<Node>,
 }
 
 impl Kafka {
@@ -73,14 +38,22 @@ impl Kafka {
     /// Its jars cannot be had here, or it does not start.
     pub fn start() -> Outcome<Self> {
         jars::possible()?;
-        let classes = jars::class_path()?;
-        let folder = tempfile::Builder::new().prefix("portage-kafka-").tempdir();
-        let folder = folder.map_err(|fault| format!("no folder for Kafka: {fault}"))?;
-        let (port, controller) = (free_port()?, free_port()?);
-        let mut own = OwnBroker { folder, classes, port, watch: None };
-        own.configure(controller)?;
-        own.run()?;
-        Ok(Self { brokers: format!("127.0.0.1:{port}"), own: Some(own) })
+        let node = Node::start(NodeRole::Both)?;
+        Ok(Self { brokers: node.address(), own: vec![node], _controller: None })
+    }
+
+    /// Starts two brokers of our own behind a controller. Each may lead what the other has, also where it lacks a
+    /// part of it (unclean leader election).
+    ///
+    /// # Errors
+    /// The jars cannot be had here, or one of them does not start.
+    pub fn pair() -> Outcome<Self> {
+        jars::possible()?;
+        let controller = Node::start(NodeRole::Controller)?;
+        let broker = |id| Node::start(NodeRole::Broker { id, controller: controller.port() });
+        let own = vec![broker(1)?, broker(2)?];
+        let brokers = own.iter().map(Node::address).collect::<Vec<_>>().join(",");
+        Ok(Self { brokers, own, _controller: Some(controller) })
     }
 
     /// The broker that `cargo xtask test` started, or a person.
@@ -89,7 +62,9 @@ impl Kafka {
     /// None was given; says what to do.
     pub fn given() -> Outcome<Self> {
         match std::env::var(GIVEN_KAFKA) {
-            Ok(brokers) if !brokers.is_empty() => Ok(Self { brokers, own: None }),
+            Ok(brokers) if !brokers.is_empty() => {
+                Ok(Self { brokers, own: Vec::new(), _controller: None })
+            }
             Ok(_) | Err(_) => Err(format!(
                 "{GIVEN_KAFKA} is not set: these tests need a real Apache Kafka.\n`cargo xtask test` \
                  starts one. By hand: {GIVEN_KAFKA}=host:port cargo test …, of a broker where topics may \
@@ -106,14 +81,19 @@ impl Kafka {
         Self::given().or_else(|_| Self::start())
     }
 
-    /// Where it listens: `host:port`.
+    /// Where the brokers listen: `host:port`, with commas between.
     pub fn brokers(&self) -> &str {
         &self.brokers
     }
 
-    /// Its process; none where it was given or does not run.
+    /// The process of the first broker; none where it was given or does not run.
     pub fn process(&self) -> Option<u32> {
-        self.own.as_ref()?.pid()
+        self.own.first()?.pid()
+    }
+
+    /// The processes of all brokers that run; none where they were given.
+    pub fn processes(&self) -> Vec<u32> {
+        self.own.iter().filter_map(Node::pid).collect()
     }
 
     /// The time that it used so far.
@@ -124,151 +104,83 @@ impl Kafka {
         self.process().map(process::used).ok_or_else(|| "Kafka is not ours, or does not run".into())
     }
 
-    /// Kills it at once, as a loss of its machine would.
+    /// Kills every broker that runs, as a loss of their machines would.
     ///
     /// # Errors
-    /// It was given, or does not run.
+    /// They were given, or none runs.
     pub fn kill9(&mut self) -> Outcome {
-        self.ours()?.kill9()
+        let mut running: Vec<&mut Node> =
+            self.ours()?.iter_mut().filter(|node| node.pid().is_some()).collect();
+        if running.is_empty() {
+            return Err("Kafka does not run".to_owned());
+        }
+        running.iter_mut().try_for_each(|node| node.kill9())
     }
 
-    /// Stops it as a person would.
+    /// Kills one of the brokers, by its place from 0.
     ///
     /// # Errors
-    /// It was given, or does not end.
+    /// There is none, or it does not run.
+    pub fn kill_broker(&mut self, place: usize) -> Outcome {
+        self.ours()?.get_mut(place).ok_or("no such broker")?.kill9()
+    }
+
+    /// Stops every broker as a person would.
+    ///
+    /// # Errors
+    /// They were given, or one does not end.
     pub fn stop(&mut self) -> Outcome {
-        self.ours()?.stop()
+        self.ours()?.iter_mut().try_for_each(Node::stop)
     }
 
-    /// Starts it again on the same folder and port, after a stop or a kill.
+    /// Starts the brokers again on the same folders and ports, after a stop or a kill.
     ///
     /// # Errors
-    /// It was given, runs, or does not start.
+    /// They were given, or one does not start.
     pub fn restart(&mut self) -> Outcome {
         let own = self.ours()?;
-        own.stop()?;
-        own.run()
+        own.iter_mut().try_for_each(Node::stop)?;
+        own.iter_mut().try_for_each(Node::run)
     }
 
-    fn ours(&mut self) -> Outcome<&mut OwnBroker> {
-        let brokers = &self.brokers;
-        self.own
-            .as_mut()
-            .ok_or_else(|| format!("the broker at {brokers} was given: it is not killed"))
-    }
-}
-
-impl OwnBroker {
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+    /// Starts one broker again, by its place from 0.
+    ///
+    /// # Errors
+    /// There is none, or it does not start.
+    pub fn restart_broker(&mut self, place: usize) -> Outcome {
+        let node = self.ours()?.get_mut(place).ok_or("no such broker")?;
+        node.stop()?;
+        node.run()
     }
 
-    fn configure(&self, controller: u16) -> Outcome {
-        let (port, data) = (self.port, self.path("data"));
-        let own = format!(
-            "listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
-             advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n\
-             controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={}\n",
-            data.display()
-        );
-        let write = |name: &str, text: &str| {
-            let path = self.path(name);
-            std::fs::write(&path, text).map_err(|fault| format!("{}: {fault}", path.display()))
-        };
-        write("server.properties", &format!("{PROPERTIES}{own}"))?;
-        write("log4j2.properties", LOG4J)?;
-        let mut format = self.java("-Xmx128m");
-        format.args(["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c"]);
-        format.arg(self.path("server.properties"));
-        run(format).map(drop)
+    /// Has another program write into these topics: garbage, messages about ids that do not exist, and copies of
+    /// real messages in other topics and with other amounts. Returns their number.
+    ///
+    /// # Errors
+    /// It cannot be run, or there was no real message yet.
+    pub fn forge(&self, topics: &[&str], seed: u64) -> Outcome<u64> {
+        let folder = tempfile::tempdir().map_err(|fault| format!("no folder to forge in: {fault}"))?;
+        let source = folder.path().join("Forge.java");
+        std::fs::write(&source, FORGE).map_err(|fault| format!("{}: {fault}", source.display()))?;
+        let mut java = java_with(&jars::class_path()?, &source);
+        java.arg(&self.brokers).arg(seed.to_string()).args(topics);
+        let said = run(java)?;
+        said.trim().parse().map_err(|_| format!("Forge.java said no number: {said}"))
     }
 
-    fn java(&self, memory: &str) -> Command {
-        let mut java = Command::new("java");
-        java.args([memory, &self.log4j(), "-cp", &self.classes]).stdin(Stdio::null());
-        java
-    }
-
-    fn log4j(&self) -> String {
-        format!("-Dlog4j2.configurationFile=file:{}", self.path("log4j2.properties").display())
-    }
-
-    fn pid(&self) -> Option<u32> {
-        let pid = std::fs::read_to_string(self.path("pid")).ok()?.trim().parse().ok()?;
-        process::runs(pid).then_some(pid)
-    }
-
-    fn run(&mut self) -> Outcome {
-        let _former = std::fs::remove_file(self.path("pid"));
-        let path = self.path("log");
-        let said = |fault: std::io::Error| format!("{}: {fault}", path.display());
-        let log = File::options().create(true).append(true).open(&path).map_err(said)?;
-        let mut watch = Command::new("sh");
-        watch.args(["-c", WATCH, "sh"]).arg(self.folder.path()).arg("java").args(JVM);
-        watch.args([&self.log4j(), "-cp", &self.classes, "kafka.Kafka"]);
-        watch.arg(self.path("server.properties"));
-        watch.stdin(Stdio::piped()).stdout(log.try_clone().map_err(said)?).stderr(log);
-        std::os::unix::process::CommandExt::process_group(&mut watch, 0);
-        let mut child = watch.spawn().map_err(|fault| format!("sh: {fault}"))?;
-        let mut pid = None;
-        let ready = clock::until(TIMEOUT, || {
-            pid = pid.or_else(|| self.pid());
-            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return Some(true);
-            }
-            pid.is_some_and(|pid| !process::runs(pid)).then_some(false)
-        });
-        if ready == Some(true) {
-            self.watch = Some(child);
-            return Ok(());
+    fn ours(&mut self) -> Outcome<&mut [Node]> {
+        if self.own.is_empty() {
+            return Err(format!("the broker at {} was given: it is not killed", self.brokers));
         }
-        say(&mut child, "stop")?;
-        let log = std::fs::read_to_string(&path).unwrap_or_default();
-        let last: Vec<&str> = log.lines().rev().take(12).collect();
-        let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
-        Err(format!("Kafka does not start at port {}:\n{last}", self.port))
-    }
-
-    fn kill9(&mut self) -> Outcome {
-        let pid = self.pid().ok_or("Kafka does not run")?;
-        process::signal("KILL", &[pid])?;
-        // its socket answers for some moments more
-        clock::until(TIMEOUT, || (!process::runs(pid)).then_some(()))
-            .ok_or("Kafka outlives SIGKILL")?;
-        self.end("gone")
-    }
-
-    fn stop(&mut self) -> Outcome {
-        let pid = self.pid();
-        self.end("stop")?;
-        let gone =
-            clock::until(TIMEOUT, || pid.is_none_or(|pid| !process::there(pid)).then_some(()));
-        gone.ok_or_else(|| "Kafka does not end".to_owned())
-    }
-
-    fn end(&mut self, word: &str) -> Outcome {
-        self.watch.take().map_or(Ok(()), |mut child| say(&mut child, word))
+        Ok(&mut self.own)
     }
 }
 
-impl Drop for OwnBroker {
-    fn drop(&mut self) {
-        // without a word: it ends the broker at once and removes the folder
-        if let Some(mut child) = self.watch.take() {
-            drop(child.stdin.take());
-            let _ended = child.wait();
-        }
-    }
+/// Java with these classes and a source file, which it compiles itself.
+fn java_with(classes: &str, source: &Path) -> Command {
+    let mut java = Command::new("java");
+    java.args(["-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classes]).arg(source);
+    java.stdin(Stdio::null());
+    java
 }
 
-/// Says a word to the shell beside a broker, and waits for its end.
-fn say(child: &mut Child, word: &str) -> Outcome {
-    let mut pipe = child.stdin.take().ok_or("the shell beside Kafka has no pipe")?;
-    writeln!(pipe, "{word}").map_err(|fault| format!("the shell beside Kafka: {fault}"))?;
-    child.wait().map(drop).map_err(|fault| format!("the shell beside Kafka: {fault}"))
-}
-
-fn free_port() -> Outcome<u16> {
-    let bound = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
-    bound.map(|address| address.port()).map_err(|fault| format!("no free port: {fault}"))
-}

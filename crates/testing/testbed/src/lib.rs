@@ -1,6 +1,6 @@
 //! Real servers for tests. PostgreSQL: a cluster of its own in a temporary folder, many databases on it, and a
-//! proxy that cuts connections at a COMMIT or lets them fall silent. Apache Kafka: one broker in a temporary
-//! folder. SQLite: a file opened beside the process that writes it. Any program that prints a line once it listens.
+//! proxy that cuts connections at a COMMIT or lets them fall silent. Apache Kafka: one broker or two in temporary
+//! folders. SQLite: a file opened beside the process that writes it. Any program that prints a line once it listens.
 //!
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.
@@ -13,6 +13,7 @@ mod database;
 mod hop;
 mod jars;
 mod kafka;
+mod kafka_node;
 mod listening;
 mod probe;
 mod process;

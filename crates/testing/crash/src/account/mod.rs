@@ -1,7 +1,8 @@
-//! The account campaign kills two servers on one PostgreSQL and one Apache Kafka, and either of those too, by
-//! chance and at two named moments, while clients move money between accounts.
+//! The account campaign kills two servers on one PostgreSQL and an Apache Kafka of two brokers, and any of those too,
+//! by chance and at two named moments, while clients move money between accounts and another program forges messages.
 
 mod clients;
+mod forged;
 mod moments;
 mod oracle;
 mod services;
@@ -18,6 +19,10 @@ use std::time::Duration;
 
 /// After so many kills every acknowledged transfer is looked at again.
 const ALL_AFTER: u64 = 10;
+/// Before one kill in so many another program writes into the topics.
+const FORGED_EACH: u64 = 4;
+/// A broker that is alone acknowledges messages for so long before it is killed too.
+const ALONE: Duration = Duration::from_secs(3);
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
 
@@ -41,6 +46,10 @@ pub struct Killed {
     pub by: BTreeMap<&'static str, u64>,
     /// Messages that came again and had no effect, as the servers that lived to the end counted them.
     pub seen_again: u64,
+    /// Messages that another program wrote into the topics.
+    pub forged: u64,
+    /// Dead letters that came of them.
+    pub dead_letters: u64,
     /// Transfers that were acknowledged, by their ends.
     pub ends: Ends,
     /// How long it took.
@@ -54,8 +63,11 @@ enum Victim {
     Server(usize),
     /// The database, with all of its processes.
     Database,
-    /// The broker, as when its process is killed.
-    Broker,
+    /// One of the two brokers: the other has copies of its partitions.
+    Broker(usize),
+    /// One broker, and the other one while it is alone with what it acknowledged since; the first may come back first,
+    /// and lead without it.
+    EachBroker(usize),
     /// Everything, as when the machine goes.
     All,
 }
@@ -65,7 +77,8 @@ impl Victim {
         match rng.below(100) {
             0..55 => Self::Server(usize::from(rng.percent(50))),
             55..70 => Self::Database,
-            70..88 => Self::Broker,
+            70..80 => Self::Broker(usize::from(rng.percent(50))),
+            80..88 => Self::EachBroker(usize::from(rng.percent(50))),
             _ => Self::All,
         }
     }
@@ -75,7 +88,9 @@ impl Victim {
             Self::Server(0) => "serve-1",
             Self::Server(_) => "serve-2",
             Self::Database => "postgres",
-            Self::Broker => "kafka",
+            Self::Broker(0) => "kafka-1",
+            Self::Broker(_) => "kafka-2",
+            Self::EachBroker(_) => "kafka, one broker and then the other",
             Self::All => "all",
         }
     }
@@ -105,6 +120,9 @@ pub fn run(
         }
         let on = Duration::from_micros(rng.below(600_000));
         load.works(&mut services.servers, on)?;
+        if killed.kills % FORGED_EACH == 2 {
+            killed.forged += services.forge(rng.next())?;
+        }
         let name = match killed.kills % 4 {
             1 => moments::kill_at(Moment::PublishedNotMarked, &mut services)?,
             3 => moments::kill_at(Moment::WrittenNotCommitted, &mut services)?,
@@ -125,6 +143,7 @@ pub fn run(
         }
     }
     load.end(&services.servers)?;
+    killed.dead_letters = forged::pass_over(&services)?;
     killed.ends = oracle::settle(&mut services, &load)?;
     killed.seen_again = services.seen_again()?;
     services.servers.stop()?;
@@ -144,7 +163,12 @@ fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {
     match victim {
         Victim::Server(n) => services.servers.kill_server(n)?,
         Victim::Database => services.servers.postgres.kill9()?,
-        Victim::Broker => services.kafka.kill9()?,
+        Victim::Broker(n) => services.kafka.kill_broker(n)?,
+        Victim::EachBroker(n) => {
+            services.kafka.kill_broker(n)?;
+            std::thread::sleep(ALONE);
+            services.kafka.kill_broker(1 - n)?;
+        }
         Victim::All => {
             services.kafka.kill9()?;
             services.servers.postgres.kill9()?;
@@ -156,8 +180,15 @@ fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {
     if matches!(victim, Victim::Database | Victim::All) {
         services.servers.postgres.restart()?;
     }
-    if matches!(victim, Victim::Broker | Victim::All) {
-        services.kafka.restart()?;
+    match victim {
+        Victim::Server(_) | Victim::Database => {}
+        Victim::Broker(n) => services.kafka.restart_broker(n)?,
+        Victim::EachBroker(n) => {
+            services.kafka.restart_broker(n)?;
+            std::thread::sleep(ALONE);
+            services.kafka.restart_broker(1 - n)?;
+        }
+        Victim::All => services.kafka.restart()?,
     }
     Ok(victim.name())
 }
@@ -168,6 +199,9 @@ fn all_met(killed: &Killed) -> Outcome {
     let missed = moments.iter().find(|moment| !killed.by.contains_key(moment.name()));
     if let Some(missed) = missed.filter(|_| killed.kills >= 4) {
         return Err(format!("no kill was `{}`: {:?}", missed.name(), killed.by));
+    }
+    if killed.kills > FORGED_EACH && (killed.forged == 0 || killed.dead_letters == 0) {
+        return Err(format!("no forged message was met: {killed:?}"));
     }
     if killed.ends.completed == 0 || killed.ends.failed == 0 {
         return Err(format!("an end was never met: {:?}", killed.ends));

@@ -64,8 +64,7 @@ pub(super) fn kill_at(moment: Moment, services: &mut Services) -> Outcome<&'stat
         }
         Moment::WrittenNotCommitted => {
             let before = services.servers.number(consumed)?;
-            let broker = services.kafka.process().ok_or("no broker")?;
-            signal("STOP", &[broker])?;
+            signal("STOP", &services.kafka.processes())?;
             lock.release()?;
             // no offset can be committed from here on, and what was held is written
             let written = clock::until(TIMEOUT, || {

@@ -2,6 +2,7 @@
 //! in the end each transfer has ended once, with exactly its move, and nothing waits anywhere.
 
 use super::clients::{ACCOUNTS, GIVEN_UNITS, Wanted, number};
+use super::forged;
 use super::services::Services;
 use crate::Outcome;
 use crate::two_servers::{Load, Sent, none_of, rests};
@@ -216,15 +217,13 @@ fn unrest(services: &Services) -> Outcome<Option<String>> {
         return Ok(Some(format!("{count} {what}")));
     }
     let pipeline = services.servers.look("/ops/pipeline")?;
-    let sum = |list: &str, field: &str| -> u64 {
-        let rows = pipeline.get(list).and_then(Value::as_array).into_iter().flatten();
-        rows.filter_map(|row| row.get(field).and_then(Value::as_u64)).sum()
-    };
     if pipeline.get("bus").and_then(Value::as_str) != Some("connected") {
         return Ok(Some(format!("the bus: {pipeline}")));
     }
-    if sum("groups", "lag") + sum("dead_letters", "messages") > 0 {
+    if forged::sum(&pipeline, "groups", "lag") + forged::sum(&pipeline, "dead_letters", "messages")
+        > 0
+    {
         return Ok(Some(format!("messages: {pipeline}")));
     }
-    services.servers.open_cases()
+    forged::other_cases(services)
 }

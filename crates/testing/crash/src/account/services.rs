@@ -1,4 +1,4 @@
-//! The processes of the account campaign: two servers on one PostgreSQL and one Apache Kafka.
+//! The processes of the account campaign: two servers on one PostgreSQL and an Apache Kafka of two brokers.
 
 use super::WrongStore;
 use crate::Outcome;
@@ -15,6 +15,10 @@ const SESSION_MS: &str = "2000";
 /// What the servers count of messages that came again: consumed before, or of a transfer that has moved on.
 const AGAIN: [&str; 2] = ["\"seen\"", "\"passed\""];
 
+/// The topics that other programs write into.
+pub(super) const TOPICS: [&str; 4] =
+    ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
+
 /// Everything that runs. What is named first ends first.
 #[derive(Debug)]
 pub(super) struct Services {
@@ -24,9 +28,10 @@ pub(super) struct Services {
 
 impl Services {
     pub(super) fn start(program: &Path, below: &Path) -> Outcome<Self> {
-        let kafka = Kafka::start()?;
+        let kafka = Kafka::pair()?;
         let more = [
             ("KAFKA_BROKERS", kafka.brokers()),
+            ("PORTAGE_KAFKA__REPLICATION", "2"),
             ("PORTAGE_KAFKA__SESSION_TIMEOUT_MS", SESSION_MS),
             ("PORTAGE_KAFKA__PUBLISH_TIMEOUT_MS", PUBLISH_MS),
             ("PORTAGE_ENGINE__LEASE_SECONDS", LEASE_SECONDS),
@@ -34,6 +39,11 @@ impl Services {
         let more = more.map(|(name, value)| (name, value.to_owned()));
         let servers = TwoServers::start(program, &below.join("account"), &more)?;
         Ok(Self { servers, kafka })
+    }
+
+    /// Another program writes into the topics; the number of its messages.
+    pub(super) fn forge(&self, seed: u64) -> Outcome<u64> {
+        self.kafka.forge(&TOPICS, seed)
     }
 
     /// How many transfers have not ended.

@@ -42,12 +42,32 @@ pub(super) struct Sent {
 pub(super) struct Load {
     /// No more is begun.
     pub over: Arc<AtomicBool>,
+    client: Shared<Client>,
     sent: Shared<Vec<Sent>>,
     broken: Shared<Option<String>>,
     tasks: JoinSet<()>,
 }
 
+/// What a client does when its token is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenRefused {
+    /// No token of the campaign may be.
+    Stops,
+    /// The server's clock jumped: another token comes.
+    Repeats,
+}
+
 impl Load {
+    /// From now on the clients show another token.
+    pub(super) fn take_client(&self, client: Client) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+
+    /// What was acknowledged so far.
+    pub(super) fn sent(&self) -> Vec<Sent> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What stops the run.
     pub(super) fn broken(&self) -> Option<String> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -61,13 +81,12 @@ impl Load {
             return Err("clients wait for ever".to_owned());
         }
         self.broken().map_or(Ok(()), Err)?;
-        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(sent)
+        Ok(self.sent())
     }
 }
 
 /// Gives every user money, and starts clients.
-pub(super) fn start(services: &Services, rng: &mut Rng) -> Outcome<Load> {
+pub(super) fn start(services: &Services, refused: TokenRefused, rng: &mut Rng) -> Outcome<Load> {
     let client = services.client();
     for user in FIRST_USER..FIRST_USER + USERS {
         let movement = Movement {
@@ -82,6 +101,7 @@ pub(super) fn start(services: &Services, rng: &mut Rng) -> Outcome<Load> {
     }
     let mut load = Load {
         over: Arc::default(),
+        client: Arc::new(std::sync::Mutex::new(client)),
         sent: Shared::default(),
         broken: Shared::default(),
         tasks: JoinSet::new(),
@@ -89,7 +109,8 @@ pub(super) fn start(services: &Services, rng: &mut Rng) -> Outcome<Load> {
     let keys = Arc::new(AtomicU64::new(0));
     for _ in 0..CLIENTS {
         let actor = Actor {
-            client: client.clone(),
+            client: load.client.clone(),
+            refused,
             rng: rng.fork(),
             keys: keys.clone(),
             over: load.over.clone(),
@@ -102,7 +123,8 @@ pub(super) fn start(services: &Services, rng: &mut Rng) -> Outcome<Load> {
 }
 
 struct Actor {
-    client: Client,
+    client: Shared<Client>,
+    refused: TokenRefused,
     rng: Rng,
     keys: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
@@ -141,7 +163,8 @@ impl Actor {
             metadata: None,
         };
         loop {
-            match self.client.create(&new).await {
+            let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            match client.create(&new).await {
                 Ok(created) => {
                     let id = created.transfer.req_id;
                     let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,6 +173,11 @@ impl Actor {
                 }
                 Err(Error::Refused { code, sentence, .. }) if code == "HALTED" => {
                     return Err(format!("the service halted: {sentence}"));
+                }
+                Err(Error::Refused { status: 401, .. })
+                    if self.refused == TokenRefused::Repeats =>
+                {
+                    tokio::time::sleep(REST).await;
                 }
                 Err(Error::Refused { status: 401 | 403, sentence, .. }) => return Err(sentence),
                 Err(Error::Refused { .. }) => return Ok(()),

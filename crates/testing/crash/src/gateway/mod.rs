@@ -6,12 +6,14 @@
 //! the ledgers' own rows say whether any money was made or lost.
 
 mod clients;
+mod jumps;
 mod oracle;
 mod services;
 
 use crate::rng::Rng;
 use crate::{Outcome, clock};
-use clients::Sent;
+use clients::{Sent, TokenRefused};
+pub use jumps::{Jumped, run as run_jumps};
 use serde_json::{Value, json};
 use services::Services;
 use std::collections::BTreeMap;
@@ -49,8 +51,8 @@ pub struct Met {
 /// # Errors
 /// What was made or lost, or what stopped the run.
 pub fn run(program: &Path, below: &Path, length: Duration, mut rng: Rng) -> Outcome<Met> {
-    let mut services = Services::start(program, below)?;
-    let load = clients::start(&services, &mut rng)?;
+    let mut services = Services::start(program, below.join("gateway"), &[])?;
+    let load = clients::start(&services, TokenRefused::Stops, &mut rng)?;
     let mut met = Met::default();
     let begun = clock::now();
     while begun.elapsed() < length && load.broken().is_none() {

@@ -1,4 +1,4 @@
-//! The processes of the gateway campaign: the server, `portage spot serve` and the guide's ledger of the simple
+//! The processes of the gateway and clock campaigns: the server, `portage spot serve` and the guide's ledger of the simple
 //! form, and a hop before each of the two.
 
 use crate::server::{Role, Server, Site, TIMEOUT};
@@ -49,8 +49,12 @@ pub(super) struct Services {
 }
 
 impl Services {
-    pub(super) fn start(program: &Path, below: &Path) -> Outcome<Self> {
-        let folder = below.join("gateway");
+    /// Starts them in a folder, the server with these settings too.
+    pub(super) fn start(
+        program: &Path,
+        folder: PathBuf,
+        more: &[(&'static str, String)],
+    ) -> Outcome<Self> {
         let named = |name: &str| {
             let path = folder.join(name);
             let made = std::fs::create_dir_all(&path);
@@ -66,7 +70,9 @@ impl Services {
         let (margin, at) = simple(&named("margin")?)?;
         let hops = [Hop::start(at)?, Hop::start(address(&spot.address)?)?];
         let site = Site::new(program, &named("server")?)?;
-        let site = Site { settings: settings_of(&hops), ..site };
+        let mut settings = settings_of(&hops);
+        settings.extend_from_slice(more);
+        let site = Site { settings, ..site };
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|fault| format!("no runtime: {fault}"))?;
         let server = started(&site)?;
@@ -109,6 +115,11 @@ impl Services {
         }
         self.server = Some(started(&self.site)?);
         Ok(())
+    }
+
+    /// A client that acts for any user, with a token that is new by the server's clock.
+    pub(super) fn fresh_client(&self) -> Outcome<Client> {
+        env::client(&self.site)
     }
 
     pub(super) const fn runtime(&self) -> &Runtime {
