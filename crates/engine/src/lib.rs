@@ -296,7 +296,7 @@ impl Engine {
         self.shared.halted()
     }
 
-    /// True while the store has no room: the intake refuses everything.
+    /// True while the store takes no writes: the intake refuses everything.
     pub fn full(&self) -> bool {
         self.shared.full()
     }

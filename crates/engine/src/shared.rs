@@ -12,12 +12,16 @@ use crate::transfer_ids::TransferIds;
 use kernel::answer::Answer;
 use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::money::Asset;
+use kernel::ports::clock::TICKS;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Seen;
 use kernel::ports::sending::SendPermission;
 use kernel::record::{Record, System, Terms};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A write that the store refused counts for this time.
+const REFUSAL_COUNTS: Millis = 30_000;
 
 /// The controls of an engine, for as long as it is there: its ports hold this, and it holds its ports.
 struct EnginePermission(Weak<SharedState>);
@@ -43,8 +47,8 @@ pub(crate) struct SharedState {
     ids: Option<TransferIds>,
     /// The last id that was minted.
     last: Mutex<Id>,
-    /// The last write found no room.
-    full: AtomicBool,
+    /// When the store refused a write because it takes none, in ticks and above 0; 0 where it took the last one.
+    refused: AtomicU64,
 }
 
 impl SharedState {
@@ -58,7 +62,7 @@ impl SharedState {
             waiters: Waiters::default(),
             assets: Assets::default(),
             last: Mutex::default(),
-            full: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
             parts,
         }
     }
@@ -96,19 +100,21 @@ impl SharedState {
         self.controls.halted()
     }
 
-    /// True while the store has no room: the intake refuses everything.
+    /// True while the store takes no writes: the intake refuses everything. A refused write counts for a while only:
+    /// where a balancer sends nothing to a process that is not ready, the next request finds out whether it is again.
     pub(crate) fn full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+        let at = self.refused.load(Ordering::Relaxed);
+        at > 0 && self.parts.clock.ticks().saturating_sub(at) / TICKS <= REFUSAL_COUNTS
     }
 
-    /// Notes whether the last write found room.
+    /// Notes whether the store took the last write.
     pub(crate) fn room(&self, found: bool) {
-        if self.full.swap(!found, Ordering::Relaxed) == found {
-            if found {
-                tracing::info!("the store has room again");
-            } else {
-                tracing::error!("the disk is full: nothing is taken in until there is room");
-            }
+        let at = if found { 0 } else { self.parts.clock.ticks() | 1 };
+        let before = self.refused.swap(at, Ordering::Relaxed);
+        if found && before > 0 {
+            tracing::info!("the store takes writes again");
+        } else if !found && before == 0 {
+            tracing::error!("the store takes no writes: nothing is taken in until it does");
         }
     }
 

@@ -120,7 +120,7 @@ impl Operators {
                 Err(Cause::of("MOVES").into())
             }
             Ok(Moved::Refused(code)) => Err(Objection::Code(code).into()),
-            Err(cause) if cause.class == "DISK_FULL" => {
+            Err(cause) if matches!(cause.class, "DISK_FULL" | "NOT_WRITABLE") => {
                 Err(Objection::Code(Code::Overloaded).into())
             }
             Err(cause) => match self.past_action_at(context).await? {

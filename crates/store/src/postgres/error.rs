@@ -8,6 +8,9 @@ use tokio_postgres::error::SqlState;
 /// Our own code: a statement of ours changed other rows than were asked for.
 const OTHER_ROWS: &str = "PT001";
 
+/// The class of the cause where the database takes no writes of this process.
+pub(crate) const NOT_WRITABLE: &str = "NOT_WRITABLE";
+
 /// The symbol is taken: to look again changes nothing.
 const SYMBOL: &str = "assets_tb_symbol_key";
 
@@ -24,6 +27,13 @@ pub(crate) enum StoreError {
     Damaged(&'static str),
     /// No room; later there may be.
     Full,
+    /// The database takes no write of this process now: it is read-only, or a right or a table is missing. It says that
+    /// nothing was written, or no connection that writes could be had, so that nothing was sent.
+    Unwritable {
+        reason: Arc<str>,
+        /// The session stays so, whatever the database allows later; or there is none.
+        session: bool,
+    },
     /// Any other error: the database says that nothing was written.
     Failed(Arc<str>),
     /// The connection ended or went silent, or COMMIT failed or came with a notice: the outcome is
@@ -37,6 +47,11 @@ impl StoreError {
         Self::Cut(error.to_string().into())
     }
 
+    /// True where the next write needs another session.
+    pub(crate) const fn ends_session(&self) -> bool {
+        matches!(self, Self::Cut(_) | Self::Unwritable { session: true, .. })
+    }
+
     /// The cause for an answer that says that nothing is known.
     pub(crate) fn cause(&self) -> Cause {
         match self {
@@ -47,6 +62,7 @@ impl StoreError {
             }
             Self::Damaged(what) => Cause::because("STORE_DAMAGED", *what),
             Self::Full => Cause::of("DISK_FULL"),
+            Self::Unwritable { reason, .. } => Cause::because(NOT_WRITABLE, reason.clone()),
             Self::Failed(what) => Cause::because("STORE_FAILED", what.clone()),
             Self::Cut(what) => Cause::because("STORE_CUT", what.clone()),
         }
@@ -99,6 +115,8 @@ impl From<tokio_postgres::Error> for StoreError {
             Self::AssumptionFailed
         } else if *code == SqlState::DISK_FULL {
             Self::Full
+        } else if takes_no_write(code) {
+            Self::Unwritable { reason: text, session: *code == SqlState::READ_ONLY_SQL_TRANSACTION }
         } else if ends_session(code) {
             Self::Cut(text)
         } else {
@@ -107,10 +125,18 @@ impl From<tokio_postgres::Error> for StoreError {
     }
 }
 
-/// After these the session is gone (class 57P and 08), or of no use: one that began read-only stays so, and counts as
-/// one that gets no answer.
+/// A right was taken away, a table is gone, or the session may only read: what managed databases do when their disk is
+/// nearly full, and what a demoted primary looks like.
+fn takes_no_write(code: &SqlState) -> bool {
+    let codes = [
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        SqlState::UNDEFINED_TABLE,
+    ];
+    codes.contains(code)
+}
+
+/// After these the session is gone (class 57P and 08).
 fn ends_session(code: &SqlState) -> bool {
-    *code == SqlState::READ_ONLY_SQL_TRANSACTION
-        || code.code().starts_with("57P")
-        || code.code().starts_with("08")
+    code.code().starts_with("57P") || code.code().starts_with("08")
 }

@@ -107,7 +107,8 @@ mod tests {
         };
         let (before, after) = (bytes(1_199), bytes(1_200));
         for cut in 0..after.len() {
-            let torn: Vec<u8> = after.iter().take(cut).chain(before.iter().skip(cut)).copied().collect();
+            let torn: Vec<u8> =
+                after.iter().take(cut).chain(before.iter().skip(cut)).copied().collect();
             std::fs::write(&path, torn).unwrap();
             assert!([0, 1_199, 1_200].contains(&open().written()), "{cut}: {}", open().written());
         }

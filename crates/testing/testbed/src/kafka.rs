@@ -159,7 +159,8 @@ impl Kafka {
     /// # Errors
     /// It cannot be run, or there was no real message yet.
     pub fn forge(&self, topics: &[&str], seed: u64) -> Outcome<u64> {
-        let folder = tempfile::tempdir().map_err(|fault| format!("no folder to forge in: {fault}"))?;
+        let folder =
+            tempfile::tempdir().map_err(|fault| format!("no folder to forge in: {fault}"))?;
         let source = folder.path().join("Forge.java");
         std::fs::write(&source, FORGE).map_err(|fault| format!("{}: {fault}", source.display()))?;
         let mut java = java_with(&jars::class_path()?, &source);
@@ -183,4 +184,3 @@ fn java_with(classes: &str, source: &Path) -> Command {
     java.stdin(Stdio::null());
     java
 }
-

@@ -169,6 +169,16 @@ impl Server {
         Ok(self.ours()?.data())
     }
 
+    /// Everything that it logged.
+    ///
+    /// # Errors
+    /// It was given, or the file cannot be read.
+    pub fn log(&self) -> Outcome<String> {
+        let path = self.ours()?.log();
+        let read = std::fs::read(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    }
+
     /// The end of what it logged.
     ///
     /// # Errors

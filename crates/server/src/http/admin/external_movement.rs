@@ -143,8 +143,8 @@ pub(super) async fn book_movement(
             Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields))
         }
         // the store says so before it writes anything
-        Err(cause) if cause.class == "DISK_FULL" => {
-            Err(Refusal::because(Code::Overloaded, "The disk is full; nothing was booked"))
+        Err(cause) if matches!(cause.class, "DISK_FULL" | "NOT_WRITABLE") => {
+            Err(Refusal::because(Code::Overloaded, "The store takes no writes; nothing was booked"))
         }
         Err(cause) => {
             unknown("external movement", &cause);

@@ -27,8 +27,8 @@ async fn journal(app: &App) -> (&'static str, Option<u64>) {
     let read = timeout(TIMEOUT, app.engine.journal().service_status()).await;
     let Ok(Ok(status)) = read else { return (UNAVAILABLE, None) };
     let part = match app.engine.writes() {
-        _ if app.engine.full() => "full",
         Err(_) => NOT_WRITING,
+        Ok(()) if app.engine.full() => FULL,
         Ok(()) => CONNECTED,
     };
     (part, status.halted.map(|_| status.halts))
@@ -36,7 +36,9 @@ async fn journal(app: &App) -> (&'static str, Option<u64>) {
 
 const CONNECTED: &str = "connected";
 const UNAVAILABLE: &str = "unavailable";
-/// The writers hear nothing of the database, or the lease has run out.
+/// The store has no room.
+const FULL: &str = "full";
+/// The writers hear nothing of the database, or it takes nothing that they write, or the lease has run out.
 const NOT_WRITING: &str = "not writing";
 
 /// Providers answer, and none of them is of the right chain.
@@ -120,6 +122,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     } else {
         match journal(&app).await.0 {
             NOT_WRITING => NOT_WRITING,
+            FULL => FULL,
             UNAVAILABLE => "no journal",
             _ => return alive("ok").into_response(),
         }

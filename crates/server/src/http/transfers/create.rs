@@ -208,7 +208,10 @@ fn refusal(app: &App, ask: &dyn RequestedTransfer, code: Code) -> Refusal {
         return ask.refusal(app, code);
     }
     if app.engine.full() {
-        return Refusal::because(code, "The disk is full; nothing was begun, try again later");
+        return Refusal::because(
+            code,
+            "The store takes no writes; nothing was begun, try again later",
+        );
     }
     let terms = ask.terms(app).ok();
     let Some(scope) = app.engine.checks.paused_for(ask.flow(app), terms.as_ref()) else {

@@ -15,7 +15,7 @@ use server::http::pages::openapi::description;
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
-const SPEC: &[(&str, &str)] = &[
+pub(crate) const SPEC: &[(&str, &str)] = &[
     ("delete", "/api/v1/ops/pauses/{id}"),
     ("delete", "/api/v1/webhooks/{id}"),
     ("get", "/api/transfers"),

@@ -1,5 +1,7 @@
 //! The binary on a real PostgreSQL: its tables, a kill, a second process, and what it refuses.
 
+mod plans;
+
 use super::{Served, on_postgres, portage, said};
 use testbed::{Options, Server};
 
@@ -200,4 +202,83 @@ fn a_halt_on_the_database_stops_its_servers() {
     // a killed worker is waited for until it has lost its lease
     let (code, text) = ran(database.url(), &halt);
     assert_eq!((code, text.contains("HALT 2 is in force")), (Some(0), true), "{text}");
+}
+
+/// A server whose user at the database has what it needs and no more, and the database.
+fn as_plain_user() -> (Served, testbed::Database, String) {
+    let database = fresh();
+    let user = format!("app_{}", database.name());
+    let grants = format!(
+        "CREATE ROLE {user} LOGIN; GRANT CREATE, USAGE ON SCHEMA public TO {user}; \
+         GRANT EXECUTE ON FUNCTION pg_control_system() TO {user}"
+    );
+    database.sql(&grants).expect("a role");
+    let (scheme, rest) = database.url().split_once("://").expect("a URL");
+    let (_, place) = rest.split_once('@').expect("a user");
+    let url = format!("{scheme}://{user}@{place}");
+    let served = Served::start(&[(URL, &url), ("PORTAGE_ENGINE__LEASE_SECONDS", "3")]);
+    let (code, text) = said(&served.run(&DEPOSIT));
+    assert_eq!(code, Some(0), "{text}");
+    (served, database, user)
+}
+
+/// A way to have a database take no writes, and its end.
+type Refusal = fn(&testbed::Database, &str, bool);
+
+fn rights(database: &testbed::Database, user: &str, taken: bool) {
+    let (verb, to) = if taken { ("REVOKE", "FROM") } else { ("GRANT", "TO") };
+    database.sql(&format!("{verb} INSERT ON transfers {to} {user}")).expect("rights");
+}
+
+fn read_only(database: &testbed::Database, user: &str, taken: bool) {
+    let word = if taken { "on" } else { "off" };
+    let sql = format!("ALTER ROLE {user} SET default_transaction_read_only = {word}");
+    database.sql(&sql).expect("a default");
+    if taken {
+        let end = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{user}'"
+        );
+        database.sql(&end).expect("sessions end");
+    }
+}
+
+fn no_room(database: &testbed::Database, _: &str, taken: bool) {
+    let sql = if taken {
+        "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$; \
+         CREATE TRIGGER no_room BEFORE INSERT ON transfers EXECUTE FUNCTION no_room()"
+    } else {
+        "DROP FUNCTION no_room CASCADE"
+    };
+    database.sql(sql).expect("a trigger");
+}
+
+/// Turns red where a create says that its outcome is unknown though the database said that nothing was written, where
+/// `/readyz` calls a process ready that no write goes through, or where it does not come back by itself (run: the release
+/// before: 500 and 200).
+#[test]
+fn a_database_that_takes_no_writes_is_said_and_over() {
+    let all: [(&str, Refusal); 3] =
+        [("rights", rights), ("read-only", read_only), ("no room", no_room)];
+    for (what, refusal) in all {
+        let (served, database, user) = as_plain_user();
+        let token = served.token("4001", super::USER);
+        let creates = |key: &str| served.ask(&super::transfer(&token, key));
+        let ready = || served.ask(&super::head("GET", "/readyz", "", "")).status;
+        assert_eq!((creates("before").status, ready()), (201, 200), "{what}");
+        refusal(&database, &user, true);
+        for n in 0..3 {
+            let refused = creates(&format!("{n}"));
+            assert_eq!(refused.status, 503, "{what}: {refused:?}");
+            assert_eq!(refused.body["code"], "OVERLOADED", "{what}: {refused:?}");
+        }
+        assert_eq!(ready(), 503, "{what}");
+        let health = served.ask(&super::head("GET", "/health", "", ""));
+        assert!(health.page.contains("degraded"), "{what}: {health:?}");
+        refusal(&database, &user, false);
+        super::eventually("it takes creates again", || creates("0").status == 201);
+        super::eventually("it is ready", || ready() == 200);
+        drop(served);
+        database.sql(&format!("DROP OWNED BY {user} CASCADE; DROP ROLE {user}")).expect("tidied");
+    }
 }

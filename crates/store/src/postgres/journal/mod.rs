@@ -114,7 +114,7 @@ impl UnitWriter for Postgres {
     }
 
     fn writes(&self) -> Result<(), Cause> {
-        self.read_pool.health.writers()
+        self.read_pool.health.takes_writes()
     }
 }
 

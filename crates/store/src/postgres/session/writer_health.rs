@@ -1,22 +1,29 @@
-//! Watches whether the connections that write get answers. A worker whose writers get none does not
-//! renew its lease, so that it does not look alive.
+//! Watches whether the connections that write get answers, and whether the database takes what they write. A worker
+//! whose writers get no answer does not renew its lease, so that it does not look alive.
 
+use crate::postgres::error::NOT_WRITABLE;
 use kernel::answer::Cause;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// A refused write counts for this time, and until the next one that is taken. Where a balancer sends nothing to a
+/// process that is not ready, the next request finds out whether it is again.
+const COUNTS: Duration = Duration::from_secs(30);
 
 pub(crate) struct WriterHealth {
     /// The longest that a writer may wait for an answer.
     limit: Duration,
     /// The writers that wait for an answer, or could not ask, by number: since when.
     waits: Mutex<BTreeMap<usize, Instant>>,
+    /// The last write that the database refused for a reason of its own, behind the last one that it took.
+    refused: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl WriterHealth {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self { limit, waits: Mutex::default() }
+        Self { limit, waits: Mutex::default(), refused: Mutex::default() }
     }
 
     fn waits(&self) -> MutexGuard<'_, BTreeMap<usize, Instant>> {
@@ -31,6 +38,34 @@ impl WriterHealth {
     /// It has an answer, whatever it says.
     pub(crate) fn answer_received(&self, writer: usize) {
         self.waits().remove(&writer);
+    }
+
+    /// The database took a write.
+    pub(crate) fn wrote(&self) {
+        *self.refused() = None;
+    }
+
+    /// The database takes no writes, for a reason of its own.
+    pub(crate) fn write_refused(&self, reason: &Arc<str>) {
+        let before = self.refused().replace((Instant::now(), reason.clone()));
+        if before.is_none_or(|(at, _)| at.elapsed() > COUNTS) {
+            tracing::error!(%reason, "the database takes no writes of this process");
+        }
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Option<(Instant, Arc<str>)>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks that every writer gets answers, and that the last write was not refused.
+    ///
+    /// # Errors
+    /// `WRITERS_SILENT`: so many get none. `NOT_WRITABLE`: the database takes no writes.
+    pub(crate) fn takes_writes(&self) -> Result<(), Cause> {
+        self.writers()?;
+        let refused = self.refused();
+        let recent = refused.as_ref().filter(|(at, _)| at.elapsed() <= COUNTS);
+        recent.map_or(Ok(()), |(_, reason)| Err(Cause::because(NOT_WRITABLE, reason.clone())))
     }
 
     /// Checks that every writer gets answers.

@@ -71,7 +71,7 @@ impl WriterTask {
                 row_set.transfers.append(&mut row_set.fresh);
                 let done = self.retry(&row_set, locks(&unit), &*unit);
                 reply.give(done.await.unwrap_or_else(|error| match error {
-                    StoreError::Full => Wrote::Full,
+                    StoreError::Full | StoreError::Unwritable { .. } => Wrote::Full,
                     error @ (StoreError::AssumptionFailed
                     | StoreError::Refused(_)
                     | StoreError::Locked
@@ -151,7 +151,13 @@ impl WriterTask {
         body: &F,
     ) -> Result<A, StoreError> {
         let said = self.try_once(row_set, wait, locks, body).await;
-        self.note_answer(said)
+        let said = self.note_answer(said);
+        match &said {
+            Ok(_) => self.writers().shared.health.wrote(),
+            Err(error) if error.ends_session() => self.disconnect(),
+            Err(_) => {}
+        }
+        said
     }
 
     async fn try_once<A: Send, F: TransactionBody<A>>(

@@ -76,7 +76,12 @@ impl WriteConnection {
         }
         let sql = "INSERT INTO lanes VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING";
         let statement = client.prepared(sql).await.map_err(unreachable)?;
-        client.alone(&statement, &[&lane]).await.map_err(|error| failed(&error))?;
+        client.alone(&statement, &[&lane]).await.map_err(|error| {
+            if let StoreError::Unwritable { reason, .. } = &error {
+                shared.health.write_refused(reason);
+            }
+            failed(&error)
+        })?;
         let sql = "SELECT n, at, seq FROM lanes WHERE lane = $1";
         let row = client.query_one(sql, &[&lane]).await.map_err(unreachable)?;
         let number = |column| row.try_get(column).map(uint).map_err(|e| unreachable(e.into()));

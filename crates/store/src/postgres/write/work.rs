@@ -137,10 +137,14 @@ impl WorkItem {
         }
     }
 
-    /// The outcome is unknown; or there was no room, and nothing is written.
+    /// The outcome is unknown; or the store takes no writes, and nothing is written.
     pub(crate) fn unknown(self, error: &StoreError) {
         match self {
-            Self::Unit(_, reply) if matches!(error, StoreError::Full) => reply.give(Wrote::Full),
+            Self::Unit(_, reply)
+                if matches!(error, StoreError::Full | StoreError::Unwritable { .. }) =>
+            {
+                reply.give(Wrote::Full);
+            }
             Self::Unit(_, reply) => reply.give(Wrote::Unknown(error.cause())),
             Self::Leg(_, reply) => reply.give(Answer::Unknown(error.cause())),
         }

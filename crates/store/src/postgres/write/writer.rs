@@ -10,7 +10,7 @@ use super::read_rows::LockMode;
 use super::row_set::RowSet;
 use super::transfer_cache::TransferCache;
 use super::work::{EnlistedOp, QueuedWrite, WorkItem};
-use crate::postgres::error::StoreError;
+use crate::postgres::error::{NOT_WRITABLE, StoreError};
 use crate::postgres::session::connect::spawn;
 use crate::postgres::{DatabaseOpenError, single};
 use kernel::answer::Answer;
@@ -101,8 +101,17 @@ impl WriterTask {
 
     /// Notes whether the database answered.
     pub(crate) fn note_answer<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
-        if !matches!(&answer, Err(StoreError::Cut(_))) {
-            self.writers.shared.health.answer_received(self.number);
+        let health = &self.writers.shared.health;
+        match &answer {
+            Err(StoreError::Cut(_)) => {}
+            // it counts as no answer where there is not even a connection
+            Err(StoreError::Unwritable { reason, .. }) => {
+                if self.connection.is_some() {
+                    health.answer_received(self.number);
+                }
+                health.write_refused(reason);
+            }
+            Ok(_) | Err(_) => health.answer_received(self.number),
         }
         answer
     }
@@ -162,8 +171,16 @@ impl WriterTask {
         if closed {
             self.connection = None;
             let opened = WriteConnection::open(self.writers.shared.clone(), self.lock).await;
-            self.connection =
-                Some(opened.map_err(|error| StoreError::Cut(error.to_string().into()))?);
+            self.connection = Some(opened.map_err(|error| {
+                let reason = error.to_string().into();
+                // nothing was sent: where the database takes no writes, that is known to be why
+                match health.takes_writes() {
+                    Err(cause) if cause.class == NOT_WRITABLE => {
+                        StoreError::Unwritable { reason, session: true }
+                    }
+                    Ok(()) | Err(_) => StoreError::Cut(reason),
+                }
+            })?);
             // what it hears from here on counts anew
             health.answer_received(self.number);
             health.request_sent(self.number);
@@ -203,10 +220,10 @@ impl WriterTask {
                         waiting.push_front((again, mode, 0));
                     }
                 }
-                Err(StoreError::Cut(what)) => {
+                // a part of the group would meet the same
+                Err(error) if error.ends_session() => {
                     self.disconnect();
-                    let cut = StoreError::Cut(what);
-                    items.into_iter().for_each(|item| item.unknown(&cut));
+                    items.into_iter().for_each(|item| item.unknown(&error));
                 }
                 // an assumption may also have met a row that reading would have left out
                 Err(StoreError::AssumptionFailed | StoreError::Locked) if mode.assume => {
@@ -232,6 +249,9 @@ impl WriterTask {
             Err(error) => Err(error),
         };
         let results = self.note_answer(results);
+        if results.is_ok() {
+            writers.shared.health.wrote();
+        }
         let nanos = writers.clock.ticks().saturating_sub(begun);
         writers.meter.see(Seen::Commit { nanos, units: items.len() });
         results
@@ -294,7 +314,7 @@ impl WriterTask {
             }
             (Err(error), _) => Err(error),
         };
-        if let Err(StoreError::Cut(_)) = &waited {
+        if waited.as_ref().is_err_and(StoreError::ends_session) {
             self.disconnect();
         }
         self.note_answer(waited)
@@ -331,6 +351,7 @@ impl WriterTask {
                 StoreError::AssumptionFailed
                 | StoreError::Damaged(_)
                 | StoreError::Full
+                | StoreError::Unwritable { .. }
                 | StoreError::Failed(_)
                 | StoreError::Cut(_) => item.unknown(error),
             }
@@ -359,10 +380,11 @@ impl WriterTask {
             Ok(results) => match self.reread(ledger, key).await {
                 Ok(Some(answer)) => drop(self.answer(items, with(results, &answer), mode.wait)),
                 Ok(None) => items.into_iter().for_each(|item| item.unknown(&unknown)),
-                Err(error) => items.into_iter().for_each(|item| item.unknown(&error)),
+                // it was written, and what it says could not be read
+                Err(_) => items.into_iter().for_each(|item| item.unknown(&unknown)),
             },
             Err(error) => {
-                if let StoreError::Cut(_) = &error {
+                if error.ends_session() {
                     self.disconnect();
                 }
                 items.into_iter().for_each(|item| item.unknown(&error));

@@ -1,0 +1,269 @@
+//! What PostgreSQL does for each statement that a running service repeats, beside a long history. PostgreSQL itself
+//! writes the list: `auto_explain` logs the plan of every statement that is asked while the service runs and each of its
+//! pages is read, so none can be forgotten.
+
+use super::super::{Served, USER, asked, eventually, head, listens, post};
+use crate::contract::SPEC;
+use crate::edge::account_transfers::{balance, opens, runs};
+use crate::fixture::process::settings;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::Duration;
+use testbed::{Database, Options, Server};
+
+/// The rows of each table of history. A lookup in an index costs the same in a million of them, and a sequential scan ten
+/// times as much: PostgreSQL, which weighs the two, and takes the index here, takes it there.
+const ROWS: u64 = 100_000;
+/// A statement reads no more rows of such a table than this, with at most a thousand open transfers.
+const READ: f64 = 5_000.0;
+/// How long the service runs between two looks: the slowest of its tasks repeats each second here.
+const WHILE: Duration = Duration::from_secs(6);
+const WORD: &str = "a-word-that-servers-and-spot-share-in-tests";
+
+/// Which rows are copied into which table, and what differs in each copy, `g`.
+#[rustfmt::skip]
+const HISTORY: [(&str, &str, &[(&str, &str)]); 9] = [
+    ("transfers", "state = 40 AND flow = 'internal'", &[
+        ("transfer_id", "g"), ("req_id", "gen_random_uuid()"), ("cid", "'old-' || g"), ("batch", "1 + g / 1024 * 1024"),
+        ("user_id", "CASE WHEN g % 10 = 0 THEN r.user_id ELSE 10000 + g % 5000 END"),
+    ]),
+    ("keys", "true", &[("cid", "'old-' || g"), ("transfer_id", "g")]),
+    ("operations", "ledger = 1", &[("req_id", "gen_random_uuid()")]),
+    ("outbox_history", "true", &[("place", "-g"), ("id", "gen_random_uuid()"), ("req_id", "gen_random_uuid()")]),
+    ("inbox", "true", &[("event_id", "gen_random_uuid()")]),
+    ("audit_units", "true", &[("n", "-g")]),
+    ("externals", "true", &[("operation_id", "-g"), ("reference", "'old-' || g"), ("entry", "NULL")]),
+    ("cases", "closed_at IS NOT NULL", &[("case_id", "-g"), ("subject", "'user/' || g")]),
+    ("operator_actions", "true", &[("action_id", "-g"), ("idempotency_key", "'old-' || g"), ("entry", "NULL")]),
+];
+
+/// Copies one row of a table so often that the table has a long history.
+fn grow(database: &Database, (table, chosen, changed): (&str, &str, &[(&str, &str)])) {
+    let columns = format!(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = '{table}'"
+    );
+    let columns = database.sql(&columns).expect("the columns");
+    let value = |column: &str| {
+        let other = changed.iter().find(|(name, _)| *name == column);
+        other.map_or_else(|| format!("r.{column}"), |(_, value)| (*value).to_owned())
+    };
+    let (names, values): (Vec<_>, Vec<_>) =
+        columns.lines().map(|column| (column, value(column))).unzip();
+    let sql = format!(
+        "INSERT INTO {table} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM (SELECT * FROM {table} WHERE {chosen} LIMIT 1) r, \
+         generate_series(1, {ROWS}) g",
+        names.join(", "),
+        values.join(", "),
+    );
+    database.sql(&sql).unwrap_or_else(|why| panic!("{table}: {why}"));
+    let rows = database.sql(&format!("SELECT count(*) > {ROWS} FROM {table}")).expect("a count");
+    assert_eq!(rows, "t", "{table} has no row to copy");
+    database.sql(&format!("VACUUM ANALYZE {table}")).expect("statistics");
+}
+
+/// Every plan in a part of the server's log: its statement, and its tree.
+fn plans(log: &str) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    let mut lines = log.lines().peekable();
+    while let Some(line) = lines.next() {
+        if !line.ends_with("plan:") {
+            continue;
+        }
+        let mut text = String::new();
+        while let Some(more) = lines.next_if(|line| line.starts_with('\t')) {
+            text.push_str(more);
+        }
+        let plan: Value = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"));
+        let statement = plan["Query Text"].as_str().expect("a statement").to_owned();
+        found.push((statement, plan["Plan"].clone()));
+    }
+    found
+}
+
+/// What a node of a plan, and those below it, do with the tables of history that they must not.
+fn faults(node: &Value, found: &mut BTreeSet<String>) {
+    let number = |field: &str| node[field].as_f64().unwrap_or_default();
+    let kind = node["Node Type"].as_str().unwrap_or_default();
+    let table = node["Relation Name"].as_str().unwrap_or_default();
+    if HISTORY.iter().any(|(name, ..)| *name == table) {
+        let read =
+            (number("Actual Rows") + number("Rows Removed by Filter")) * number("Actual Loops");
+        if kind == "Seq Scan" || read > READ {
+            found.insert(format!("{kind} of {read} rows of {table}"));
+        }
+    }
+    node["Plans"].as_array().into_iter().flatten().for_each(|node| faults(node, found));
+}
+
+/// The service with a history, whose Spot may be taken away.
+struct Site {
+    server: Server,
+    database: Database,
+    served: Served,
+    spot: testbed::Listening,
+    _dir: tempfile::TempDir,
+}
+
+impl Site {
+    fn start() -> Self {
+        let explained = [
+            ("session_preload_libraries", "auto_explain"),
+            ("auto_explain.log_min_duration", "-1"),
+            ("auto_explain.log_analyze", "on"),
+            ("auto_explain.log_timing", "off"),
+            ("auto_explain.log_nested_statements", "on"),
+            ("auto_explain.log_format", "json"),
+        ];
+        let settings_of =
+            explained.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let server = Server::with(&Options { settings: settings_of, ..Options::default() });
+        let server = server.unwrap_or_else(|why| panic!("{why}"));
+        let database = server.database().expect("a database");
+        let dir = tempfile::tempdir().expect("a folder");
+        let token = settings(&[("PORTAGE_SPOT__TOKEN", WORD)]);
+        let spot =
+            listens(&["spot", "serve"], dir.path(), &token).unwrap_or_else(|why| panic!("{why}"));
+        let served = Served::start(&[
+            ("DATABASE_URL", database.url()),
+            ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+            ("PORTAGE_LEDGERS__SPOT__URL", &spot.url),
+            ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
+            ("PORTAGE_LEDGERS__SPOT__TIMEOUT_MS", "1000"),
+            ("PORTAGE_ENGINE__LEASE_SECONDS", "3"),
+            ("PORTAGE_ENGINE__BACKOFF_CAP_MS", "1000"),
+            ("PORTAGE_AUDIT__SEAL_INTERVAL_MS", "1000"),
+            ("PORTAGE_CONSERVATION__INTERVAL_MS", "1000"),
+            ("PORTAGE_ALERTS__WEBHOOK_URL", "http://127.0.0.1:9/"),
+            ("PORTAGE_ALERTS__WEBHOOK_SECRET", "a secret of enough letters for the posts of cases"),
+            ("PORTAGE_LIMITS__WARN_PER_MINUTE", "0"),
+        ]);
+        // what is opened from here on is newer than the history
+        database.sql("SELECT setval('transfer_blocks', 1000000001)").expect("newer numbers");
+        Self { server, database, served, spot, _dir: dir }
+    }
+
+    /// One of everything that a history is made of, and the history.
+    fn lives(&self) {
+        self.served.fund("4001", "100000");
+        let token = self.served.token("4001", USER);
+        assert_eq!(self.served.ask(&super::super::transfer(&token, "first")).status, 201);
+        for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
+            runs(
+                &self.served,
+                &format!("open {number} --owner {owner} --currency USDT --reason contract"),
+            );
+        }
+        runs(&self.served, "deposit ACC-1 --currency USDT --amount 1000 --ref wire-1");
+        assert!(opens(&self.served, &token, 0));
+        eventually("an account transfer is carried out", || {
+            balance(&self.served, "ACC-2") == "1.000000"
+        });
+        let case = "INSERT INTO cases (kind, severity, subject, facts, status, opened_at, closed_at) \
+                    VALUES ('STUCK', 'WARNING', 'user/1', 'a test', 'CLOSED', 1, 2)";
+        self.database.sql(case).expect("a case");
+        for table in HISTORY {
+            grow(&self.database, table);
+        }
+    }
+
+    fn explains(&self, least: &str) {
+        let sql = format!("ALTER SYSTEM SET auto_explain.log_min_duration = {least}");
+        self.database.sql(&sql).expect("a setting");
+        self.database.sql("SELECT pg_reload_conf()").expect("it is read");
+        thread::sleep(Duration::from_millis(200));
+    }
+
+    /// Opens transfers until so many wait for a ledger that is away.
+    fn waits(&self, open: u64) {
+        let token = self.served.token("4001", USER);
+        let open_now = || {
+            let sql = "SELECT count(*) FROM due";
+            self.database.sql(sql).expect("a count").parse::<u64>().expect("a number")
+        };
+        let mut n = 0;
+        while open_now() < open {
+            let many = if open < 100 { open } else { 100 };
+            let items: Vec<Value> = (0..many)
+                .map(|m| {
+                    json!({ "from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1",
+                    "cid": format!("{open}-{n}-{m}") })
+                })
+                .collect();
+            let body = json!({ "transfers": items }).to_string();
+            let reply = asked(
+                &mut self.served.connect(),
+                &post("/api/v1/internal_transfers", &token, "", &body),
+            );
+            assert!(reply.as_ref().is_some_and(|reply| reply.status < 300), "{reply:?}");
+            thread::sleep(Duration::from_millis(500));
+            n += 1;
+            assert!(n < 60, "no more than {} wait", open_now());
+        }
+    }
+
+    /// Reads every page that needs no name of a thing, and makes one of each of the common writes.
+    fn reads_all(&self, round: usize) {
+        let (admin, user) = (self.served.token("8001", "admin"), self.served.token("4001", USER));
+        for (method, path) in SPEC {
+            // the proof of the whole record reads all of it, and says so
+            let whole = ["/api/v1/ops/audit/verify", "/api/v1/ops/pipeline/export"].contains(path);
+            if *method == "get" && !path.contains('{') && !whole {
+                for token in [&admin, &user] {
+                    self.served.ask(&head("GET", path, token, ""));
+                }
+            }
+        }
+        for path in ["/api/v1/transfers?user_id=4001", "/api/v1/transfers?state=COMMITTED&limit=5"]
+        {
+            self.served.ask(&head("GET", path, &admin, ""));
+        }
+        self.served.ask(&super::super::transfer(&user, &format!("round-{round}")));
+        assert!(opens(&self.served, &user, 1 + round));
+    }
+
+    /// What the service did while `open` transfers waited: statements with the faults of their plans, and how many
+    /// statements there were.
+    fn watched(&self, open: u64, round: usize) -> (BTreeMap<String, BTreeSet<String>>, usize) {
+        let log = || self.server.log().expect("a log");
+        let before = log().len();
+        self.explains("0");
+        let mut looks = 0;
+        testbed::until(WHILE, || {
+            self.reads_all(100 * round + looks);
+            looks += 1;
+            thread::sleep(Duration::from_millis(300));
+            None::<()>
+        });
+        self.explains("-1");
+        let all = plans(log().get(before..).expect("the log grows"));
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (statement, plan) in &all {
+            let mut faults_of = BTreeSet::new();
+            faults(plan, &mut faults_of);
+            if !faults_of.is_empty() {
+                found.entry(format!("{open} open: {statement}")).or_default().extend(faults_of);
+            }
+        }
+        let different: BTreeSet<&String> = all.iter().map(|(statement, _)| statement).collect();
+        (found, different.len())
+    }
+}
+
+/// Turns red where a statement that a running service repeats reads a table of history from end to end.
+#[test]
+fn no_repeated_statement_reads_a_whole_history() {
+    let mut site = Site::start();
+    site.lives();
+    let mut all = BTreeMap::new();
+    for (round, open) in [0, 1, 1_000].into_iter().enumerate() {
+        if open == 1 {
+            site.spot.kill();
+        }
+        site.waits(open);
+        let (found, statements) = site.watched(open, round);
+        assert!(statements > 60, "only {statements} statements were seen with {open} open");
+        all.extend(found);
+    }
+    assert!(all.is_empty(), "{} statements:\n{all:#?}", all.len());
+}
