@@ -121,7 +121,7 @@ fn life(env: &mut Env, ending: Ending, lives: u64, killed: &mut Killed, rng: &mu
         Ending::After(_) | Ending::Starting(_) => None,
     };
     let begun = clock::now();
-    env.site.stderr = env.site.stderr.next();
+    env.site.stderr = env.site.stderr.of_next_life();
     let mut server = env.site.start(trace.as_ref())?;
     let listens = match ending {
         Ending::Starting(after) => {

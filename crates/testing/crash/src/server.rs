@@ -53,7 +53,7 @@ pub enum Stderr {
 impl Stderr {
     /// That of the next life: a log that takes nothing fails in the other way.
     #[must_use]
-    pub const fn next(self) -> Self {
+    pub const fn of_next_life(self) -> Self {
         match self {
             Self::File => Self::File,
             Self::Closed => Self::Full,

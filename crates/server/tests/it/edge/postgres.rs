@@ -265,7 +265,7 @@ fn a_database_that_takes_no_writes_is_said_and_over() {
         let token = served.token("4001", super::USER);
         let creates = |key: &str| served.ask(&super::transfer(&token, key));
         let ready = || served.ask(&super::head("GET", "/readyz", "", "")).status;
-        assert_eq!((creates("before").status, ready()), (201, 200), "{what}");
+        assert_eq!((creates("before").status, ready()), (200, 200), "{what}");
         refusal(&database, &user, true);
         for n in 0..3 {
             let refused = creates(&format!("{n}"));
@@ -275,8 +275,10 @@ fn a_database_that_takes_no_writes_is_said_and_over() {
         assert_eq!(ready(), 503, "{what}");
         let health = served.ask(&super::head("GET", "/health", "", ""));
         assert!(health.page.contains("degraded"), "{what}: {health:?}");
+        // the lease runs out meanwhile: the connections that renew it have to write again, too
+        std::thread::sleep(std::time::Duration::from_secs(4));
         refusal(&database, &user, false);
-        super::eventually("it takes creates again", || creates("0").status == 201);
+        super::eventually("it takes creates again", || creates("0").status == 200);
         super::eventually("it is ready", || ready() == 200);
         drop(served);
         database.sql(&format!("DROP OWNED BY {user} CASCADE; DROP ROLE {user}")).expect("tidied");

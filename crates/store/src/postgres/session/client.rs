@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Config, Connection, NoTls, Row, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -31,6 +32,14 @@ pub(crate) enum ConnectionError {
     Waits(i64),
     /// The settings name nothing that could be a database.
     Settings(String),
+}
+
+impl ConnectionError {
+    /// The session may only read.
+    fn is_read_only(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+    }
 }
 
 impl From<tokio_postgres::Error> for ConnectionError {
@@ -172,6 +181,10 @@ impl Client {
                 "a connection to the database is silent: given up"
             );
             self.give_up();
+        }
+        if answer.as_ref().is_err_and(ConnectionError::is_read_only) {
+            // it stays so, whatever the database allows later
+            self.given_up.store(true, Ordering::Release);
         }
         answer
     }
