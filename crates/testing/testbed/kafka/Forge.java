@@ -47,7 +47,7 @@ public class Forge {
         settings.put("acks", "all");
         settings.put("delivery.timeout.ms", 60000);
         settings.put("isolation.level", "read_committed");
-        chance = new Random(Long.parseLong(args[1]));
+        chance = new Random(Long.parseUnsignedLong(args[1]));
         List<String> topics = Arrays.asList(args).subList(2, args.length);
         List<ConsumerRecord<byte[], byte[]>> real = new ArrayList<>();
         try (var consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {

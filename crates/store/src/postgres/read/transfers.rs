@@ -26,9 +26,10 @@ use uuid::Uuid;
 /// Numbers and times rise together but for writes that were under way at once: so much in between.
 const BESIDE: Millis = 60_000;
 
-/// Every transfer of a batch that has not ended as a whole.
-pub(crate) const OPEN: &str =
-    "open_batches b JOIN transfers t ON t.transfer_id BETWEEN b.batch AND b.hi";
+/// Every transfer of a batch that has not ended as a whole. The planner takes a plain join of the two for one that reads
+/// every transfer that ever was, or every one of a user; OFFSET has each batch read by itself.
+pub(crate) const OPEN: &str = "open_batches b CROSS JOIN LATERAL \
+    (SELECT * FROM transfers t WHERE t.transfer_id BETWEEN b.batch AND b.hi OFFSET 0) t";
 
 /// Transfers as they are read.
 pub(crate) fn records(flows: &Flows, rows: &[Row]) -> Result<Vec<Record>, StoreError> {
@@ -129,12 +130,8 @@ pub(crate) fn entries(text: &str) -> Result<Vec<StoredEntry>, StoreError> {
 
 /// Asks how many open transfers stand where, and since when the oldest of them is open.
 pub(crate) fn counting(flows: &Flows) -> String {
-    // without an order, the planner takes a join of the two for one that reads every transfer that ever was; OFFSET has
-    // each batch read by itself
     format!(
-        "SELECT t.flow, t.state, count(*), min(t.created_at) FROM open_batches b CROSS JOIN LATERAL \
-         (SELECT t.flow, t.state, t.created_at FROM transfers t \
-          WHERE t.transfer_id BETWEEN b.batch AND b.hi AND {} OFFSET 0) t GROUP BY t.flow, t.state",
+        "SELECT t.flow, t.state, count(*), min(t.created_at) FROM {OPEN} WHERE {} GROUP BY t.flow, t.state",
         open(flows)
     )
 }
