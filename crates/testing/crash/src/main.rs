@@ -62,7 +62,7 @@ struct Cli {
     /// and confuse messages.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     gateway: u64,
-    /// So many kills in the pipeline of account transfers: servers, PostgreSQL and two brokers of Apache Kafka, by chance
+    /// Kills in the pipeline of account transfers: servers, PostgreSQL and two brokers of Apache Kafka, by chance
     /// and at the two moments between journal and broker; another program forges messages.
     #[arg(long, default_value_t = 0)]
     account: u64,
@@ -73,10 +73,10 @@ struct Cli {
     /// The local chain; `cargo xtask crash --relay` builds and names it.
     #[arg(long, value_name = "FILE")]
     devnet: Option<PathBuf>,
-    /// So many kills of a lone server whose log takes nothing: its reader is gone, or its disk is full.
+    /// Kills of a lone server whose log takes nothing: its reader is gone, or its disk is full.
     #[arg(long, default_value_t = 0)]
     dead_log: u64,
-    /// So many jumps of the wall clock of a server, forward and back, while a ledger is away and it is killed.
+    /// Jumps of the wall clock of a server, forward and back, while a ledger is away and it is killed.
     #[arg(long, default_value_t = 0, value_name = "JUMPS")]
     clock: u64,
     /// Show that the campaign can fail: on servers that are made wrong from outside it must.

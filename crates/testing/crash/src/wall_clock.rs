@@ -50,7 +50,7 @@ impl WallClock {
         ]
     }
 
-    /// From now on the clock is so many seconds ahead of the right time; below 0 it is behind.
+    /// From now on the clock is this number of seconds ahead of the right time; below 0 it is behind.
     ///
     /// # Errors
     /// The file's.

@@ -60,7 +60,7 @@ impl WriterHealth {
     /// Checks that every writer gets answers, and that the last write was not refused.
     ///
     /// # Errors
-    /// `WRITERS_SILENT`: so many get none. `NOT_WRITABLE`: the database takes no writes.
+    /// `WRITERS_SILENT`: some get none. `NOT_WRITABLE`: the database takes no writes.
     pub(crate) fn takes_writes(&self) -> Result<(), Cause> {
         self.writers()?;
         let refused = self.refused();

@@ -19,9 +19,9 @@ use std::time::Duration;
 
 /// After so many kills every acknowledged transfer is looked at again.
 const ALL_AFTER: u64 = 10;
-/// Before one kill in so many another program writes into the topics.
+/// Before each kill of this number another program writes into the topics.
 const FORGED_EACH: u64 = 4;
-/// A broker that is alone acknowledges messages for so long before it is killed too.
+/// How long a broker that is alone acknowledges messages before it is killed too.
 const ALONE: Duration = Duration::from_secs(3);
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);

@@ -35,7 +35,7 @@ const JUMPS: [i64; 6] = [3_600, -3_600, 90, 40 * 86_400, -2 * 86_400, 5];
 pub struct Jumped {
     /// How often the clock jumped and came back.
     pub jumps: u64,
-    /// So often the server was killed, by a wrong clock or behind it.
+    /// How often the server was killed, by a wrong clock or behind it.
     pub kills: u64,
     /// Transfers that waited for a retry when a jump was over.
     pub waited: u64,
@@ -47,7 +47,7 @@ pub struct Jumped {
     pub ended: BTreeMap<String, u64>,
 }
 
-/// Lets the clock jump so often.
+/// Lets the clock jump this number of times.
 ///
 /// # Errors
 /// What stood still, was made or lost, or what stopped the run.

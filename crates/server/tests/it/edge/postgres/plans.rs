@@ -41,7 +41,7 @@ const HISTORY: [(&str, &str, &[(&str, &str)]); 9] = [
     ("operator_actions", "true LIMIT 1", &[("action_id", "-g"), ("idempotency_key", "'old-' || g"), ("entry", "NULL")]),
 ];
 
-/// The statement that copies rows of a table so often that the table has a long history.
+/// The statement that copies rows of a table until it has a long history.
 fn growth(database: &Database, (table, chosen, changed): (&str, &str, &[(&str, &str)])) -> String {
     let columns = format!(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' AND table_name = '{table}'"
@@ -51,12 +51,12 @@ fn growth(database: &Database, (table, chosen, changed): (&str, &str, &[(&str, &
         let other = changed.iter().find(|(name, _)| *name == column);
         other.map_or_else(|| format!("r.{column}"), |(_, value)| (*value).to_owned())
     };
-    let (names, values): (Vec<_>, Vec<_>) =
+    let (targets, values): (Vec<_>, Vec<_>) =
         columns.lines().map(|column| (column, value(column))).unzip();
     format!(
         "INSERT INTO {table} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM (SELECT * FROM {table} WHERE {chosen}) r, \
          generate_series(1, {ROWS}) g",
-        names.join(", "),
+        targets.join(", "),
         values.join(", "),
     )
 }
@@ -188,7 +188,7 @@ impl Site {
         thread::sleep(Duration::from_millis(200));
     }
 
-    /// Opens transfers until so many wait for a ledger that is away.
+    /// Opens transfers until this number of them waits for a ledger that is away.
     fn waits(&self, open: u64) {
         let token = self.served.token("4001", USER);
         let open_now = || {
