@@ -27,8 +27,12 @@ const REFUSAL_COUNTS: Millis = 30_000;
 struct EnginePermission(Weak<SharedState>);
 
 impl SendPermission for EnginePermission {
-    fn may_send(&self, system: System) -> bool {
-        self.0.upgrade().is_some_and(|shared| shared.controls.may_send(system))
+    fn may_send(&self, system: System, transfers: &[Id]) -> bool {
+        self.0.upgrade().is_some_and(|shared| shared.may_send(system, transfers))
+    }
+
+    fn last_halt(&self) -> u64 {
+        self.0.upgrade().map_or(0, |shared| shared.controls.last_halt())
     }
 }
 
@@ -73,6 +77,15 @@ impl SharedState {
         let permission: Arc<dyn SendPermission> = Arc::new(EnginePermission(Arc::downgrade(self)));
         self.parts.ledgers.iter().for_each(|ledger| ledger.ask_before_sending(&permission));
         self.parts.chains.iter().for_each(|chain| chain.ask_before_sending(&permission));
+    }
+
+    /// Whether what has an effect may be sent to this system now, for these transfers; none: whichever they are.
+    fn may_send(&self, system: System, transfers: &[Id]) -> bool {
+        if !self.controls.may_send(system) {
+            return false;
+        }
+        let pauses = self.controls.partial_pauses();
+        pauses.is_empty() || !self.calls.are_paused(system, transfers, &pauses)
     }
 
     /// The ledgers outside the journal's database.

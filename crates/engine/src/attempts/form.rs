@@ -14,6 +14,7 @@ use kernel::flow::table::A;
 use kernel::ids::{ChainId, FlowId, Id};
 use kernel::ports::chain::{Payment, SignRequest, Signed, Unsigned};
 use kernel::record::{Account, Record};
+use std::collections::BTreeSet;
 
 /// Why there is no form.
 #[derive(Debug)]
@@ -28,8 +29,14 @@ pub(crate) enum NoForm {
 
 impl Chains {
     /// A ticket that says that forms of these transfers are signed or sent, for as long as it lives.
-    pub(crate) fn form_ticket(&self, chain: ChainId, moves: Vec<(Id, Leg)>) -> Ticket {
-        self.shared.calls.begin(CallStart::Form(chain, moves.into()))
+    pub(crate) fn form_ticket(
+        &self,
+        chain: ChainId,
+        flows: BTreeSet<FlowId>,
+        moves: Vec<(Id, Leg)>,
+    ) -> Ticket {
+        let flows = flows.into_iter().collect();
+        self.shared.calls.begin(CallStart::Form(chain, flows, moves.into()))
     }
 
     /// Signs for these members, or takes the lock without a payment, and checks that the form pays what it
@@ -42,7 +49,8 @@ impl Chains {
         request: &SignRequest,
     ) -> Result<Signed, NoForm> {
         // the ticket first: a task that stops money finds every form that began before
-        let ticket = self.form_ticket(pool.id(), self.shared.plan.moves(act, &request.members));
+        let moves = self.shared.plan.moves(act, &request.members);
+        let ticket = self.form_ticket(pool.id(), [flow].into(), moves);
         if !self.shared.controls.sends(flow, pool.id()) {
             return Err(NoForm::Stopped);
         }

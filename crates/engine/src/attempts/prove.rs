@@ -117,9 +117,12 @@ impl Prover {
             return fresh;
         }
         let candidates = batch.iter().filter(|carried| carried.sends(now));
-        let moves = candidates.flat_map(|carried| self.shared.plan.moves_in(&carried.attempt));
+        let (flows, moves) = candidates
+            .map(|carried| (carried.attempt.flow, self.shared.plan.moves_in(&carried.attempt)))
+            .unzip::<_, _, BTreeSet<_>, Vec<_>>();
         // the ticket first: a task that stops money finds every form that began before
-        let ticket = self.chains.form_ticket(pool.id(), moves.collect());
+        let moves = moves.into_iter().flatten().collect();
+        let ticket = self.chains.form_ticket(pool.id(), flows, moves);
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
             if carried.sends(now) && self.shared.controls.sends(carried.attempt.flow, pool.id()) {

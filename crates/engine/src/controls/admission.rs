@@ -27,11 +27,16 @@ struct LedgerState {
     known: Known,
     /// It is the ledger that the journal knows.
     adopted: bool,
+    /// The number of the last HALT that this process told this incarnation of.
+    told_halt: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Flags {
     halted: Option<Arc<str>>,
+    /// The number of the last HALT in the journal that is followed. It rises together with what follows from it: no
+    /// call begins with the number of a HALT that stands.
+    last_halt: u64,
     /// How many halts this process is writing now.
     halting: u32,
     /// The flags that are set in the journal.
@@ -180,6 +185,11 @@ impl Controls {
         self.flags().halted.clone()
     }
 
+    /// The number of the last HALT that this process follows; 0 before the first one.
+    pub(crate) fn last_halt(&self) -> u64 {
+        self.flags().last_halt
+    }
+
     /// Stops every claim and effect from now on. The first reason stays. The caller writes the HALT, and
     /// calls [`Controls::halt_stored`] then.
     pub(crate) fn halt(&self, reason: Arc<str>) {
@@ -234,6 +244,7 @@ impl Controls {
         if status.halted.is_some() || resumed {
             flags.halted.clone_from(&status.halted);
         }
+        flags.last_halt = status.halts;
         flags.paused = paused;
         flags.epoch = flags.epoch.wrapping_add(1);
         self.stops.store(!flags.quiet(), Ordering::SeqCst);
@@ -332,10 +343,20 @@ impl Controls {
         flags.halted.is_none() && !stands && !self.stale()
     }
 
-    /// True where what has an effect may reach this system now, whatever flow it is of.
+    /// True where what has an effect may reach this system now, of a flow and a transfer that is not paused.
     pub(crate) fn may_send(&self, system: System) -> bool {
         let flags = self.flags();
         flags.halted.is_none() && !flags.stands(scope(system)) && !self.stale()
+    }
+
+    /// The pauses that concern some of the calls at a system, where there are any.
+    pub(crate) fn partial_pauses(&self) -> BTreeSet<Scope> {
+        if !self.stops.load(Ordering::SeqCst) {
+            return BTreeSet::new();
+        }
+        let flags = self.flags();
+        let all = flags.paused.iter().chain(&flags.pausing).copied();
+        all.filter(|scope| !matches!(scope, Scope::Ledger(_) | Scope::Chain(_))).collect()
     }
 
     /// Waits until forms may be signed and sent.
@@ -392,7 +413,7 @@ impl Controls {
                 return Err(before.highest);
             }
         }
-        flags.ledgers.insert(ledger, LedgerState { known, adopted: true });
+        flags.ledgers.insert(ledger, LedgerState { known, adopted: true, told_halt: None });
         drop(flags);
         self.changed.notify_waiters();
         Ok(())
@@ -411,6 +432,21 @@ impl Controls {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// The ledger that is to be told of the last HALT, with its number; `None`: it is not adopted, or was told.
+    pub(crate) fn untold_halt(&self, ledger: LedgerId) -> Option<(Known, u64)> {
+        let flags = self.flags();
+        let number = flags.last_halt;
+        let state = flags.ledgers.get(&ledger).filter(|state| state.adopted)?;
+        (state.told_halt != Some(number)).then_some((state.known, number))
+    }
+
+    /// Notes of which HALT the ledger was told; `None`: it says that it was told of another one.
+    pub(crate) fn note_told_halt(&self, ledger: LedgerId, number: Option<u64>) {
+        if let Some(state) = self.flags().ledgers.get_mut(&ledger) {
+            state.told_halt = number;
         }
     }
 

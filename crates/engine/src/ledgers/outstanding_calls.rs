@@ -4,23 +4,32 @@
 //! that began before the stop.
 
 use kernel::flow::life::Leg;
-use kernel::ids::{ChainId, Id, LedgerId};
+use kernel::ids::{ChainId, FlowId, Id, LedgerId};
 use kernel::operation::{Key, Op};
-use kernel::operators::OutstandingCall;
-use kernel::record::System;
-use std::collections::BTreeMap;
+use kernel::operators::{OutstandingCall, Scope};
+use kernel::record::{Account, System};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// A write or a call that has begun.
 #[derive(Debug, Clone)]
 pub(crate) enum CallStart {
-    /// A batch of calls at a ledger.
-    Calls(LedgerId, Arc<[Op]>),
+    /// A batch of calls at a ledger, for transfers of one flow.
+    Calls(FlowId, LedgerId, Arc<[Op]>),
     Fence(LedgerId, Key),
-    /// A form for these transfers is signed or sent.
-    Form(ChainId, Arc<[(Id, Leg)]>),
+    /// Forms for these transfers, of these flows, are signed or sent.
+    Form(ChainId, Arc<[FlowId]>, Arc<[(Id, Leg)]>),
     Write,
+}
+
+/// What may be paused of an operation, besides its ledger and its flow.
+fn scopes(ledger: LedgerId, op: &Op) -> impl Iterator<Item = Scope> + use<> {
+    let account = match op.account {
+        Account::User(user) => Some(Scope::Account(user, ledger)),
+        Account::Named(_) | Account::Unnamed => None,
+    };
+    [Scope::Transfer(op.key.id), Scope::Asset(op.asset)].into_iter().chain(account)
 }
 
 #[derive(Debug, Default)]
@@ -73,14 +82,14 @@ impl OutstandingCalls {
         let mut calls = Vec::new();
         for begun in self.inner().begun.values() {
             match begun {
-                CallStart::Calls(ledger, ops) => {
+                CallStart::Calls(_, ledger, ops) => {
                     let system = System::Ledger(*ledger);
                     calls.extend(ops.iter().map(|op| OutstandingCall { system, key: op.key }));
                 }
                 CallStart::Fence(ledger, key) => {
                     calls.push(OutstandingCall { system: System::Ledger(*ledger), key: *key });
                 }
-                CallStart::Form(chain, members) => {
+                CallStart::Form(chain, _, members) => {
                     let system = System::Chain(*chain);
                     let call = |(id, leg): &(Id, Leg)| OutstandingCall {
                         system,
@@ -94,6 +103,33 @@ impl OutstandingCalls {
         calls
     }
 
+    /// Whether one of these pauses stops a call that goes on at the system: of one of these transfers, or of any where
+    /// none is named.
+    pub(crate) fn are_paused(
+        &self,
+        system: System,
+        transfers: &[Id],
+        pauses: &BTreeSet<Scope>,
+    ) -> bool {
+        let named = |id: Id| transfers.is_empty() || transfers.contains(&id);
+        self.inner().begun.values().any(|begun| match begun {
+            CallStart::Calls(flow, ledger, ops) if system == System::Ledger(*ledger) => {
+                let of_flow = pauses.contains(&Scope::Flow(*flow));
+                let stops = |op: &Op| of_flow || scopes(*ledger, op).any(|it| pauses.contains(&it));
+                ops.iter().any(|op| named(op.key.id) && stops(op))
+            }
+            CallStart::Form(chain, flows, members) if system == System::Chain(*chain) => {
+                let of_flow = flows.iter().any(|flow| pauses.contains(&Scope::Flow(*flow)));
+                let stops = |id| of_flow || pauses.contains(&Scope::Transfer(id));
+                members.iter().any(|(id, _)| named(*id) && stops(*id))
+            }
+            CallStart::Calls(..)
+            | CallStart::Form(..)
+            | CallStart::Fence(..)
+            | CallStart::Write => false,
+        })
+    }
+
     /// Waits until everything has ended that had begun before the mark.
     pub(crate) async fn quiet(&self, mark: u64) {
         self.until_none(mark, |_| true).await;
@@ -101,7 +137,7 @@ impl OutstandingCalls {
 
     /// Waits until no form is signed or sent on this chain for which that began before the mark.
     pub(crate) async fn quiet_at(&self, chain: ChainId, mark: u64) {
-        self.until_none(mark, |begun| matches!(begun, CallStart::Form(at, _) if *at == chain))
+        self.until_none(mark, |begun| matches!(begun, CallStart::Form(at, ..) if *at == chain))
             .await;
     }
 

@@ -215,7 +215,7 @@ impl Messaging {
     }
 
     /// Asks the questions that the units need, and makes the calls, in one call for all that ask the same.
-    async fn answers(&self, driven: Vec<Driven>) -> Vec<Result> {
+    async fn answers(self: &Arc<Self>, driven: Vec<Driven>) -> Vec<Result> {
         let mut together: BTreeMap<SeparateCall, Vec<Driven>> = BTreeMap::new();
         for one in driven {
             together.entry(self.separate_call(&one.record)).or_default().push(one);
@@ -231,7 +231,10 @@ impl Messaging {
                     continue;
                 }
                 SeparateCall::Question(flow, act) => self.replies(flow, act, &calling).await,
-                SeparateCall::Leg(flow, ledger) => self.legs(flow, ledger, &calling).await,
+                SeparateCall::Leg(flow, ledger) => {
+                    let begun = self.legs(flow, ledger, &calling).await;
+                    begun.map(|begun| self.without_waiting(ledger, &driven, begun))
+                }
             };
             let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
             for (n, one) in driven.into_iter().enumerate() {
@@ -276,16 +279,60 @@ impl Messaging {
         flow: FlowId,
         ledger: LedgerId,
         records: &[Record],
-    ) -> std::result::Result<Vec<Answer>, Cause> {
+    ) -> std::result::Result<Vec<(Op, Writing<Answer>)>, Cause> {
         let ops: Arc<[Op]> = records.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
         if ops.len() != records.len() {
             return Err(Cause::of("NO_OPERATION"));
         }
-        let _ticket = self.shared.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let _ticket = self.shared.calls.begin(CallStart::Calls(flow, ledger, ops.clone()));
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
-        let reply = caught(async { port.execute(known, ops).await }).await;
-        self.ledgers.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
+        let reply = caught(async { port.begin(known, ops.clone()).await }).await;
+        let begun = self.ledgers.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)?;
+        Ok(ops.iter().cloned().zip(begun).collect())
+    }
+
+    /// The answers that are there. A leg that waits for a row that another session has locked counts as a failure
+    /// of its message; every other message goes on.
+    fn without_waiting(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        driven: &[Driven],
+        begun: Vec<(Op, Writing<Answer>)>,
+    ) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(begun.len());
+        for (one, (op, writing)) in driven.iter().zip(begun) {
+            answers.push(match writing {
+                Writing::Over(answer) => answer,
+                Writing::Waits(answer) => {
+                    let call = CallStart::Calls(one.record.flow, ledger, [op].into());
+                    self.wait_for_leg(&one.record, call, answer);
+                    Answer::Unknown(Cause::of(LOCKED))
+                }
+            });
+        }
+        answers
+    }
+
+    /// Waits for a leg by itself. Its ledger stores the answer, and the message that makes the call again gets it:
+    /// until then none makes it for the transfer.
+    fn wait_for_leg(
+        self: &Arc<Self>,
+        record: &Record,
+        call: CallStart,
+        answer: Fut<'static, Answer>,
+    ) {
+        let (messaging, ticket) = (self.clone(), self.shared.calls.begin(call));
+        let record = record.clone();
+        self.locked().insert(record.id);
+        let waits = async move {
+            let _stored = answer.await;
+            drop(ticket);
+            messaging.locked().remove(&record.id);
+            // a claim by itself has consumed its message
+            messaging.send_again_soon(&record);
+        };
+        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
     }
 
     /// The transfer with an answer that leads on, or the reason why its message is consumed again.

@@ -17,6 +17,8 @@ use kernel::flow::table::S;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::operation::{Known, Op};
 use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::Fut;
+use kernel::ports::journal::Writing;
 use kernel::ports::ledger::{EarlierSends, Reply};
 use kernel::ports::meter::Seen;
 use kernel::record::{Record, System};
@@ -51,6 +53,17 @@ impl StationKey {
             Some(System::Chain(_)) | None => None,
         }
     }
+}
+
+/// One call of a batch at a ledger.
+#[derive(Debug, Clone, Copy)]
+struct LedgerCall {
+    ledger: LedgerId,
+    known: Known,
+    /// When it began, by the clock's ticks.
+    begun: u64,
+    /// It failed as a whole: in the long run its records are called one by one.
+    splits: bool,
 }
 
 #[derive(Debug)]
@@ -272,7 +285,7 @@ impl Pipeline {
         let ops: Arc<[Op]> = records.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
         let asked = ops.len();
         // the ticket first: a task that stops money finds every call that began before
-        let ticket = self.shared.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let ticket = self.shared.calls.begin(CallStart::Calls(flow, ledger, ops.clone()));
         let port = self.shared.ledger(ledger);
         let (Some(port), Some(known)) = (port, self.shared.controls.call(flow, ledger)) else {
             jobs.extend(self.advance(records));
@@ -282,29 +295,60 @@ impl Pipeline {
         let reply = if self.shared.plan.simple(ledger) {
             let earlier: Arc<[EarlierSends]> =
                 records.iter().map(|record| self.sends.begin(record)).collect();
-            caught(async { port.execute_after(known, ops, earlier).await }).await
+            let over = |answers: Vec<Answer>| answers.into_iter().map(Writing::Over).collect();
+            caught(async { port.execute_after(known, ops.clone(), earlier).await.map(over) }).await
         } else {
-            caught(async { port.execute(known, ops).await }).await
+            caught(async { port.begin(known, ops.clone()).await }).await
         };
-        drop(ticket);
-        let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
         let (answers, whole) = self.answers_of(ledger, known, reply, asked);
-        let company = records.len() > 1;
-        for (n, mut record) in records.into_iter().enumerate() {
-            let answer = match &answers {
-                Ok(answers) => answers.get(n).cloned(),
-                Err(cause) => Some(Answer::Unknown(cause.clone())),
-            };
-            let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
-            self.shared.seen(&record, &answer, nanos);
-            // a batch that fails as a whole is split: at once after a panic, else in the long run
-            let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
-            let lonely = company && whole && record.head.retries >= LONELY_AFTER;
-            record.head.alone = panicked || lonely;
-            let answered_as = Some((ledger, known));
-            jobs.push(Job { answered_as, ..self.answered(record, answer) });
+        let call = LedgerCall { ledger, known, begun, splits: whole && records.len() > 1 };
+        let (begun, cause) = match answers {
+            Ok(begun) => (begun, Cause::of("BAD_REPLY")),
+            Err(cause) => (Vec::new(), cause),
+        };
+        let mut begun = ops.iter().zip(begun);
+        for record in records {
+            match begun.next() {
+                Some((op, Writing::Waits(answer))) => {
+                    self.wait_for_leg(call, record, op.clone(), answer);
+                }
+                Some((_, Writing::Over(answer))) => jobs.push(self.called(call, record, answer)),
+                None => jobs.push(self.called(call, record, Answer::Unknown(cause.clone()))),
+            }
         }
+        drop(ticket);
         jobs
+    }
+
+    /// The unit that the answer to a call leads to.
+    fn called(&self, call: LedgerCall, mut record: Record, answer: Answer) -> Job {
+        let nanos = self.shared.parts.clock.ticks().saturating_sub(call.begun);
+        self.shared.seen(&record, &answer, nanos);
+        // a batch that fails as a whole is split: at once after a panic, else in the long run
+        let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
+        let lonely = call.splits && record.head.retries >= LONELY_AFTER;
+        record.head.alone = panicked || lonely;
+        let answered_as = Some((call.ledger, call.known));
+        Job { answered_as, ..self.answered(record, answer) }
+    }
+
+    /// Waits for a leg that needs a row that another session has locked; the rest of its batch goes on.
+    fn wait_for_leg(
+        self: &Arc<Self>,
+        call: LedgerCall,
+        record: Record,
+        op: Op,
+        answer: Fut<'static, Answer>,
+    ) {
+        let begun = CallStart::Calls(record.flow, call.ledger, [op].into());
+        let (pipeline, ticket) = (self.clone(), self.shared.calls.begin(begun));
+        let waits = async move {
+            let answer = answer.await;
+            drop(ticket);
+            let job = pipeline.called(call, record, answer);
+            pipeline.commit(vec![job]).await;
+        };
+        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
     }
 
     /// The answers in a ledger's reply to the batch; true where the batch failed as a whole.
@@ -312,9 +356,9 @@ impl Pipeline {
         &self,
         ledger: LedgerId,
         known: Known,
-        reply: Option<Reply<Vec<Answer>>>,
+        reply: Option<Reply<Vec<Writing<Answer>>>>,
         asked: usize,
-    ) -> (Result<Vec<Answer>, Cause>, bool) {
+    ) -> (Result<Vec<Writing<Answer>>, Cause>, bool) {
         let Some(reply) = reply else { return (Err(Cause::of("PANIC")), true) };
         match self.ledgers.said(ledger, known, reply) {
             Ok(answers) if answers.len() == asked => (Ok(answers), false),

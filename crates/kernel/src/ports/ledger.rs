@@ -1,6 +1,7 @@
 //! The port to a ledger: a system that holds accounts and keeps its answers (`ledgers.md` §1–2).
 
 use super::Fut;
+use super::journal::Writing;
 use super::sending::SendPermission;
 use crate::answer::{Answer, Cause};
 use crate::code::Code;
@@ -23,6 +24,17 @@ pub enum Reply<T> {
     OtherLedger(Known),
     /// No answer, or none that counts.
     NoAnswer(Cause),
+}
+
+impl<T> Reply<T> {
+    /// The same reply, with what was answered as `read` makes it.
+    pub fn map<U>(self, read: impl FnOnce(T) -> U) -> Reply<U> {
+        match self {
+            Self::Answered(known, answer) => Reply::Answered(known, read(answer)),
+            Self::OtherLedger(known) => Reply::OtherLedger(known),
+            Self::NoAnswer(cause) => Reply::NoAnswer(cause),
+        }
+    }
 }
 
 /// The stored result under a key.
@@ -167,6 +179,12 @@ pub trait Ledger: Send + Sync {
     ) -> Fut<'_, Reply<Vec<Answer>>> {
         self.execute(known, ops)
     }
+    /// The same as [`Self::execute`], without waiting for those among them that wait for a row that another
+    /// session has locked. A future that is dropped takes nothing back: its operation is still done.
+    fn begin(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Writing<Answer>>>> {
+        let over = |answers: Vec<Answer>| answers.into_iter().map(Writing::Over).collect();
+        Box::pin(async move { self.execute(known, ops).await.map(over) })
+    }
     /// What is stored under a key.
     fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>>;
     /// Writes a tombstone under a key of a withdraw or a deposit, or says what is stored already.
@@ -181,6 +199,11 @@ pub trait Ledger: Send + Sync {
     fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>>;
     /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>>;
+    /// Tells the ledger the number of the last HALT. From its answer on it does nothing that a request with a lower
+    /// number asks for. Returns the highest number that it was told of; `None` where it keeps no numbers.
+    fn note_halt(&self, known: Known, _number: u64) -> Fut<'_, Reply<Option<u64>>> {
+        Box::pin(std::future::ready(Reply::Answered(known, None)))
+    }
     /// Tells the ledger every asset that there is from now on, before any operation names a new one. A
     /// ledger that reads the assets itself does nothing.
     fn know(&self, _assets: &[Asset]) {}

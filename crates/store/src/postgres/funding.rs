@@ -2,12 +2,13 @@
 //! withdrawals.
 
 use super::read::read_pool::ReadPool;
-use super::write::queue::Queue;
+use super::write::queue::{Queue, over};
 use super::write::work::{AnswerSender, FenceRequest, SingleWrite};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
 use kernel::ports::Fut;
+use kernel::ports::journal::Writing;
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
     Whose, World,
@@ -93,8 +94,19 @@ impl Ledger for EnlistedLedger {
                 Ok(now) => now,
                 Err(other) => return other,
             };
-            let answers = self.queue.legs(self.ledger, &ops).await;
+            let answers = over(self.queue.legs(self.ledger, &ops).await).await;
             Reply::Answered(self.after(now).await, answers)
+        })
+    }
+
+    fn begin(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Writing<Answer>>>> {
+        Box::pin(async move {
+            let now = match self.meant(known).await {
+                Ok(now) => now,
+                Err(other) => return other,
+            };
+            let begun = self.queue.legs(self.ledger, &ops).await;
+            Reply::Answered(self.after(now).await, begun)
         })
     }
 

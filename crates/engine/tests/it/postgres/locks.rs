@@ -48,7 +48,17 @@ impl Holder {
 /// where a neighbour waits for the row too: it is held until the neighbours are done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_balance_delays_its_own_transfers_only() {
-    let mut settings = quick(true);
+    a_locked_balance_delays_its_own(true).await;
+}
+
+/// The same, where a station makes the call by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_balance_delays_its_own_transfers_only_plain() {
+    a_locked_balance_delays_its_own(false).await;
+}
+
+async fn a_locked_balance_delays_its_own(fuse: bool) {
+    let mut settings = quick(fuse);
     let alert = if full() { 60 } else { 2 };
     settings.alerts = Alerts { target_pending_seconds: alert, ..settings.alerts };
     let fixture = Fixture::open(settings).await;

@@ -5,13 +5,13 @@ use crate::ids::Millis;
 use crate::ports::Fut;
 use crate::unit::{Unit, Wrote};
 
-/// The outcome of a unit, or the future that tells it.
+/// The outcome of a write, of a unit by default, or the future that tells it.
 #[expect(missing_debug_implementations, reason = "a future has none")]
-pub enum Writing {
+pub enum Writing<T = Wrote> {
     /// The write has ended, with this outcome.
-    Over(Wrote),
+    Over(T),
     /// It waits for a row that another session has locked.
-    Waits(Fut<'static, Wrote>),
+    Waits(Fut<'static, T>),
 }
 
 /// Writes units at the journal's time. A unit is all or nothing; a group of units is only a speed-up.

@@ -235,7 +235,7 @@ impl RpcEndpoint {
     /// not, the connection is closed without a byte of the request.
     fn checked(&self, body: String) -> Body {
         let (check, system) = (self.ports.check.clone(), System::Chain(self.ports.chain));
-        Body::wrap_stream(stream::once(async move { check.passes(system).map(|()| body) }))
+        Body::wrap_stream(stream::once(async move { check.passes(system, &[]).map(|()| body) }))
     }
 
     /// How it does: a node that answers with an error answers.

@@ -9,6 +9,7 @@ use devnet::near::near_primitives::errors::InvalidTxError;
 use devnet::near::near_primitives::transaction::SignedTransaction;
 use devnet::near::{Fault, Rule};
 use kernel::attempt::{Form, Purpose};
+use kernel::ids::Id;
 use kernel::ports::chain::{AttemptProof, Chain};
 use kernel::ports::sending::{NOT_SENT, SendPermission};
 use kernel::record::System;
@@ -162,8 +163,12 @@ async fn another_process_goes_on_with_what_was_stored() {
 struct Never;
 
 impl SendPermission for Never {
-    fn may_send(&self, _: System) -> bool {
+    fn may_send(&self, _: System, _: &[Id]) -> bool {
         false
+    }
+
+    fn last_halt(&self) -> u64 {
+        0
     }
 }
 

@@ -354,7 +354,7 @@ fn shared(unit: &Unit) -> Option<QueueKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postgres::write::work::{UnitReply, replies};
+    use crate::postgres::write::work::{ItemReply, replies};
     use kernel::ids::FlowId;
     use kernel::unit::Unit;
 
@@ -368,7 +368,7 @@ mod tests {
             .into_iter()
             .map(Box::new)
             .zip(replies)
-            .map(|(unit, reply)| WorkItem::Unit(unit, UnitReply::Grouped(reply)))
+            .map(|(unit, reply)| WorkItem::Unit(unit, ItemReply::Grouped(reply)))
             .collect()
     }
 

@@ -6,8 +6,8 @@ use super::connection::ConnectionContext;
 use super::open_batches::OpenBatches;
 use super::transfer_cache::TransferCache;
 use super::work::{
-    AnswerSender, EnlistedOp, QueuedWrite, ReplySlot, SingleWrite, UnitReply, WorkItem, batchable,
-    closed, replies,
+    AnswerSender, EnlistedOp, ItemReply, QueuedWrite, ReplySlot, SingleWrite, WorkItem, batchable,
+    closed, closed_leg, replies,
 };
 use super::writer::{BRIEF_WAIT, WriterContext, WriterTask};
 use crate::postgres::read::read_pool::SessionContext;
@@ -20,7 +20,7 @@ use kernel::operation::Op;
 use kernel::ports::Fut;
 use kernel::ports::clock::JournalTime;
 use kernel::ports::journal::Writing;
-use kernel::unit::{Unit, Wrote};
+use kernel::unit::Unit;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -134,24 +134,24 @@ impl Queue {
         }
         let (replies, answers) = replies(asked);
         let item = |(unit, reply): (Unit, ReplySlot<Writing>)| {
-            WorkItem::Unit(Box::new(unit), UnitReply::Grouped(reply))
+            WorkItem::Unit(Box::new(unit), ItemReply::Grouped(reply))
         };
         self.batched.0.add(units.into_iter().zip(replies).map(item));
         let closed = || Writing::Over(closed());
         sender(answers, asked).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
     }
 
-    /// Legs at an enlisted ledger, each by itself.
-    pub(crate) async fn legs(&self, ledger: LedgerId, ops: &[Op]) -> Vec<Answer> {
+    /// Legs at an enlisted ledger, each by itself; those that wait for another transaction are not waited for.
+    pub(crate) async fn legs(&self, ledger: LedgerId, ops: &[Op]) -> Vec<Writing<Answer>> {
         if ops.is_empty() {
             return Vec::new();
         }
         let (replies, answers) = replies(ops.len());
-        let leg = |(op, reply): (&Op, ReplySlot<Answer>)| {
-            WorkItem::Leg(EnlistedOp { ledger, op: op.clone() }, reply)
+        let leg = |(op, reply): (&Op, ReplySlot<Writing<Answer>>)| {
+            WorkItem::Leg(EnlistedOp { ledger, op: op.clone() }, ItemReply::Grouped(reply))
         };
         self.batched.0.add(ops.iter().zip(replies).map(leg));
-        let closed = || Answer::Unknown(Cause::of("STORE_CLOSED"));
+        let closed = || Writing::Over(closed_leg());
         sender(answers, ops.len())
             .await
             .into_iter()
@@ -175,13 +175,13 @@ impl Queue {
     }
 }
 
-/// Waits for the result of each unit, also of those that wait for another transaction.
-pub(crate) async fn over(units: Vec<Writing>) -> Vec<Wrote> {
+/// Waits for the result of each item, also of those that wait for another transaction.
+pub(crate) async fn over<T>(items: Vec<Writing<T>>) -> Vec<T> {
     let end = async |writing| match writing {
-        Writing::Over(wrote) => wrote,
-        Writing::Waits(wrote) => wrote.await,
+        Writing::Over(result) => result,
+        Writing::Waits(result) => result.await,
     };
-    join_all(units.into_iter().map(end)).await
+    join_all(items.into_iter().map(end)).await
 }
 
 /// Waits for one answer for each item; `None` where no lane is left to give it.

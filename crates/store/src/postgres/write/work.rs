@@ -65,35 +65,44 @@ pub(crate) fn replies<T>(items: usize) -> (Vec<ReplySlot<T>>, oneshot::Receiver<
     ((0..items).map(|n| ReplySlot { call: call.clone(), n }).collect(), answers)
 }
 
-/// The place for the result of a unit.
-pub(crate) enum UnitReply {
+/// The place for the result of an item: of a unit, or of a leg.
+pub(crate) enum ItemReply<T> {
     /// In its place among the others of its call.
-    Grouped(ReplySlot<Writing>),
+    Grouped(ReplySlot<Writing<T>>),
     /// By itself: the others of its call did not wait for it.
-    Alone(oneshot::Sender<Wrote>),
+    Alone(oneshot::Sender<T>),
 }
 
-impl UnitReply {
-    pub(crate) fn give(self, wrote: Wrote) {
+impl<T: Send + 'static> ItemReply<T> {
+    pub(crate) fn give(self, result: T) {
         match self {
-            Self::Grouped(reply) => reply.give(Writing::Over(wrote)),
+            Self::Grouped(reply) => reply.give(Writing::Over(result)),
             // the caller went away
-            Self::Alone(sender) => drop(sender.send(wrote)),
+            Self::Alone(sender) => drop(sender.send(result)),
         }
     }
 
     /// It waits for another transaction, for which the others of its call do not wait.
-    fn waits(self) -> Self {
+    fn waits(self, closed: fn() -> T) -> Self {
         let Self::Grouped(reply) = self else { return self };
-        let (sender, wrote) = oneshot::channel();
-        reply.give(Writing::Waits(Box::pin(async { wrote.await.unwrap_or_else(|_| closed()) })));
+        let (sender, result) = oneshot::channel();
+        let result = async move { result.await.unwrap_or_else(|_| closed()) };
+        reply.give(Writing::Waits(Box::pin(result)));
         Self::Alone(sender)
     }
 }
 
-/// No writer is left: the outcome is unknown.
+/// No writer is left.
+const CLOSED: Cause = Cause::of("STORE_CLOSED");
+
+/// No writer is left: the outcome of a unit is unknown.
 pub(crate) const fn closed() -> Wrote {
-    Wrote::Unknown(Cause::of("STORE_CLOSED"))
+    Wrote::Unknown(CLOSED)
+}
+
+/// No writer is left: the outcome of a leg is unknown.
+pub(crate) const fn closed_leg() -> Answer {
+    Answer::Unknown(CLOSED)
 }
 
 /// An operation and the enlisted ledger that it is for.
@@ -114,9 +123,9 @@ pub(crate) struct FenceRequest {
 pub(crate) enum WorkItem {
     /// A unit of nothing but transfers, their operations, receipts and counts, attempts, resources
     /// and counters.
-    Unit(Box<Unit>, UnitReply),
+    Unit(Box<Unit>, ItemReply<Wrote>),
     /// A leg at an enlisted ledger by itself.
-    Leg(EnlistedOp, ReplySlot<Answer>),
+    Leg(EnlistedOp, ItemReply<Answer>),
 }
 
 impl WorkItem {
@@ -132,8 +141,8 @@ impl WorkItem {
     /// It waits for another transaction.
     pub(crate) fn waits(self) -> Self {
         match self {
-            Self::Unit(unit, teller) => Self::Unit(unit, teller.waits()),
-            Self::Leg(..) => self,
+            Self::Unit(unit, reply) => Self::Unit(unit, reply.waits(closed)),
+            Self::Leg(asked, reply) => Self::Leg(asked, reply.waits(closed_leg)),
         }
     }
 

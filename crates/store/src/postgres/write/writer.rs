@@ -9,7 +9,7 @@ use super::open_batches::OpenBatches;
 use super::read_rows::LockMode;
 use super::row_set::RowSet;
 use super::transfer_cache::TransferCache;
-use super::work::{EnlistedOp, QueuedWrite, WorkItem};
+use super::work::{EnlistedOp, ItemReply, QueuedWrite, WorkItem, replies};
 use crate::postgres::error::{NOT_WRITABLE, StoreError};
 use crate::postgres::session::connect::spawn;
 use crate::postgres::{DatabaseOpenError, single};
@@ -364,9 +364,9 @@ impl WriterTask {
         let unknown = StoreError::Refused(why.clone());
         let Some(asked) = refusable(&item) else { return item.unknown(&unknown) };
         if let WorkItem::Unit(..) = &item {
-            let (replies, _answers) = super::work::replies(1);
-            let trial: Vec<WorkItem> =
-                replies.into_iter().map(|reply| WorkItem::Leg(asked.clone(), reply)).collect();
+            let (slots, _answers) = replies(1);
+            let leg = |slot| WorkItem::Leg(asked.clone(), ItemReply::Grouped(slot));
+            let trial: Vec<WorkItem> = slots.into_iter().map(leg).collect();
             let mode = BatchMode { keep: false, assume: false, ..mode.clone() };
             let Err(StoreError::Refused(_)) = self.try_items(&trial, &mode).await else {
                 return item.unknown(&unknown);

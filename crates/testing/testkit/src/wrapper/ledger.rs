@@ -51,6 +51,10 @@ pub trait LedgerWrapper: Send + Sync {
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         self.inner().fence(known, key)
     }
+    /// In the place of [`Ledger::note_halt`].
+    fn note_halt(&self, known: Known, number: u64) -> Fut<'_, Reply<Option<u64>>> {
+        self.inner().note_halt(known, number)
+    }
     /// In the place of [`Ledger::totals`].
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
         self.inner().totals()
@@ -104,6 +108,9 @@ impl<T: LedgerWrapper> Ledger for Wrapper<T> {
     }
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         self.0.fence(known, key)
+    }
+    fn note_halt(&self, known: Known, number: u64) -> Fut<'_, Reply<Option<u64>>> {
+        self.0.note_halt(known, number)
     }
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
         self.0.totals()

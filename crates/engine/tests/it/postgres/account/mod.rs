@@ -115,15 +115,24 @@ async fn an_offset_before_its_effect_is_found() {
 }
 
 /// The store waits longer for a row than a transfer may take: what waits with it does not end.
-///
-/// Turns red where a consumer waits for a write that waits for a row (the release before).
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_locked_account_delays_its_own_transfers_only() {
+async fn plays_locked(fuse: bool) {
     let database = SharedDatabase {
         lock: Duration::from_secs(600),
-        ..SharedDatabase::new(Database::given().expect("a database"), settings(true))
+        ..SharedDatabase::new(Database::given().expect("a database"), settings(fuse))
     };
     let mut pipeline = Pipeline::open(database, PortWraps::default(), TIMEOUT).await;
     pipeline.play_locked().await;
     pipeline.end().await;
+}
+
+/// Turns red where a consumer waits for a write that waits for a row (the release before).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_account_delays_its_own_transfers_only() {
+    plays_locked(true).await;
+}
+
+/// Turns red where a consumer waits for a leg that waits for a row (`execute` in the place of `begin`).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_account_delays_its_own_transfers_only_plain() {
+    plays_locked(false).await;
 }
