@@ -60,6 +60,8 @@ pub struct Sent {
 #[derive(Debug, Default)]
 struct Holdings {
     leases: Vec<BucketLease>,
+    /// Until when, by the clock's ticks, they are surely this worker's.
+    until: u64,
     /// When it asks for its buckets again, by the clock's ticks.
     renew_at: u64,
     forget_at: u64,
@@ -139,7 +141,8 @@ impl Publisher {
         };
         // a round that is not ended sends again what it took
         let mut on_way = std::mem::take(&mut *self.on_way());
-        if !rows.is_empty() {
+        // where this process stood still since it took them, another one sends them, and later ones of their keys
+        if !rows.is_empty() && self.parts.clock.ticks() < self.holdings().until {
             let messages = rows.iter().map(|row| message(&row.emitted)).collect();
             on_way.send(&*self.parts.bus, rows, messages).await;
         }
@@ -197,6 +200,7 @@ impl Publisher {
         let mut holdings = self.holdings();
         holdings.leases.clone_from(&leases);
         holdings.renew_at = now.saturating_add(third);
+        holdings.until = now.saturating_add(length.saturating_mul(TICKS));
         Ok(leases)
     }
 

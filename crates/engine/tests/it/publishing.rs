@@ -8,24 +8,25 @@ use crate::fixture::folders::store_at;
 use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;
-use kernel::ids::{Id, WorkerId};
+use kernel::ids::{Id, Millis, WorkerId};
 use kernel::message::{Message, Outgoing, bucket as bucket_of};
 use kernel::ports::Fut;
 use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, acknowledged};
-use kernel::ports::clock::Clock as _;
+use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::meter::NoMeter;
-use kernel::ports::outbox::Outbox as _;
+use kernel::ports::outbox::{Outbox, Queued, UnpublishedQuery};
 use kernel::ports::spawn::Spawn as _;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Put, Unit, Wrote};
 use links::in_process::InProcess;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::sqlite::Embedded;
 use tempfile::TempDir;
-use testkit::wrapper::{BusWrapper, Wrapper};
+use testkit::wrapper::{BusWrapper, OutboxWrapper, Wrapper};
 use testkit::{KillableTasks, ShiftedClock};
 
 const TOPIC: &str = "transfer-validation";
@@ -76,6 +77,46 @@ impl BusWrapper for FaultyBus {
     }
 }
 
+/// An outbox whose reader stands still for longer than its lease once it has read the first rows.
+struct Freeze {
+    inner: Arc<Embedded>,
+    frozen: Arc<AtomicU64>,
+}
+
+/// The clock of that reader.
+struct FrozenClock {
+    inner: ShiftedClock,
+    frozen: Arc<AtomicU64>,
+}
+
+impl OutboxWrapper for Freeze {
+    fn inner(&self) -> &dyn Outbox {
+        &*self.inner
+    }
+
+    fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        Box::pin(async move {
+            let rows = self.inner.unpublished(query).await;
+            self.frozen.store(61_000 * TICKS, Ordering::SeqCst);
+            rows
+        })
+    }
+}
+
+impl Clock for FrozenClock {
+    fn now(&self) -> Millis {
+        self.inner.now()
+    }
+
+    fn ticks(&self) -> u64 {
+        self.inner.ticks().saturating_add(self.frozen.load(Ordering::SeqCst))
+    }
+
+    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
+        self.inner.sleep(ms)
+    }
+}
+
 struct Fixture {
     _dir: TempDir,
     clock: ShiftedClock,
@@ -100,11 +141,20 @@ impl Fixture {
     }
 
     fn publisher(&self, worker: u64) -> Arc<Publisher> {
+        self.publisher_with(worker, self.store.clone(), Arc::new(self.clock.clone()))
+    }
+
+    fn publisher_with(
+        &self,
+        worker: u64,
+        outbox: Arc<dyn Outbox>,
+        clock: Arc<dyn Clock>,
+    ) -> Arc<Publisher> {
         Publisher::new(PublisherParts {
-            outbox: self.store.clone(),
+            outbox,
             bus: self.bus.clone(),
             journal: self.store.clone(),
-            clock: Arc::new(self.clock.clone()),
+            clock,
             worker: WorkerId(worker),
             lease_ms: 60_000,
             poll_ms: 10,
@@ -242,6 +292,21 @@ async fn a_bucket_goes_to_another_publisher_once_its_lease_ran_out() {
     fixture.emit("alice").await;
     assert_eq!(fixture.publisher(3).round().await, Ok(Sent { marked: 1, left: 0 }));
     assert_eq!(fixture.left().await, 0);
+}
+
+/// Turns red where rows are sent without a look at the lease under which they were read (run: the release before).
+#[tokio::test]
+async fn rows_that_a_process_read_before_it_stood_still_are_not_sent() {
+    let mut fixture = Fixture::new();
+    fixture.emit("alice").await;
+    let frozen = Arc::new(AtomicU64::new(0));
+    let outbox = Wrapper(Freeze { inner: fixture.store.clone(), frozen: frozen.clone() });
+    let clock = FrozenClock { inner: fixture.clock.clone(), frozen };
+    let publisher = fixture.publisher_with(1, Arc::new(outbox), Arc::new(clock));
+    assert_eq!(publisher.round().await, Ok(Sent::default()));
+    assert_eq!((fixture.on_bus().await.len(), fixture.left().await), (0, 1));
+    // it has its lease anew
+    assert_eq!(publisher.round().await, Ok(Sent { marked: 1, left: 0 }));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 //! the last process was. Nothing else waits for a receiver: one task reads, posts and stores the results.
 
 use super::message::Message;
-use super::sender::Sender;
+use super::sender::{MessageClaim, Sender};
 use crate::config::Alerts;
 use crate::metrics::Metrics;
 use futures_util::{StreamExt, stream};
@@ -14,6 +14,7 @@ use kernel::ids::Millis;
 use kernel::ports::admin_queries::{AdminQueries, Delivery};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::Journal;
+use kernel::ports::sending::NOT_SENT;
 use kernel::ports::spawn::{OnEnd, Task};
 use kernel::retry::Backoff;
 use std::sync::Arc;
@@ -125,10 +126,15 @@ impl Webhooks {
     /// be noted.
     async fn try_one(&self, due: Delivery) -> Result<Option<Result<(), Cause>>, Cause> {
         let WebhookContext { outbox, journal, clock, rng, metrics } = &self.context;
+        let claim = MessageClaim::begin(clock, HOLD_MS);
         if !outbox.take_up(&due, journal.now().saturating_add(HOLD_MS)).await? {
             return Ok(None);
         }
-        let tried = self.sender.post(&Message::of(&due), clock.now()).await;
+        let tried = self.sender.post(&Message::of(&due), clock.now(), claim).await;
+        if tried.as_ref().is_err_and(|cause| cause.class == NOT_SENT) {
+            // it is due again, for whichever process reads it first
+            return Ok(None);
+        }
         metrics.webhook_tried(tried.as_ref().map_or_else(|cause| cause.class, |()| "TAKEN"));
         let (due_at, error) = match &tried {
             Ok(()) => (None, None),

@@ -3,7 +3,7 @@
 use super::endpoints::{Endpoint, disable, endpoints};
 use super::mail::Mailer;
 use super::message::Message;
-use super::sender::{EndpointSender, Posted};
+use super::sender::{EndpointSender, MessageClaim, Posted};
 use crate::config;
 use crate::metrics::Metrics;
 use futures_util::future::{Either, FutureExt as _, select};
@@ -13,6 +13,7 @@ use kernel::ids::{Id, Millis};
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::Journal;
+use kernel::ports::sending::NOT_SENT;
 use kernel::ports::spawn::{OnEnd, Task};
 use kernel::ports::webhooks::{ClaimQuery, TriedMessage, WebhookMessage, WebhookOutbox};
 use kernel::webhooks::Channel;
@@ -68,6 +69,13 @@ pub struct Dispatch {
     disable_after: Millis,
 }
 
+/// A message that this process tries now.
+struct Taken {
+    endpoint: Arc<Endpoint>,
+    message: WebhookMessage,
+    claim: MessageClaim,
+}
+
 /// A try that has ended.
 struct Ended {
     message: WebhookMessage,
@@ -103,7 +111,7 @@ impl Dispatch {
         loop {
             let rest = match self.take_up(&mut traffic).await {
                 Ok(taken) => {
-                    flying.extend(taken.into_iter().map(|(of, message)| self.try_one(of, message)));
+                    flying.extend(taken.into_iter().map(|one| self.try_one(one)));
                     LOOK_MS
                 }
                 Err(cause) => {
@@ -132,10 +140,7 @@ impl Dispatch {
     }
 
     /// The due messages, each with its endpoint.
-    async fn take_up(
-        &self,
-        traffic: &mut Traffic,
-    ) -> Result<Vec<(Arc<Endpoint>, WebhookMessage)>, Cause> {
+    async fn take_up(&self, traffic: &mut Traffic) -> Result<Vec<Taken>, Cause> {
         let DispatchContext { outbox, journal, .. } = &self.context;
         let now = journal.now();
         traffic.throttled.retain(|_, until| now < *until);
@@ -152,24 +157,26 @@ impl Dispatch {
                 continue;
             }
             let query = ClaimQuery { endpoint: id, hold: self.hold, longest: LONGEST_MS, limit };
-            let one = Arc::new(one);
+            let claim = MessageClaim::begin(&self.context.clock, self.hold);
+            let endpoint = Arc::new(one);
             for message in outbox.claim(query).await? {
                 *traffic.flying.entry(id).or_default() += 1;
-                taken.push((one.clone(), message));
+                taken.push(Taken { endpoint: endpoint.clone(), message, claim: claim.clone() });
             }
         }
         Ok(taken)
     }
 
-    fn try_one(&self, of: Arc<Endpoint>, message: WebhookMessage) -> Fut<'_, Ended> {
+    fn try_one(&self, taken: Taken) -> Fut<'_, Ended> {
         Box::pin(async move {
+            let Taken { endpoint: of, message, claim } = taken;
             let now = self.context.clock.now();
             let endpoint = &of.webhook.endpoint;
             let sent = Message { id: message.id.to_string(), body: message.body.to_string() };
             let posted = match (endpoint.channel, &self.context.mailer) {
                 (Channel::Http, _) => {
                     let secrets = of.webhook.signing(self.context.journal.now());
-                    self.sender.post(&endpoint.target, secrets, &sent, now).await
+                    self.sender.post(&endpoint.target, secrets, &sent, now, claim).await
                 }
                 (Channel::Email, Some(mailer)) => mailer.send(&endpoint.target, &sent).await,
                 (Channel::Email, None) => Posted::failed(Cause::of("NO_MAIL")),
@@ -189,6 +196,10 @@ impl Dispatch {
             }
             let wait = self.wait_after(message.attempts.saturating_add(1), &posted);
             metrics.webhook_tried(word(&posted));
+            if word(&posted) == NOT_SENT {
+                // it is another process's, or due again
+                continue;
+            }
             match &posted {
                 Posted::Taken(_) => {}
                 Posted::Gone => gone.push(id),

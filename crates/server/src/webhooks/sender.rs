@@ -6,11 +6,14 @@ use super::sign::Signer;
 use crate::config::{self, Alerts};
 use crate::outbound_http;
 use client::whole;
+use futures_util::stream;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
+use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::sending::{NOT_SENT, NotSent};
 use kernel::webhooks::WebhookSecret;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{StatusCode, Url};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Body, StatusCode, Url};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +46,26 @@ impl Posted {
     }
 }
 
+/// The time for which a message is this process's. It is looked at when the connection stands, right before the first
+/// byte: later another process may have sent the message, and others after it.
+#[derive(Clone)]
+pub(super) struct MessageClaim {
+    clock: Arc<dyn Clock>,
+    until: u64,
+}
+
+impl MessageClaim {
+    /// From now on, before the claim is asked for.
+    pub(super) fn begin(clock: &Arc<dyn Clock>, length: Millis) -> Self {
+        let until = clock.ticks().saturating_add(length.saturating_mul(TICKS));
+        Self { clock: clock.clone(), until }
+    }
+
+    fn holds(&self) -> Result<(), NotSent> {
+        if self.clock.ticks() < self.until { Ok(()) } else { Err(NotSent) }
+    }
+}
+
 /// The way to the settings' address.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -60,12 +83,17 @@ impl Sender {
     }
 
     /// Posts it. Taken is what a status of 200 to 299 says, and nothing else.
-    pub(super) async fn post(&self, message: &Message, now: Millis) -> Result<(), Cause> {
+    pub(super) async fn post(
+        &self,
+        message: &Message,
+        now: Millis,
+        claim: MessageClaim,
+    ) -> Result<(), Cause> {
         let second = now / 1_000;
         let signature = self.signer.signature(&message.id, second, &message.body)?;
-        let request =
-            SignedRequest { http: &self.http, url: &self.url, message, second, signature };
-        let (status, _) = request.send().await?;
+        let (http, url) = (&self.http, &self.url);
+        let request = SignedRequest { http, url, message, second, signature };
+        let (status, _) = request.send(claim).await?;
         if status.is_success() {
             return Ok(());
         }
@@ -105,6 +133,7 @@ impl EndpointSender {
         secrets: impl Iterator<Item = &WebhookSecret>,
         message: &Message,
         now: Millis,
+        claim: MessageClaim,
     ) -> Posted {
         let Ok(url) = outbound_http::address(target) else {
             return Posted::failed(Cause::of("ADDRESS"));
@@ -118,7 +147,7 @@ impl EndpointSender {
             Err(cause) => return Posted::failed(cause),
         };
         let request = SignedRequest { http: &self.http, url: &url, message, second, signature };
-        match request.send().await {
+        match request.send(claim).await {
             Err(cause) => Posted::failed(cause),
             Ok((status, _)) if status.is_success() => Posted::Taken(status.as_u16()),
             Ok((StatusCode::GONE, _)) => Posted::Gone,
@@ -176,15 +205,19 @@ struct SignedRequest<'r> {
 
 impl SignedRequest<'_> {
     /// The head of the answer. Its body says nothing that counts: it is not read.
-    async fn send(self) -> Result<(StatusCode, HeaderMap), Cause> {
+    async fn send(self, claim: MessageClaim) -> Result<(StatusCode, HeaderMap), Cause> {
         let Self { http, url, message: Message { id, body }, second, signature } = self;
+        let text = body.clone();
+        // taken up when the connection stands
+        let checked = async move { claim.holds().map(|()| text) };
         let request = http
             .post(url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", id)
             .header("webhook-timestamp", second)
             .header("webhook-signature", signature)
-            .body(body.clone());
+            .header(CONTENT_LENGTH, body.len())
+            .body(Body::wrap_stream(stream::once(checked)));
         let answer = request.send().await.map_err(lost)?;
         Ok((answer.status(), answer.headers().clone()))
     }
@@ -192,6 +225,9 @@ impl SignedRequest<'_> {
 
 /// Nothing came back: it may have been taken all the same, and is posted again.
 fn lost(fault: reqwest::Error) -> Cause {
+    if NotSent::is_behind(&fault) {
+        return Cause::of(NOT_SENT);
+    }
     // the address may hold what only the receiver is to know
     let fault = fault.without_url();
     let text = whole(&fault);
@@ -209,8 +245,41 @@ fn lost(fault: reqwest::Error) -> Cause {
 
 #[cfg(test)]
 mod tests {
-    use super::retry_after;
+    use super::{MessageClaim, NOT_SENT, SignedRequest, retry_after};
+    use crate::runtime::SystemClock;
+    use crate::webhooks::message::Message;
+    use kernel::ports::clock::Clock;
+    use reqwest::Url;
     use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    /// Another process may have the message by the time at which the connection stands.
+    ///
+    /// Wrong build that turns it red: a body that is given as it is.
+    #[tokio::test]
+    async fn not_a_byte_is_sent_of_a_message_that_is_another_processs() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let receiver = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let message = Message { id: "1".to_owned(), body: "{}".to_owned() };
+        let url = Url::parse(&url).unwrap();
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let (second, signature) = (1, "v1,x".to_owned());
+        let request =
+            SignedRequest { http: &http, url: &url, message: &message, second, signature };
+        let sent = request.send(MessageClaim::begin(&clock, 0)).await;
+        assert_eq!(sent.map(|(status, _)| status).map_err(|cause| cause.class), Err(NOT_SENT));
+        drop(http);
+        assert_eq!(receiver.join().unwrap(), b"", "something was sent");
+    }
 
     #[test]
     fn a_receiver_asks_for_seconds_or_a_date_and_for_no_more_than_a_day() {
