@@ -93,6 +93,13 @@ pub struct RpcLimits {
     pub burst: u64,
 }
 
+impl RpcLimits {
+    /// The most milliseconds that a request waits for the rate and for its connection before its first byte is sent.
+    pub const fn longest_wait_ms(&self) -> Millis {
+        (self.timeout_ms / 2).saturating_add(self.connect_timeout_ms)
+    }
+}
+
 impl Default for RpcLimits {
     fn default() -> Self {
         Self { timeout_ms: 5_000, connect_timeout_ms: 2_000, per_second: 50, burst: 100 }

@@ -125,7 +125,7 @@ impl Config {
         let lease_ms = self.engine.lease_seconds.saturating_mul(1_000);
         self.kafka.rules(&mut rules, lease_ms);
         let (shared, workers) = (self.database.is_set(), self.engine.workers);
-        self.relay.rules(&mut rules, relay::RelaySurroundings { shared, workers });
+        self.relay.rules(&mut rules, relay::RelaySurroundings { shared, workers, lease_ms });
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules, self.server.is_beyond_loopback());
         self.transfer.rules(&mut rules);

@@ -6,7 +6,9 @@ use super::section::{Setting, SettingRules, Shape, section};
 use crate::outbound_http;
 use ::engine::OwnerLimits;
 use flows::relay::is_account_id;
+use kernel::ids::Millis;
 use kernel::money::Amount;
+use links::near::RpcLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -81,6 +83,8 @@ pub(super) struct RelaySurroundings {
     pub shared: bool,
     /// Transfers are carried in this process.
     pub workers: bool,
+    /// How long others take this process for alive without a word of it.
+    pub lease_ms: Millis,
 }
 
 impl Relay {
@@ -150,6 +154,15 @@ impl Relay {
             rules.need(key, plain(text).is_some(), number);
         }
         self.provider_rules(rules);
+        let longest = RpcLimits::default().longest_wait_ms();
+        rules.need(
+            "engine.lease_seconds",
+            longest < around.lease_ms,
+            &format!(
+                "above {longest} ms with a relay: a transaction that waits longer for its provider's connection may \
+                 not be sent any more"
+            ),
+        );
         rules.need(
             "relay.access_keys",
             self.keystore.as_os_str().is_empty() || self.access_keys.is_empty(),
@@ -235,9 +248,14 @@ mod tests {
     use super::{Relay, RelaySurroundings};
     use crate::config::section::SettingRules;
     use crate::config::{Address, Secret};
+    use kernel::ids::Millis;
 
     /// The keys of a relay that break a rule.
     fn broken(change: impl FnOnce(&mut Relay)) -> Vec<String> {
+        broken_with(60_000, change)
+    }
+
+    fn broken_with(lease_ms: Millis, change: impl FnOnce(&mut Relay)) -> Vec<String> {
         let mut relay = Relay {
             account_id: "relay.near".to_owned(),
             token_contract: "usdc.near".to_owned(),
@@ -246,7 +264,7 @@ mod tests {
         };
         change(&mut relay);
         let mut rules = SettingRules::default();
-        relay.rules(&mut rules, RelaySurroundings { shared: true, workers: false });
+        relay.rules(&mut rules, RelaySurroundings { shared: true, workers: false, lease_ms });
         rules.broken().into_iter().map(|broken| broken.key).collect()
     }
 
@@ -273,6 +291,14 @@ mod tests {
         assert_eq!(broken(|r| r.registration_budget = "0".to_owned()), [""; 0]);
         let alone = broken(|r| (r.account_id, r.daily_amount) = (String::new(), "5".to_owned()));
         assert_eq!(alone, ["relay.token_contract", "relay.asset", "relay.daily_amount"]);
+    }
+
+    /// Turns red where a lease may be over before a connection to a provider stands.
+    #[test]
+    fn a_lease_is_longer_than_the_wait_for_a_connection() {
+        assert_eq!(broken_with(4_500, |_| ()), ["engine.lease_seconds"]);
+        assert_eq!(broken_with(5_000, |_| ()), [""; 0]);
+        assert_eq!(broken_with(3_000, |r| *r = Relay::default()), [""; 0], "it is not offered");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::Outcome;
 use crate::two_servers::TwoServers;
 use std::path::Path;
 
-const LEASE_SECONDS: &str = "4";
+const LEASE_SECONDS: &str = "5";
 
 /// Everything that runs. What is named first ends first.
 #[derive(Debug)]
