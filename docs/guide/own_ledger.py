@@ -12,6 +12,7 @@ DB.row_factory = sqlite3.Row
 DB.executescript("""
     PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     CREATE TABLE IF NOT EXISTS me (ledger TEXT, incarnation TEXT, horizon TEXT);
+    CREATE TABLE IF NOT EXISTS halts (number INTEGER PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS open (req_id TEXT PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS operations (seq INTEGER PRIMARY KEY, req_id TEXT, leg TEXT,
         error TEXT, user_id INTEGER, asset TEXT, amount TEXT, UNIQUE (req_id, leg));
@@ -116,11 +117,14 @@ def raise_horizon(to, still_open):
             [id] for id in still_open if id <= to and (id > old or id in was_open)])
     return 200, {}
 
+def last_halt():
+    return one("SELECT coalesce(max(number), 0) AS number FROM halts")["number"]
+
 def who():
     return dict(one("SELECT ledger, incarnation,"
                     " (SELECT coalesce(max(seq), 0) FROM operations) AS highest FROM me"))
 
-def route(method, path, asked):
+def route(method, path, asked, halt):
     me = who()
     if method == "POST" or "ledger" in asked:  # a request that names another ledger does nothing
         if ((asked["ledger"], asked["incarnation"]) != (me["ledger"], me["incarnation"])
@@ -129,6 +133,11 @@ def route(method, path, asked):
     match method, *path:
         case "GET", "hello":
             return 200, {}
+        case "POST", "halt":
+            DB.execute("INSERT OR IGNORE INTO halts VALUES (?)", [asked["halt"]])
+            return 200, {"halt": last_halt()}
+        case "POST", "operations" if halt < last_halt():  # its sender does not know of the HALT
+            return 409, {"error": "STALE_HALT", "halt": last_halt()}
         case "POST", "operations":
             return 200, {"results": [execute(op) for op in asked["operations"]]}
         case "GET", "operations":
@@ -176,7 +185,8 @@ class Handler(BaseHTTPRequestHandler):
                 with LOCK, DB:  # one request at a time, each one transaction
                     DB.execute("BEGIN IMMEDIATE")
                     asked = json.loads(body) if body else dict(parse_qsl(url.query))
-                    status, said = route(self.command, url.path.strip("/").split("/"), asked)
+                    halt = int(self.headers.get("Portage-Halt", 0))
+                    status, said = route(self.command, url.path.strip("/").split("/"), asked, halt)
                     said = said if isinstance(said, list) else {**who(), **said}
         except Exception as fault:  # nothing was kept, so nothing is claimed
             self.log_error("%r", fault)

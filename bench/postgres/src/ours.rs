@@ -105,7 +105,10 @@ impl Ours {
         };
         let store = Postgres::open(options).await.map_err(|why| why.to_string())?;
         let (spot, cores) = match &spot {
-            Spot::Inside(folder) => (core(folder, fatal.clone()).await?, vec![LedgerId::SPOT]),
+            Spot::Inside(folder) => {
+                let core: Arc<dyn Ledger> = core(folder, fatal.clone()).await?;
+                (core, vec![LedgerId::SPOT])
+            }
             Spot::Served(address) => (served(*address)?, Vec::new()),
         };
         let ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding(), spot];
@@ -156,7 +159,7 @@ impl Ours {
 }
 
 /// The Spot core of a folder.
-pub(crate) async fn core(folder: &Path, fatal: Fatal) -> Outcome<Arc<dyn Ledger>> {
+pub(crate) async fn core(folder: &Path, fatal: Fatal) -> Outcome<Arc<spot::Spot>> {
     let disk = Folder::open(folder.to_owned()).map_err(|why| why.to_string())?;
     let rng = SystemRng::default();
     let core = spot::Spot::open(Arc::new(disk), &rng, symbols().assets(), 0, fatal).await;

@@ -10,6 +10,7 @@ use crate::controls::halt::KillSwitch;
 use crate::controls::limits::CreateLimits;
 use crate::controls::status_sync::StatusSync;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
+use crate::ledgers::halt_notice::HaltNotices;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::identity::Ledgers;
 use crate::messaging::Messaging;
@@ -33,6 +34,7 @@ use tokio::sync::mpsc::Sender;
 pub(crate) struct Lower {
     cases: Arc<Cases>,
     in_flight: Arc<InFlight>,
+    notices: Arc<HaltNotices>,
     probes: Arc<HealthProbes>,
     ledgers: Arc<Ledgers>,
     sends: Arc<EarlierSendsLog>,
@@ -56,10 +58,12 @@ impl Lower {
         let in_flight = InFlight::new(shared, open);
         let kill_switch = KillSwitch::new(shared, &cases);
         let ledgers = Ledgers::new(shared, &kill_switch);
+        let notices = HaltNotices::new(shared, &kill_switch);
         let chains = Chains::new(shared, &cases, &in_flight);
         let limits = CreateLimits::new(shared);
         Self {
-            probes: HealthProbes::new(shared),
+            probes: HealthProbes::new(shared, &notices),
+            notices,
             sends: EarlierSendsLog::new(shared),
             messaging: Messaging::new(shared, &cases, &ledgers, &in_flight),
             checks: CreateChecks::new(shared, &in_flight, &chains, &limits),
@@ -148,6 +152,7 @@ impl Lower {
             status: status.clone(),
             reconciler: self.reconciler.clone(),
             lease_keeper: lease_keeper.clone(),
+            notices: self.notices.clone(),
             turns: Turns::default(),
         })
     }

@@ -61,7 +61,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<usize>,
     /// `HALTED`: a HALT stands, and all of them, and every write begun before it, have ended since, in
-    /// every process.
+    /// every process, and each ledger elsewhere that keeps the numbers of halts knows this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet: Option<bool>,
     /// `HALTED`: the number of the last halt that stands now, which a resume is of. Missing where

@@ -1,6 +1,7 @@
 //! Asks each ledger outside the journal's database from time to time whether it answers, for the monitor
 //! and for the handback.
 
+use crate::ledgers::halt_notice::HaltNotices;
 use crate::pipeline::select::{First, caught, race};
 use crate::shared::SharedState;
 use kernel::ids::{LedgerId, Millis};
@@ -14,12 +15,14 @@ const HELLO_TIMEOUT: Millis = 5_000;
 /// Keeps the ledgers that do not answer, and since when, by the journal's time.
 pub(crate) struct HealthProbes {
     shared: Arc<SharedState>,
+    notices: Arc<HaltNotices>,
     silent: Mutex<BTreeMap<LedgerId, Millis>>,
 }
 
 impl HealthProbes {
-    pub(crate) fn new(shared: &Arc<SharedState>) -> Arc<Self> {
-        Arc::new(Self { shared: shared.clone(), silent: Mutex::default() })
+    pub(crate) fn new(shared: &Arc<SharedState>, notices: &Arc<HaltNotices>) -> Arc<Self> {
+        let (shared, notices) = (shared.clone(), notices.clone());
+        Arc::new(Self { shared, notices, silent: Mutex::default() })
     }
 
     fn silent(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
@@ -37,7 +40,8 @@ impl HealthProbes {
         self.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
     }
 
-    /// Asks a ledger who it is, again and again. Any answer counts, whichever ledger it names.
+    /// Asks a ledger who it is, again and again. Any answer counts, whichever ledger it names. One that answers is
+    /// told of the last HALT.
     pub(crate) async fn run_health_probe(self: Arc<Self>, ledger: LedgerId) {
         let every = self.shared.parts.settings.scan_interval_ms;
         let Some(port) = self.shared.ledger(ledger) else { return };
@@ -46,6 +50,7 @@ impl HealthProbes {
             match race(hello, self.shared.parts.clock.sleep(HELLO_TIMEOUT)).await {
                 First::Left(Some(Reply::Answered(..) | Reply::OtherLedger(_))) => {
                     self.silent().remove(&ledger);
+                    self.notices.tell_last_halt(ledger).await;
                 }
                 First::Left(Some(Reply::NoAnswer(_)) | None) | First::Right(()) => {
                     let now = self.shared.parts.journal.now();

@@ -104,7 +104,13 @@ impl Ledgers {
                 return Ok(answer);
             }
             Reply::Answered(actual, _) | Reply::OtherLedger(actual) => actual,
-            Reply::NoAnswer(cause) => return Err(cause),
+            Reply::NoAnswer(cause) => {
+                if cause.class == Cause::HALTED {
+                    // it was told of a HALT that this process does not know; the next look finds out which
+                    self.shared.controls.note_told_halt(ledger, None);
+                }
+                return Err(cause);
+            }
         };
         tracing::error!(ledger = ledger.name(), ?asked, ?actual, "not the ledger that we know");
         if self.shared.controls.suspect(ledger, asked) {

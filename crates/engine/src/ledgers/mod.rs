@@ -4,6 +4,7 @@
 pub(crate) mod affected_transfers;
 pub(crate) mod core_owner;
 pub(crate) mod earlier_sends;
+pub(crate) mod halt_notice;
 pub(crate) mod health_probe;
 pub(crate) mod identity;
 pub(crate) mod outstanding_calls;

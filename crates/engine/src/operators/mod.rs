@@ -36,6 +36,7 @@ use crate::alerts::cases::Cases;
 use crate::attempts::Chains;
 use crate::controls::status_sync::StatusSync;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
+use crate::ledgers::halt_notice::HaltNotices;
 use crate::ledgers::identity::Ledgers;
 use crate::messaging::Messaging;
 use crate::pipeline::Pipeline;
@@ -64,6 +65,7 @@ pub struct Operators {
     pub(crate) status: Arc<StatusSync>,
     pub(crate) reconciler: Arc<Reconciler>,
     pub(crate) lease_keeper: Arc<LeaseKeeper>,
+    pub(crate) notices: Arc<HaltNotices>,
     /// The keys of operators whose actions are being executed.
     pub(crate) turns: Turns,
 }

@@ -309,9 +309,9 @@ impl Operators {
     }
 
     /// The number of the halt that is in force, and whether everything has ended that began before it, at
-    /// every live worker. It waits as long as for an opening. The journal says which halt is in force:
-    /// where a HALT's key is repeated, persons may have resumed since, and this process may not have read
-    /// of the HALT at all.
+    /// every live worker, and every ledger that keeps numbers has this one. It waits as long as for an
+    /// opening. The journal says which halt is in force: where a HALT's key is repeated, persons may have
+    /// resumed since, and this process may not have read of the HALT at all.
     pub(super) async fn halt_is_quiet(&self) -> (Option<u64>, bool) {
         let mut number = None;
         let quiet = async {
@@ -323,11 +323,12 @@ impl Operators {
                         return false;
                     }
                     self.shared.calls.quiet(self.shared.calls.mark()).await;
+                    let told = self.notices.tell_all(&status).await;
                     self.lease_keeper.others_obey(status.halts).await;
                     // one number at both ends: no resume came between
                     let after = self.shared.parts.journal.service_status().await;
                     let same = |s: ServiceStatus| s.halted.is_some() && s.halts == status.halts;
-                    if after.is_ok_and(same) {
+                    if told && after.is_ok_and(same) {
                         return true;
                     }
                 }

@@ -7,6 +7,7 @@
 //! | 200, 400 | `error: "<CODE>"`, no `success` | refused for ever |
 //! | 404 | of a key: `error: "NOT_FOUND"` | nothing is stored |
 //! | 409 | `error: "WRONG_LEDGER"` | it is another ledger, and executed nothing |
+//! | 409 | `error: "STALE_HALT"` | unknown: it did nothing now, and was told of a HALT that we do not know |
 //! | any other | any other | unknown |
 //!
 //! In the full form each of them also names ledger, incarnation and highest, and a result its own
@@ -128,18 +129,32 @@ pub(crate) fn asked<T>(
         Ok(named) => named,
         Err(cause) => return Reply::NoAnswer(cause),
     };
-    let refused = named.status == 409;
-    if refused && named.body.text("error") != Some("WRONG_LEDGER") {
+    let refusal = if named.status == 409 { named.body.text("error") } else { None };
+    let stale = refusal == Some(wire::STALE_HALT);
+    if named.status == 409 && !stale && refusal != Some("WRONG_LEDGER") {
         return Reply::NoAnswer(unlisted(409));
     }
     // one that is another ledger, and did not say so, is still another
-    if refused || !same(known, named.known) {
+    if (refusal.is_some() && !stale) || !same(known, named.known) {
         return Reply::OtherLedger(named.known);
+    }
+    if stale {
+        return Reply::NoAnswer(stale_halt(&named.body));
     }
     match read(&named) {
         Ok(said) => Reply::Answered(named.known, said),
         Err(cause) => Reply::NoAnswer(cause),
     }
+}
+
+/// The ledger was told of a HALT that this process does not know. It did nothing for this request: an earlier one of
+/// the same key may have arrived all the same.
+fn stale_halt(body: &Json) -> Cause {
+    let told = body.whole("halt").map_or_else(String::new, |number| format!(" {number}"));
+    Cause::because(
+        Cause::HALTED,
+        format!("{}: the ledger was told of HALT{told}", wire::STALE_HALT),
+    )
 }
 
 /// Reads an answer to a request that named no ledger.

@@ -117,7 +117,8 @@ impl Remote {
         let operations = chunk.iter().map(|spoken| spoken.asked.clone()).collect();
         let body = wire::Operations { ledger, incarnation, min_seq, operations };
         let ops: Vec<Op> = chunk.iter().map(|spoken| spoken.op.clone()).collect();
-        match self.http.post("operations", &body, SendPurpose::MovesMoney, wire::MANY).await {
+        let purpose = SendPurpose::MovesMoney(ops.iter().map(|op| op.key.id).collect());
+        match self.http.post("operations", &body, purpose, wire::MANY).await {
             Ok(whole) => {
                 self.noted(classify::results(known, &ops, &self.asset_codes, whole.reply()))
             }
@@ -196,6 +197,20 @@ impl Ledger for Remote {
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(self.bar(known, key))
+    }
+
+    fn note_halt(&self, known: Known, number: u64) -> Fut<'_, Reply<Option<u64>>> {
+        Box::pin(async move {
+            let Head { ledger, incarnation, min_seq } = Head::of(known);
+            let body = wire::HaltNotice { ledger, incarnation, min_seq, halt: number };
+            match self.http.post("halt", &body, SendPurpose::MovesNone, wire::ONE).await {
+                Ok(whole) => match queries::halt(known, number, whole.reply()) {
+                    Some(reply) => self.noted(reply),
+                    None => Reply::Answered(known, None),
+                },
+                Err(cause) => Reply::NoAnswer(cause),
+            }
+        })
     }
 
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {

@@ -3,9 +3,10 @@
 
 use super::classify::HttpReply;
 use super::tls;
+use super::wire::HALT_HEADER;
 use futures_util::stream;
 use kernel::answer::Cause;
-use kernel::ids::LedgerId;
+use kernel::ids::{Id, LedgerId};
 use kernel::ports::sending::{NOT_SENT, NotSent, SendCheck};
 use kernel::record::System;
 use reqwest::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
@@ -66,11 +67,11 @@ pub(super) enum Keep {
 }
 
 /// What a request is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SendPurpose {
-    /// An operation, which is not sent where it may not be sent any more.
-    MovesMoney,
-    /// A question, a fence, a horizon or a status, which is sent under HALT too.
+    /// Operations of these transfers, which are not sent where they may not be sent any more.
+    MovesMoney(Vec<Id>),
+    /// A question, a fence, a horizon, a status or the number of a HALT, which is sent under HALT too.
     MovesNone,
 }
 
@@ -89,6 +90,8 @@ pub(super) struct Http {
     pub(super) check: SendCheck,
     base: String,
     token: Option<HeaderValue>,
+    /// What moves money carries the number of the last HALT: the full form knows it.
+    carries_halt: bool,
     timeout: Duration,
     permits: Semaphore,
 }
@@ -178,6 +181,7 @@ impl Http {
             check: SendCheck::default(),
             base: url.as_str().trim_end_matches('/').to_owned(),
             token,
+            carries_halt: keep == Keep::Open,
             timeout: Duration::from_millis(settings.timeout_ms),
             permits: Semaphore::new(settings.max_in_flight),
         })
@@ -231,9 +235,13 @@ impl Http {
             request = request.header(CONTENT_TYPE, "application/json");
             request = match purpose {
                 SendPurpose::MovesNone => request.body(body),
-                // not chunked, which a ledger need not understand
-                SendPurpose::MovesMoney => {
-                    request.header(CONTENT_LENGTH, body.len()).body(self.checked(body))
+                SendPurpose::MovesMoney(transfers) => {
+                    // before the check, which nothing passes with the number of a HALT that is in force
+                    if self.carries_halt {
+                        request = request.header(HALT_HEADER, self.check.last_halt());
+                    }
+                    // not chunked, which a ledger need not understand
+                    request.header(CONTENT_LENGTH, body.len()).body(self.checked(body, transfers))
                 }
             };
         }
@@ -244,9 +252,10 @@ impl Http {
 
     /// A body that is taken up when the connection stands, and that asks then whether it may be sent. Where it may
     /// not, the connection is closed without a byte of the request.
-    fn checked(&self, body: Vec<u8>) -> Body {
+    fn checked(&self, body: Vec<u8>, transfers: Vec<Id>) -> Body {
         let (check, system) = (self.check.clone(), System::Ledger(self.ledger));
-        Body::wrap_stream(stream::once(async move { check.passes(system).map(|()| body) }))
+        let checked = async move { check.passes(system, &transfers).map(|()| body) };
+        Body::wrap_stream(stream::once(checked))
     }
 }
 

@@ -20,6 +20,18 @@ pub(crate) fn horizon(known: Known, reply: HttpReply<'_>) -> Reply<()> {
     asked(known, reply, wire::ONE, |named| if named.status == 200 { Ok(()) } else { Err(bad()) })
 }
 
+/// The highest number of a HALT that the ledger was told of; `None`: it has no such route, and keeps no numbers.
+pub(crate) fn halt(known: Known, told: u64, reply: HttpReply<'_>) -> Option<Reply<Option<u64>>> {
+    // nothing but the route can be missing: the request names no transfer and no account
+    if matches!(reply.status, 404 | 405 | 501) {
+        return None;
+    }
+    Some(asked(known, reply, wire::ONE, |named| {
+        let highest = named.body.whole("halt").filter(|highest| *highest >= told);
+        if named.status == 200 { highest.map(Some).ok_or_else(bad) } else { Err(bad()) }
+    }))
+}
+
 /// Whether an account's status was set. Where the answer says whose, it is this account's.
 pub(crate) fn status(known: Known, change: &StatusChange, reply: HttpReply<'_>) -> Reply<bool> {
     asked(known, reply, wire::ONE, |named: &Named| {

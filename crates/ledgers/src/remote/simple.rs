@@ -197,7 +197,7 @@ impl SimpleRemote {
             EarlierSends::OnlyHere => before,
             EarlierSends::Unknown => false,
         };
-        let said = match self.send(path, &asked, SendPurpose::MovesMoney, key).await {
+        let said = match self.send(path, &asked, SendPurpose::MovesMoney(vec![key.id]), key).await {
             Sent::Answered(said) => said,
             Sent::Unanswered(cause) => return Answer::Unknown(cause),
             Sent::Undelivered(cause) => {

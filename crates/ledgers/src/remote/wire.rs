@@ -19,6 +19,10 @@ pub const MOST_LISTED: usize = 1_000;
 pub const ONE: usize = 64 << 10;
 /// The largest answer, and the largest request, about many things, in bytes.
 pub const MANY: usize = 4 << 20;
+/// The header of a request that moves money: the number of the last HALT that its sender follows.
+pub const HALT_HEADER: &str = "portage-halt";
+/// The error of a request whose number of the last HALT is below one that the ledger was told of.
+pub const STALE_HALT: &str = "STALE_HALT";
 /// The largest list of open ids that goes with a horizon, in bytes.
 pub const OPEN: usize = 32 << 20;
 
@@ -87,6 +91,17 @@ pub struct Horizon {
     pub id: String,
     /// But for those of these.
     pub open: Vec<String>,
+}
+
+/// The number of the last HALT, which the ledger is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HaltNotice {
+    pub ledger: String,
+    pub incarnation: String,
+    pub min_seq: u64,
+    /// What a request with a lower number asks for is not done from now on.
+    pub halt: u64,
 }
 
 /// Who answers: the first three fields of every answer.

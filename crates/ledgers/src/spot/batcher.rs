@@ -9,7 +9,6 @@ use super::core::decide::{Command, CoreReply, Request};
 use super::log::{Log, Refused, full};
 use super::{Spot, snapshot};
 use kernel::answer::Cause;
-use kernel::operation::Known;
 use kernel::ports::ledger::Reply;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -49,9 +48,9 @@ impl Writer {
 
 impl Spot {
     /// Decides a request, makes it durable and applies it.
-    pub(crate) async fn ask(&self, known: Known, command: Command) -> Reply<CoreReply> {
+    pub(crate) async fn ask(&self, request: Request) -> Reply<CoreReply> {
         let (answer, reply) = oneshot::channel();
-        let waiting = QueuedRequest { request: Request { known, command }, answer };
+        let waiting = QueuedRequest { request, answer };
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(waiting);
         let (mut reply, mut turn) = (pin!(reply), pin!(self.writer.lock()));
         let turn = poll_fn(|context| match reply.as_mut().poll(context) {

@@ -1,7 +1,7 @@
 //! Implements the port `Ledger` for the Spot core.
 
 use super::Spot;
-use super::core::decide::{Command, CoreReply};
+use super::core::decide::{Command, CoreReply, Request};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::money::Asset;
@@ -26,7 +26,7 @@ impl Ledger for Spot {
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move {
-            let reply = self.ask(known, Command::Execute(ops)).await;
+            let reply = self.ask(in_process(known, Command::Execute(ops))).await;
             expect_kind(reply, |reply| {
                 if let CoreReply::Answers(answers) = reply { Some(answers) } else { None }
             })
@@ -49,7 +49,7 @@ impl Ledger for Spot {
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(async move {
-            let reply = self.ask(known, Command::Fence(key)).await;
+            let reply = self.ask(in_process(known, Command::Fence(key))).await;
             expect_kind(reply, |reply| {
                 if let CoreReply::Stored(stored) = reply { Some(stored) } else { None }
             })
@@ -66,7 +66,7 @@ impl Ledger for Spot {
 
     fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>> {
         Box::pin(async move {
-            let reply = self.ask(known, Command::Horizon { id, open }).await;
+            let reply = self.ask(in_process(known, Command::Horizon { id, open })).await;
             expect_kind(reply, |reply| (reply == CoreReply::Horizon).then_some(()))
         })
     }
@@ -77,12 +77,52 @@ impl Ledger for Spot {
 
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
         Box::pin(async move {
-            let reply = self.ask(known, Command::Status(change)).await;
+            let reply = self.ask(in_process(known, Command::Status(change))).await;
             expect_kind(reply, |reply| {
                 if let CoreReply::Status(changed) = reply { Some(changed) } else { None }
             })
         })
     }
+}
+
+impl Spot {
+    /// Executes operations of a sender elsewhere, which follows this HALT as the last one. `Err`: the number of a
+    /// HALT that the sender does not know; nothing was executed.
+    pub async fn execute_numbered(
+        &self,
+        known: Known,
+        halt: u64,
+        ops: Arc<[Op]>,
+    ) -> Reply<Result<Vec<Answer>, u64>> {
+        let command = Command::Execute(ops);
+        let reply = self.ask(Request { known, halt: Some(halt), command }).await;
+        expect_kind(reply, |reply| match reply {
+            CoreReply::Answers(answers) => Some(Ok(answers)),
+            CoreReply::StaleHalt(told) => Some(Err(told)),
+            CoreReply::Stored(_)
+            | CoreReply::Horizon
+            | CoreReply::Status(_)
+            | CoreReply::Halt(_)
+            | CoreReply::Wrong
+            | CoreReply::Nothing(_) => None,
+        })
+    }
+
+    /// Keeps the number of a HALT, durably where it is above all before. Returns the highest of them.
+    pub async fn keep_halt(&self, known: Known, number: u64) -> Reply<u64> {
+        let reply = self.ask(in_process(known, Command::Halt(number))).await;
+        expect_kind(
+            reply,
+            |reply| {
+                if let CoreReply::Halt(highest) = reply { Some(highest) } else { None }
+            },
+        )
+    }
+}
+
+/// A request that no number of a HALT is compared of.
+const fn in_process(known: Known, command: Command) -> Request {
+    Request { known, halt: None, command }
 }
 
 /// The one kind of reply that a command has.

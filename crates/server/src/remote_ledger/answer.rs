@@ -10,7 +10,7 @@ use kernel::operation::{Key, Known, Operation, StoredOutcome};
 use kernel::ports::ledger::Reply;
 use kernel::record::Account;
 use ledgers::remote::AssetCodes;
-use ledgers::remote::wire::{Item, Who};
+use ledgers::remote::wire::{Item, STALE_HALT, Who};
 use serde::Serialize;
 use std::any::Any;
 
@@ -21,6 +21,13 @@ struct LedgerAnswer<T> {
     who: Who,
     #[serde(flatten)]
     rest: T,
+}
+
+/// The number of a HALT that a request does not know.
+#[derive(Debug, Serialize)]
+struct StaleBody {
+    error: &'static str,
+    halt: u64,
 }
 
 /// A code in the field `error`.
@@ -38,6 +45,12 @@ struct UnknownBody {
 /// An answer that the ledger gave.
 pub(super) fn answered(status: StatusCode, known: Known, rest: impl Serialize) -> Response {
     (status, Json(LedgerAnswer { who: Who::of(known), rest })).into_response()
+}
+
+/// Nothing was done, since the ledger was told of a HALT that the sender does not know.
+pub(super) fn stale(known: Known, halt: u64) -> Response {
+    tracing::warn!(halt, "the caller does not know of the last HALT: nothing is done for it");
+    answered(StatusCode::CONFLICT, known, StaleBody { error: STALE_HALT, halt })
 }
 
 /// An absence that the ledger states.

@@ -13,15 +13,15 @@ use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::{get, post};
 use kernel::code::Code;
-use kernel::ports::ledger::Ledger;
 use ledgers::remote::{AssetCodes, wire};
+use ledgers::spot::Spot;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// A ledger that is served over HTTP.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct LedgerService {
-    ledger: Arc<dyn Ledger>,
+    ledger: Arc<Spot>,
     symbols: AssetCodes,
     /// Compared instead of the token itself: how long that takes says nothing of it.
     token: [u8; 32],
@@ -29,7 +29,7 @@ pub struct LedgerService {
 
 impl LedgerService {
     /// Serves this ledger to callers that have the token.
-    pub fn new(ledger: Arc<dyn Ledger>, symbols: AssetCodes, token: &str) -> Self {
+    pub fn new(ledger: Arc<Spot>, symbols: AssetCodes, token: &str) -> Self {
         Self { ledger, symbols, token: Sha256::digest(token.as_bytes()).into() }
     }
 
@@ -53,6 +53,7 @@ pub fn router(service: Arc<LedgerService>) -> Router {
         .route("/operations", get(routes::list).post(routes::execute).layer(many()))
         .route("/operations/{req_id}/{leg}", get(routes::query))
         .route("/fences", post(routes::fence))
+        .route("/halt", post(routes::halt))
         .route("/totals", get(routes::totals))
         .route("/accounts", get(routes::accounts))
         .route("/accounts/{user_id}", get(routes::account))

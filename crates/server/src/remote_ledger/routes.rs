@@ -6,13 +6,15 @@ use crate::http::middleware::body::Body;
 use crate::http::middleware::error::Refusal;
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kernel::answer::{Answer, Cause};
 use kernel::code::Code;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::operation::{Key, Known, Op, StoredOutcome};
-use kernel::ports::ledger::{AccountStatus, Holding, Reply, StatusChange, Stored, Totals, Whose};
+use kernel::ports::ledger::{
+    AccountStatus, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
+};
 use ledgers::remote::AssetCodes;
 use ledgers::remote::wire::{self, Head, Item};
 use serde::{Deserialize, Serialize};
@@ -61,7 +63,24 @@ struct Results {
     results: Vec<Item>,
 }
 
-pub(super) async fn execute(State(service): At, body: Result<Body, Refusal>) -> Response {
+/// The number of the last HALT that a sender follows. One that says none is of a release without numbers, and knows
+/// of no HALT that came since.
+fn followed_halt(headers: &HeaderMap) -> Option<u64> {
+    let mut all = headers.get_all(wire::HALT_HEADER).iter();
+    match (all.next(), all.next()) {
+        (None, _) => Some(0),
+        (Some(number), None) => number.to_str().ok()?.parse().ok(),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+/// Executes operations, unless the sender does not know of the last HALT.
+pub(super) async fn execute(
+    State(service): At,
+    headers: HeaderMap,
+    body: Result<Body, Refusal>,
+) -> Response {
+    let Some(halt) = followed_halt(&headers) else { return answer::refused(Code::BadRequest) };
     let request: wire::Operations = match body.and_then(|body| body.read()) {
         Ok(request) => request,
         Err(refusal) => return answer::unread(&refusal),
@@ -79,7 +98,11 @@ pub(super) async fn execute(State(service): At, body: Result<Body, Refusal>) -> 
         }
     }
     let ops: Arc<[Op]> = asked.iter().filter_map(|(_, op)| op.clone()).collect();
-    reply(service.ledger.execute(known, ops).await, |known, answers| {
+    reply(service.ledger.execute_numbered(known, halt, ops).await, |known, answers| {
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(told) => return answer::stale(known, told),
+        };
         let mut answers = answers.into_iter();
         let result = |(key, op): &(Key, Option<Op>)| {
             let bad = || Answer::Unknown(Cause::of("BAD_OPERATION"));
@@ -178,6 +201,26 @@ pub(super) async fn fence(State(service): At, body: Result<Body, Refusal>) -> Re
             answered(StatusCode::OK, known, Fenced { fenced: true, req_id, leg, seq: found.seq })
         }
         Stored::Found(_) | Stored::Nothing => shown(known, key, &stored, &service.symbols),
+    })
+}
+
+/// The highest number of a HALT that the ledger was told of.
+#[derive(Debug, Serialize)]
+struct HaltBody {
+    halt: u64,
+}
+
+/// Keeps the number of a HALT: from now on nothing is done for a sender that knows a lower one.
+pub(super) async fn halt(State(service): At, body: Result<Body, Refusal>) -> Response {
+    let request: wire::HaltNotice = match body.and_then(|body| body.read()) {
+        Ok(request) => request,
+        Err(refusal) => return answer::unread(&refusal),
+    };
+    let Some(known) = claimed_ledger(request.ledger, request.incarnation, request.min_seq) else {
+        return wrong_ledger(&service).await;
+    };
+    reply(service.ledger.keep_halt(known, request.halt).await, |known, halt| {
+        answered(StatusCode::OK, known, HaltBody { halt })
     })
 }
 

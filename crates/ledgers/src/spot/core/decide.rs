@@ -18,14 +18,21 @@ use std::sync::Arc;
 pub(crate) enum Command {
     Execute(Arc<[Op]>),
     Fence(Key),
-    Horizon { id: Id, open: Arc<[Id]> },
+    Horizon {
+        id: Id,
+        open: Arc<[Id]>,
+    },
     Status(StatusChange),
+    /// The number of a HALT.
+    Halt(u64),
 }
 
 /// A command, and what its sender knew of the ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) known: Known,
+    /// The number of the last HALT that the sender of operations followed; `None`: the core is in its process.
+    pub(crate) halt: Option<u64>,
     pub(crate) command: Command,
 }
 
@@ -36,8 +43,12 @@ pub(crate) enum CoreReply {
     Stored(Stored),
     Horizon,
     Status(bool),
+    /// The highest number of a HALT that the ledger was told of.
+    Halt(u64),
     /// The sender means another ledger; nothing was executed.
     Wrong,
+    /// The sender does not know of the HALT of this number; nothing was executed.
+    StaleHalt(u64),
     /// No answer that counts; nothing was executed.
     Nothing(Cause),
 }
@@ -82,6 +93,7 @@ struct Draft<'a> {
     clearing: BTreeMap<AssetId, i128>,
     keys: BTreeMap<Arc<str>, AppliedStatus>,
     horizon: Option<(Id, BTreeSet<Id>)>,
+    halt: u64,
     records: Vec<Record>,
 }
 
@@ -96,6 +108,7 @@ impl<'a> Draft<'a> {
             clearing: BTreeMap::new(),
             keys: BTreeMap::new(),
             horizon: None,
+            halt: core.halt,
             records: Vec::new(),
         }
     }
@@ -105,11 +118,24 @@ impl<'a> Draft<'a> {
             return CoreReply::Wrong;
         }
         match &request.command {
+            Command::Execute(_) if request.halt.is_some_and(|number| number < self.halt) => {
+                CoreReply::StaleHalt(self.halt)
+            }
             Command::Execute(ops) => CoreReply::Answers(ops.iter().map(|op| self.op(op)).collect()),
+            Command::Halt(number) => self.note_halt(*number),
             Command::Fence(key) => self.fence(*key),
             Command::Horizon { id, open } => self.raise(*id, open),
             Command::Status(change) => self.status(change),
         }
+    }
+
+    /// From here on, in this batch too, operations of senders that know a lower number are not executed.
+    fn note_halt(&mut self, number: u64) -> CoreReply {
+        if number > self.halt {
+            self.halt = number;
+            self.records.push(Record::Halt(number));
+        }
+        CoreReply::Halt(self.halt)
     }
 
     fn op(&mut self, op: &Op) -> Answer {

@@ -67,6 +67,8 @@ pub(crate) struct Core {
     /// Results at or below it are forgotten, but for those of `open`.
     pub(crate) horizon: Option<Id>,
     pub(crate) open: BTreeSet<Id>,
+    /// The highest number of a HALT that it was told of; 0 before the first one.
+    pub(crate) halt: u64,
 }
 
 impl Core {
@@ -120,6 +122,10 @@ impl Core {
             Record::Status { user, status, key, .. } => {
                 self.accounts.get_mut(&user)?.status = status;
                 self.keys.insert(key, AppliedStatus { user, status });
+            }
+            Record::Halt(number) => {
+                (number > self.halt).then_some(())?;
+                self.halt = number;
             }
             Record::Account { user, status, holdings } => {
                 let account = Account { status, holdings };

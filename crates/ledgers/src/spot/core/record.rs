@@ -31,6 +31,8 @@ pub(crate) enum Record {
         reason: Arc<str>,
         caller: Arc<str>,
     },
+    /// The highest number of a HALT that the ledger was told of.
+    Halt(u64),
     // From here on: only in snapshots.
     /// An account with its status and balances.
     Account {

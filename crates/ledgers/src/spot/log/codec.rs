@@ -60,6 +60,10 @@ pub(crate) fn write(out: &mut Vec<u8>, record: &Record) {
             out.push(11);
             [next, sequence, accounts, results].into_iter().for_each(|n| put(out, (*n).into()));
         }
+        Record::Halt(number) => {
+            out.push(12);
+            put(out, (*number).into());
+        }
     }
 }
 
@@ -157,6 +161,7 @@ impl Bytes<'_> {
                 accounts: self.number()?,
                 results: self.number()?,
             },
+            12 => Record::Halt(self.number()?),
             _ => return None,
         })
     }

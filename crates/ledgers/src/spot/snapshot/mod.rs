@@ -64,6 +64,8 @@ impl Core {
         records.extend(self.incarnation.map(Record::Incarnation));
         let open = self.open.iter().copied().collect();
         records.extend(self.horizon.map(|id| Record::Horizon { id, open }));
+        // one that was never told of a HALT stays readable to every build
+        records.extend((self.halt > 0).then_some(Record::Halt(self.halt)));
         for (asset, amount) in &self.clearing {
             records.push(Record::Clearing { asset: *asset, amount: *amount });
         }

@@ -53,7 +53,7 @@ impl Core {
     fn run(&mut self, commands: Vec<Command>) -> (Vec<Record>, Vec<CoreReply>) {
         let known = self.known();
         let batch: Vec<_> =
-            commands.into_iter().map(|command| Request { known, command }).collect();
+            commands.into_iter().map(|command| Request { known, halt: None, command }).collect();
         let decided = self.decide(&batch);
         self.apply(decided.records.clone()).unwrap();
         (decided.records, decided.replies)

@@ -24,6 +24,7 @@ fn any_command() -> impl Strategy<Value = Command> {
         2 => (1..40_u128, leg()).prop_map(|(id, leg)| Command::Fence(key(id, leg))),
         1 => (1..30_u128, ids)
             .prop_map(|(id, open)| Command::Horizon { id: Id(id), open: open.into() }),
+        1 => (0..9_u64).prop_map(Command::Halt),
         2 => (1..5_u64, 0..3_usize, 0..9_u8).prop_map(move |(user, status, key)| {
             Command::Status(change(user, statuses[status], &key.to_string()))
         }),

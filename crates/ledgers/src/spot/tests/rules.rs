@@ -10,6 +10,7 @@ fn deciding_changes_nothing() {
     let before = core.clone();
     let request = Request {
         known: core.known(),
+        halt: None,
         command: Command::Execute([op(1, Leg::Deposit, 7, 5)].into()),
     };
     let decided = core.decide([&request]);
@@ -28,6 +29,55 @@ fn a_refusal_is_numbered_and_final_and_moves_nothing() {
     assert_eq!(core.one(op(3, Leg::Withdraw, 7, 6)), refused("INSUFFICIENT_BALANCE", 3));
     assert_eq!((core.balance(7), core.sequence), (5, 3));
     core.whole();
+}
+
+/// Wrong builds that turn it red: a number that is compared with what the batch began with; a lower number that is
+/// taken.
+#[test]
+fn who_does_not_know_of_a_halt_moves_nothing() {
+    let mut core = born();
+    let numbered = |core: &mut Core, requests: &[(Option<u64>, Command)]| {
+        let known = core.known();
+        let request = |(halt, command): &(Option<u64>, Command)| Request {
+            known,
+            halt: *halt,
+            command: command.clone(),
+        };
+        let decided = core.decide(&requests.iter().map(request).collect::<Vec<_>>());
+        core.apply(through_bytes(&decided.records)).unwrap();
+        decided.replies
+    };
+    let deposit = |id| Command::Execute([op(id, Leg::Deposit, 7, 5)].into());
+    let replies = numbered(
+        &mut core,
+        &[
+            (Some(0), deposit(1)),
+            (None, Command::Halt(5)),
+            (Some(4), deposit(2)),
+            (Some(5), deposit(3)),
+            (None, Command::Halt(3)),
+            (Some(4), deposit(4)),
+            // the core is in the sender's process
+            (None, deposit(5)),
+        ],
+    );
+    let stale = CoreReply::StaleHalt(5);
+    let moved = |seq| CoreReply::Answers(vec![done(seq)]);
+    let should = [
+        moved(1),
+        CoreReply::Halt(5),
+        stale.clone(),
+        moved(2),
+        CoreReply::Halt(5),
+        stale.clone(),
+        moved(3),
+    ];
+    assert_eq!(replies, should);
+    assert_eq!((core.halt, core.balance(7)), (5, 15));
+    // a question and a fence move no money
+    let fence = numbered(&mut core, &[(Some(0), Command::Fence(key(2, Leg::Deposit)))]);
+    assert!(matches!(fence[..], [CoreReply::Stored(Stored::Found(_))]), "{fence:?}");
+    assert_eq!(numbered(&mut core, &[(Some(4), deposit(1))]), [stale], "a repeat is refused too");
 }
 
 #[test]
@@ -84,7 +134,7 @@ fn a_stranger_is_told_and_nothing_is_done() {
     ];
     for known in strangers {
         let command = Command::Execute([op(2, Leg::Deposit, 7, 5)].into());
-        let decided = core.decide(&[Request { known, command }]);
+        let decided = core.decide(&[Request { known, halt: None, command }]);
         assert_eq!((decided.records, decided.replies), (vec![], vec![CoreReply::Wrong]));
     }
 }

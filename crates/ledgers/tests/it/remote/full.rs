@@ -6,7 +6,7 @@
 
 use super::{Does, End, KNOWN, LedgerId, Remote, class, symbols};
 use crate::fixture::{deposit, op, withdraw};
-use kernel::answer::Answer;
+use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, UserId};
 use kernel::operation::{Key, StoredOutcome};
@@ -166,7 +166,12 @@ async fn a_status_says_why_and_who_in_one_field() {
 struct May(AtomicBool);
 
 impl SendPermission for May {
-    fn may_send(&self, system: System) -> bool {
+    fn last_halt(&self) -> u64 {
+        7
+    }
+
+    fn may_send(&self, system: System, transfers: &[Id]) -> bool {
+        assert_eq!(transfers, [Id(1)]);
         assert!(
             matches!(system, System::Ledger(LedgerId::FUTURE | LedgerId::MARGIN)),
             "{system:?}"
@@ -230,4 +235,54 @@ async fn what_may_be_sent_is_sent_with_its_length() {
     let head = head.to_lowercase();
     assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
     assert!(!head.contains("transfer-encoding"), "{head}");
+    // the number that the engine follows
+    assert!(head.contains("portage-halt: 7\r\n"), "{head}");
+    assert!(!asked[1].to_lowercase().contains("portage-halt"), "{}", asked[1]);
+}
+
+/// Turns red where it is taken for a refusal, for another ledger, or for words that say nothing.
+#[tokio::test]
+async fn a_ledger_that_knows_of_a_later_halt_did_nothing_and_refused_nothing() {
+    let stale = format!("{{{WHO},\"error\":\"STALE_HALT\",\"halt\":9}}");
+    let elsewhere = stale.replace("0000000a", "0000000c");
+    let end = End::saying(&[(409, &stale), (409, &elsewhere)]);
+    let full = end.full();
+    let ops: Arc<[_]> = Arc::new([withdraw(1, 4001, 250)]);
+    let reply = full.execute(KNOWN, ops.clone()).await;
+    assert!(
+        matches!(&reply, Reply::NoAnswer(cause) if cause.class == Cause::HALTED
+        && cause.to_string().contains("HALT 9")),
+        "{reply:?}"
+    );
+    let reply = full.execute(KNOWN, ops).await;
+    assert!(matches!(reply, Reply::OtherLedger(_)), "{reply:?}");
+}
+
+#[tokio::test]
+async fn a_ledger_is_told_of_a_halt_and_says_which_it_knows() {
+    let knows = |number: u64| format!("{{{WHO},\"halt\":{number}}}");
+    let wrong = format!("{{{WHO},\"error\":\"WRONG_LEDGER\"}}");
+    let answers = [
+        (200, knows(7)),
+        (200, knows(9)),
+        (200, knows(6)),
+        (404, "<html>".to_owned()),
+        (503, String::new()),
+        (409, wrong),
+    ];
+    let said: Vec<(u16, &str)> = answers.iter().map(|(n, text)| (*n, text.as_str())).collect();
+    let end = End::saying(&said);
+    let full = end.full();
+    for highest in [Some(7), Some(9)] {
+        let reply = full.note_halt(KNOWN, 7).await;
+        assert!(matches!(&reply, Reply::Answered(_, said) if *said == highest), "{reply:?}");
+    }
+    assert_eq!(class(&full.note_halt(KNOWN, 7).await), "BAD_REPLY", "it did not take it");
+    let reply = full.note_halt(KNOWN, 7).await;
+    assert!(matches!(reply, Reply::Answered(_, None)), "it keeps no numbers: {reply:?}");
+    assert_eq!(class(&full.note_halt(KNOWN, 7).await), "HTTP_STATUS");
+    assert!(matches!(full.note_halt(KNOWN, 7).await, Reply::OtherLedger(_)));
+    let asked = &end.requests()[0];
+    assert!(asked.starts_with("POST /ledger/halt"), "{asked}");
+    assert!(asked.contains("\"min_seq\":5,\"halt\":7}"), "{asked}");
 }

@@ -71,7 +71,7 @@ async fn the_guides_ledger_is_a_ledger() {
 type Mistake = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
 /// What the guide warns of, as changes of its file, and the check that finds each.
-const MISTAKES: [Mistake; 4] = [
+const MISTAKES: [Mistake; 5] = [
     (
         "an error that is not stored",
         &[(
@@ -100,6 +100,14 @@ const MISTAKES: [Mistake; 4] = [
         "each host is served",
         &[("if method == \"POST\" or \"ledger\" in asked:", "if False:")],
         "a_request_for_another_ledger_executes_nothing",
+    ),
+    (
+        "the number of a HALT that is not compared",
+        &[(
+            "case \"POST\", \"operations\" if halt < last_halt():",
+            "case \"POST\", \"operations\" if False:",
+        )],
+        "who_does_not_know_of_a_halt_moves_nothing",
     ),
 ];
 

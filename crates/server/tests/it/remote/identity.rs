@@ -9,6 +9,7 @@ use super::home::USERS;
 use super::proxy::Fault;
 use super::served::{Served, core};
 use engine::Refused;
+use engine::operators::{ActionResult, Actor, AdminAction};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
@@ -177,6 +178,42 @@ fn a_restarted_ledger_is_adopted_and_work_goes_on() {
     assert!(states.iter().all(|state| *state == "COMMITTED"), "{states:?}");
     let users = u128::from(USERS.end - USERS.start);
     fixture.exact(users * (100 - 30) + 2 * 3 * (7 - 5));
+}
+
+/// An operator's action that is done.
+fn done(fixture: &Fixture, caller: &str, action: AdminAction) -> ActionResult {
+    let (key, reason) = (format!("{caller} {action:?}").into(), "a test".into());
+    let actor = Actor { caller: caller.into(), key, reason };
+    let acts = fixture.home.engine().operators.execute(actor, action);
+    fixture.home.run(acts).expect("it is done").outcome
+}
+
+/// The ledger was told of a HALT that the journal does not have: it was set back. Without a number above the ledger's
+/// nothing would ever move again.
+///
+/// Wrong build that turns it red: a HALT with the journal's next number.
+#[test]
+fn a_ledger_that_knows_of_a_later_halt_halts_a_journal_that_was_set_back() {
+    let fixture = Fixture::open(LedgerId::SPOT, true);
+    fixture.work(1);
+    fixture.outside.block_on(fixture.spot().keep_halt(fixture.spot().known(), 7));
+    let before = fixture.books(fixture.spot());
+    let ids = [fixture.home.opened(fixture.there(), USERS.start, 5)];
+    let says = |why: &str| why.contains("SPOT was told of HALT 7");
+    let halted = fixture.home.until(|home| home.engine().halted().is_some_and(|why| says(&why)));
+    assert!(halted, "{:?}", fixture.home.engine().halted());
+    assert_eq!(fixture.books(fixture.spot()), before, "something was executed");
+    let halted = done(&fixture, "ann", AdminAction::Halt);
+    let ActionResult::Halted { halt: Some(9), quiet: true, .. } = halted else {
+        panic!("{halted:?}")
+    };
+    let resume = AdminAction::Resume { accept: Vec::new() };
+    let ActionResult::Proposed { approval } = done(&fixture, "ann", resume) else {
+        panic!("it needs a second person")
+    };
+    done(&fixture, "bob", AdminAction::Approve(approval));
+    let states = fixture.home.ended(&ids);
+    assert!(states.iter().all(|state| *state == "COMMITTED"), "{states:?}");
 }
 
 /// What a ledger does without being asked is found by the proof.

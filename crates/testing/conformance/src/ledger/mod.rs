@@ -5,6 +5,7 @@
 
 mod fence;
 mod fixture;
+mod halts;
 mod horizon;
 mod identity;
 mod legs;
@@ -54,6 +55,7 @@ pub async fn run(profile: Profile, fresh: impl Fresh) {
     listing::run(profile, &fresh).await;
     identity::run(profile, &fresh).await;
     horizon::run(profile, &fresh).await;
+    halts::run(profile, &fresh).await;
 }
 
 /// Runs the named checks of a file, each over a ledger of its own.

@@ -152,6 +152,12 @@ pub(crate) struct CallControl {
     pub(crate) connects: Arc<AtomicBool>,
     /// Asked when a connection stands.
     check: SendCheck,
+    /// What was allowed to be sent stands still before its first byte until this is false.
+    pub(crate) stands_still: Arc<AtomicBool>,
+    /// The highest number of a HALT that the ledger was told of by any process, where it keeps numbers.
+    pub(crate) told: Option<Arc<AtomicU64>>,
+    /// What the ledger was asked for with a lower number, and did not do.
+    pub(crate) stale: Arc<AtomicU64>,
     /// Calls wait until this is false.
     pub(crate) held: Arc<AtomicBool>,
     /// Calls are lost on their way.
@@ -174,13 +180,27 @@ impl LedgerWrapper for GatedLedger {
     fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
         self.calls.check.ask(permission);
     }
+    fn note_halt(&self, known: Known, number: u64) -> Fut<'_, Reply<Option<u64>>> {
+        let note = |told: &Arc<AtomicU64>| told.fetch_max(number, Ordering::SeqCst).max(number);
+        let reply = Reply::Answered(known, self.calls.told.as_ref().map(note));
+        Box::pin(std::future::ready(reply))
+    }
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move {
             while self.calls.connects.load(Ordering::SeqCst) {
                 self.sim.sleep(10).await;
             }
-            if self.calls.check.passes(System::Ledger(self.inner.id())).is_err() {
+            let transfers: Vec<Id> = ops.iter().map(|op| op.key.id).collect();
+            let halt = self.calls.check.last_halt();
+            if self.calls.check.passes(System::Ledger(self.inner.id()), &transfers).is_err() {
                 return Reply::NoAnswer(Cause::of(NOT_SENT));
+            }
+            while self.calls.stands_still.load(Ordering::SeqCst) {
+                self.sim.sleep(10).await;
+            }
+            if self.calls.told.as_ref().is_some_and(|told| halt < told.load(Ordering::SeqCst)) {
+                self.calls.stale.fetch_add(1, Ordering::SeqCst);
+                return Reply::NoAnswer(Cause::of(Cause::HALTED));
             }
             if self.calls.lost.load(Ordering::SeqCst) {
                 return Reply::NoAnswer(Cause::of("TIMEOUT"));
