@@ -245,7 +245,7 @@ fn lost(fault: reqwest::Error) -> Cause {
 
 #[cfg(test)]
 mod tests {
-    use super::{MessageClaim, NOT_SENT, SignedRequest, retry_after};
+    use super::{MessageClaim, NOT_SENT, SignedRequest, TIMEOUT, outbound_http, retry_after};
     use crate::runtime::SystemClock;
     use crate::webhooks::message::Message;
     use kernel::ports::clock::Clock;
@@ -271,7 +271,7 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let message = Message { id: "1".to_owned(), body: "{}".to_owned() };
         let url = Url::parse(&url).unwrap();
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let http = outbound_http::client(&url, TIMEOUT).unwrap();
         let (second, signature) = (1, "v1,x".to_owned());
         let request =
             SignedRequest { http: &http, url: &url, message: &message, second, signature };

@@ -151,7 +151,7 @@ pub(crate) struct CallControl {
     /// Calls wait for their connections until this is false.
     pub(crate) connects: Arc<AtomicBool>,
     /// Asked when a connection stands.
-    check: SendCheck,
+    pub(crate) check: SendCheck,
     /// What was allowed to be sent stands still before its first byte until this is false.
     pub(crate) stands_still: Arc<AtomicBool>,
     /// The highest number of a HALT that the ledger was told of by any process, where it keeps numbers.
