@@ -155,11 +155,14 @@ impl Engine {
     /// its asset; `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
     /// `NO_CHAIN` where one is offered that sends, without any chain;
     /// `NO_BUS` where one is offered that events drive, without a bus;
-    /// `OWNED` where another core than ours is at work, and nothing was touched.
+    /// `OWNED` where another core than ours is at work, and nothing was touched;
+    /// `FOREIGN_TOPICS` where the topics of the bus are another journal's.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
         messaging::fits(&parts)?;
         attempts::fits(&parts)?;
-        ledgers::core_owner::fits(&parts, &parts.journal.service_status().await?).await?;
+        let before = parts.journal.service_status().await?;
+        ledgers::core_owner::fits(&parts, &before).await?;
+        messaging::source::fits(&parts, before.identity).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
         let leased = parts.journal.renew_lease(parts.worker, length, None).await?;
@@ -189,7 +192,8 @@ impl Engine {
             Some(_) => Some(TransferIds::read(&parts).await?),
             None => None,
         };
-        let shared = Arc::new(SharedState::new(parts, plan, Lease::new(leased.ends), ids));
+        let lease = Lease::new(leased.ends);
+        let shared = Arc::new(SharedState::new(parts, status.identity, plan, lease, ids));
         shared.is_asked_before_sending();
         let open = counts.iter().map(|count| count.transfers).sum();
         let lower = Lower::new(&shared, &open_cases, open, proven);

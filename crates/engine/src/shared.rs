@@ -12,6 +12,7 @@ use crate::transfer_ids::TransferIds;
 use kernel::answer::Answer;
 use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::money::Asset;
+use kernel::operation::Identity;
 use kernel::ports::clock::TICKS;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Seen;
@@ -39,6 +40,8 @@ impl SendPermission for EnginePermission {
 /// The state that every component holds. It holds none of them.
 pub(crate) struct SharedState {
     pub parts: Parts,
+    /// The identity of the journal.
+    pub journal_identity: Identity,
     pub plan: Plan,
     pub controls: Controls,
     pub lease: Lease,
@@ -56,9 +59,16 @@ pub(crate) struct SharedState {
 }
 
 impl SharedState {
-    pub(crate) fn new(parts: Parts, plan: Plan, lease: Lease, ids: Option<TransferIds>) -> Self {
+    pub(crate) fn new(
+        parts: Parts,
+        journal_identity: Identity,
+        plan: Plan,
+        lease: Lease,
+        ids: Option<TransferIds>,
+    ) -> Self {
         Self {
             ids,
+            journal_identity,
             controls: Controls::new(parts.clock.clone()),
             plan,
             lease,

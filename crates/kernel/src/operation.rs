@@ -8,7 +8,7 @@ use crate::record::Account;
 use serde::{Deserialize, Serialize};
 
 /// The identity of a ledger: drawn once, in its first record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Identity(pub u128);
 
 /// The number of one start of a ledger: drawn and logged at each.

@@ -18,7 +18,7 @@ use kernel::ports::chain::LOCK_SPENT;
 use kernel::ports::ledger::LedgerForm;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
-use kernel::webhooks::DISABLED_CASE;
+use kernel::webhooks::{BACKLOG_CASE, DISABLED_CASE};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,7 @@ pub(crate) const LANES: &str = "engine:lanes";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 45] = [
+pub(crate) const KINDS: [(&str, Severity); 47] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -74,11 +74,14 @@ pub(crate) const KINDS: [(&str, Severity); 45] = [
     (EVENTS_SURPLUS, Severity::Warning),
     // the poster of webhooks opens it, and an operator's action closes it
     (DISABLED_CASE, Severity::Warning),
+    // the poster of webhooks opens and closes it
+    (BACKLOG_CASE, Severity::Warning),
     ("PARKED", Severity::Warning),
     ("CONSUMER_LAG", Severity::Warning),
     ("OUTBOX_AGE", Severity::Warning),
     ("MESSAGE_GAP", Severity::Warning),
     ("MESSAGE_MISMATCH", Severity::Critical),
+    ("FOREIGN_MESSAGES", Severity::Critical),
 ];
 
 fn key(case: &OpenCase) -> CaseKey {

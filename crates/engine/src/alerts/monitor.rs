@@ -175,9 +175,11 @@ impl Monitor {
                     self.reconciler.report().is_some_and(|r| r.ok && r.at > case.opened_at);
                 proven.then(|| "conservation was proven since".to_owned())
             }
-            ("DEAD_LETTER" | "PARKED" | "CONSUMER_LAG" | "OUTBOX_AGE", None, _) => {
-                self.messaging.pipeline_over(case).filter(|_| self.cases.may_say(case))
-            }
+            (
+                "DEAD_LETTER" | "PARKED" | "CONSUMER_LAG" | "OUTBOX_AGE" | "FOREIGN_MESSAGES",
+                None,
+                _,
+            ) => self.messaging.pipeline_over(case).filter(|_| self.cases.may_say(case)),
             ("MESSAGE_GAP" | "MESSAGE_MISMATCH", ..) => {
                 let day = case.opened_at.saturating_add(AUDITED);
                 (day <= self.shared.parts.journal.now()).then(|| "it is a day old".to_owned())

@@ -3,6 +3,7 @@
 use crate::messaging::Messaging;
 use crate::messaging::consume::{Consumption, Received};
 use crate::messaging::lanes::Ready;
+use kernel::answer::Cause;
 use kernel::flow::life::{AuditGroup, ConsumerGroup};
 use kernel::flow::table::Table;
 use kernel::ids::Id;
@@ -65,12 +66,26 @@ impl Messaging {
         self.groups().into_iter().find(|group| group.name() == name)
     }
 
-    /// Does what the group does with messages, in their order, and returns one result for each.
+    /// Does what the group does with messages, in their order, and returns one result for each. Those of another
+    /// deployment are passed over.
     pub(super) async fn take(
         self: &Arc<Self>,
         group: GroupTask,
         ready: &[Ready],
     ) -> Vec<Consumption> {
+        let foreign: Vec<bool> =
+            ready.iter().map(|one| self.passes_over(group, &one.delivery)).collect();
+        if !foreign.contains(&true) {
+            return self.take_own(group, ready).await;
+        }
+        let own = ready.iter().zip(&foreign).filter(|(_, foreign)| !**foreign);
+        let own: Vec<Ready> = own.map(|(one, _)| one.clone()).collect();
+        let mut results = self.take_own(group, &own).await.into_iter();
+        let mut own = || results.next().unwrap_or(Consumption::Failed(Cause::of("NO_RESULT")));
+        foreign.into_iter().map(|one| if one { Consumption::Passed } else { own() }).collect()
+    }
+
+    async fn take_own(self: &Arc<Self>, group: GroupTask, ready: &[Ready]) -> Vec<Consumption> {
         match group {
             GroupTask::Audit(group) => self.audit_messages(group, ready).await,
             GroupTask::Move(group) => {

@@ -15,6 +15,7 @@ mod parking;
 mod publisher;
 mod redrive;
 mod resend;
+pub(crate) mod source;
 mod status;
 mod unacknowledged;
 
@@ -22,12 +23,14 @@ pub use auditing::{AuditRow, AuditedMessage};
 pub use consume::{Consumption, Received};
 pub use publisher::{Publisher, PublisherParts, Sent};
 pub use redrive::{DeadLetter, DeadLetters};
+pub use source::ForeignMessages;
 pub use status::{DeadLetterCount, GroupStatus, PipelineStatus};
 
 use crate::Parts;
 use crate::alerts::cases::Cases;
 use crate::ledgers::identity::Ledgers;
 use crate::messaging::dead_letter_store::DeadLetterStore;
+use crate::messaging::source::{ForeignCount, MessageSource};
 use crate::pipeline::in_flight::InFlight;
 use crate::shared::SharedState;
 use crate::tasks::Background;
@@ -66,7 +69,7 @@ pub(crate) struct BusClient {
 }
 
 impl BusClient {
-    pub(crate) fn of(parts: &Parts) -> Option<Self> {
+    fn of(parts: &Parts, source: &MessageSource) -> Option<Self> {
         let BusParts { bus, outbox, inbox } = parts.bus.clone()?;
         let publisher = Publisher::new(PublisherParts {
             outbox: outbox.clone(),
@@ -74,6 +77,7 @@ impl BusClient {
             journal: parts.journal.clone(),
             clock: parts.clock.clone(),
             worker: parts.worker,
+            source: source.text().clone(),
             lease_ms: parts.settings.lease_ms,
             poll_ms: POLL,
             batch: parts.settings.batch_max,
@@ -108,6 +112,8 @@ pub struct Messaging {
     in_flight: Arc<InFlight>,
     /// `None` where no offered flow needs a bus.
     client: Option<BusClient>,
+    source: MessageSource,
+    foreign: ForeignCount,
     /// The transfers whose message may not be sent again yet, with their versions.
     unsent: Mutex<BTreeMap<Id, u32>>,
     /// The transfers whose write waits for a row that another session has locked.
@@ -123,13 +129,16 @@ impl Messaging {
         ledgers: &Arc<Ledgers>,
         in_flight: &Arc<InFlight>,
     ) -> Arc<Self> {
-        let client = BusClient::of(&shared.parts);
+        let source = MessageSource::of(shared.journal_identity);
+        let client = BusClient::of(&shared.parts, &source);
         Arc::new(Self {
             shared: shared.clone(),
             cases: cases.clone(),
             ledgers: ledgers.clone(),
             in_flight: in_flight.clone(),
             client,
+            source,
+            foreign: ForeignCount::default(),
             unsent: Mutex::default(),
             locked: Mutex::default(),
             held_back: Mutex::default(),

@@ -17,17 +17,14 @@ use tokio::sync::Notify;
 
 /// How long published messages are kept: longer than a broker may lose what it acknowledged
 /// (`spec/storage.md`).
-const KEPT: Millis = 7 * 86_400_000;
+pub(super) const KEPT: Millis = 7 * 86_400_000;
 /// How often old messages are deleted, in nanoseconds of the clock.
 const FORGET_EVERY: u64 = 3_600_000 * TICKS;
-/// How many messages one write deletes.
-const FORGET_AT_ONCE: usize = 10_000;
+/// How many messages one write deletes, each with the rows of the groups that consumed it.
+const FORGET_AT_ONCE: usize = 2_000;
 
 /// The most messages that are sent and not acknowledged, in batches: above it nothing more is read.
 const BATCHES: usize = 16;
-
-/// The source of all messages, in their CloudEvents headers.
-const SOURCE: &str = "/portage";
 
 /// What a publisher works with.
 #[expect(missing_debug_implementations, reason = "ports have none")]
@@ -38,6 +35,8 @@ pub struct PublisherParts {
     pub journal: Arc<dyn Journal>,
     pub clock: Arc<dyn Clock>,
     pub worker: WorkerId,
+    /// The source of all messages, in their CloudEvents headers.
+    pub source: Arc<str>,
     /// How long a bucket stays this worker's without a renewal.
     pub lease_ms: Millis,
     /// The longest wait before the publisher looks again.
@@ -143,7 +142,8 @@ impl Publisher {
         let mut on_way = std::mem::take(&mut *self.on_way());
         // where this process stood still since it took them, another one sends them, and later ones of their keys
         if !rows.is_empty() && self.parts.clock.ticks() < self.holdings().until {
-            let messages = rows.iter().map(|row| message(&row.emitted)).collect();
+            let source = &self.parts.source;
+            let messages = rows.iter().map(|row| message(&row.emitted, source)).collect();
             on_way.send(&*self.parts.bus, rows, messages).await;
         }
         on_way.wait(&*self.parts.clock).await;
@@ -220,13 +220,13 @@ impl Publisher {
 }
 
 /// The message of a row, with the CloudEvents headers of its event beside the content of its flow.
-fn message(emitted: &Emitted) -> BusMessage {
+fn message(emitted: &Emitted, source: &str) -> BusMessage {
     let mut headers: Map<String, Value> =
         serde_json::from_str(&emitted.headers).unwrap_or_default();
     let payload: Map<String, Value> = serde_json::from_str(&emitted.payload).unwrap_or_default();
     let sequence = payload.get("sequence").and_then(Value::as_u64).unwrap_or(0);
     for (name, value) in [
-        ("ce_source", SOURCE.to_owned()),
+        ("ce_source", source.to_owned()),
         ("ce_type", emitted.kind.to_string()),
         ("ce_subject", emitted.id.uuid_text()),
         ("ce_time", rfc3339(emitted.at)),
@@ -255,7 +255,7 @@ mod tests {
     /// and in which order.
     #[test]
     fn a_message_is_a_cloud_event() {
-        let sent = message(&Emitted {
+        let emitted = Emitted {
             number: 1,
             id: Id(7),
             n: 0,
@@ -265,9 +265,10 @@ mod tests {
             payload: r#"{"sequence":12,"transfer":"x"}"#.into(),
             headers: r#"{"own":"1"}"#.into(),
             at: 1_700_000_000_123,
-        });
+        };
+        let sent = message(&emitted, "/portage/1");
         let should = "{\"ce_partitionkey\":\"ACC-1\",\"ce_sequence\":\"0000000012\",\
-                      \"ce_source\":\"/portage\",\"ce_subject\":\"00000000-0000-0000-0000-000000000007\",\
+                      \"ce_source\":\"/portage/1\",\"ce_subject\":\"00000000-0000-0000-0000-000000000007\",\
                       \"ce_time\":\"2023-11-14T22:13:20.123Z\",\"ce_type\":\"TransferValidation\",\
                       \"own\":\"1\"}";
         assert_eq!(&*sent.headers, should);

@@ -5,6 +5,7 @@ use crate::messaging::BusClient;
 use crate::messaging::Messaging;
 use crate::messaging::dead_letter_store::{is_stored, waits_for};
 use crate::messaging::redrive;
+use crate::messaging::source::ForeignMessages;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Case, OpenCase, Severity, Subject};
@@ -18,6 +19,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const BEHIND: Millis = 60_000;
 /// How many parked keys are read.
 const KEYS: usize = 10_000;
+/// The kind of the case of another deployment's messages.
+const FOREIGN: &str = "FOREIGN_MESSAGES";
 /// A look at the pipeline comes every so many scans.
 const SCANS: u64 = 5;
 
@@ -74,6 +77,8 @@ pub struct PipelineStatus {
     pub outbox: Backlog,
     /// What waits on each topic of dead letters, or the cause for which the bus does not say.
     pub dead_letters: Result<Vec<DeadLetterCount>, Cause>,
+    /// The messages of other deployments that this process met.
+    pub foreign: Option<ForeignMessages>,
 }
 
 impl PipelineStatus {
@@ -119,6 +124,7 @@ impl PipelineStatus {
                 let stored = if *in_journal > 0 { stored } else { String::new() };
                 Some(format!("{messages} messages wait on {topic}{stored}"))
             }
+            FOREIGN => self.foreign.as_ref()?.reason(self.at),
             _ => None,
         }
     }
@@ -168,7 +174,8 @@ impl Messaging {
             topics.into_iter().map(counted).collect()
         });
         let at = self.shared.parts.journal.now();
-        Ok(Some(PipelineStatus { at, groups, outbox, dead_letters }))
+        let foreign = self.foreign.read();
+        Ok(Some(PipelineStatus { at, groups, outbox, dead_letters, foreign }))
     }
 
     /// Keys that are parked, of one group or of all; none where no flow is offered that events drive.
@@ -228,9 +235,15 @@ impl Messaging {
     }
 
     fn open_pipeline_cases(&self, status: &PipelineStatus) {
-        for kind in ["OUTBOX_AGE", "CONSUMER_LAG", "PARKED", "DEAD_LETTER"] {
+        for (kind, severity) in [
+            ("OUTBOX_AGE", Severity::Warning),
+            ("CONSUMER_LAG", Severity::Warning),
+            ("PARKED", Severity::Warning),
+            ("DEAD_LETTER", Severity::Warning),
+            (FOREIGN, Severity::Critical),
+        ] {
             if let Some(facts) = status.reason(kind) {
-                let (severity, subject) = (Severity::Warning, Subject::Service);
+                let subject = Subject::Service;
                 self.cases.case(Case { kind, severity, subject, facts: facts.into() });
             }
         }
@@ -247,6 +260,7 @@ impl Messaging {
             "OUTBOX_AGE" => "the outbox is published again".to_owned(),
             "CONSUMER_LAG" => "no group is behind any more".to_owned(),
             "PARKED" => "no key is parked any more".to_owned(),
+            FOREIGN => "no message of another deployment came for an hour".to_owned(),
             _ => "no dead letter waits any more".to_owned(),
         })
     }

@@ -151,6 +151,7 @@ impl Fixture {
         clock: Arc<dyn Clock>,
     ) -> Arc<Publisher> {
         Publisher::new(PublisherParts {
+            source: "/portage/1".into(),
             outbox,
             bus: self.bus.clone(),
             journal: self.store.clone(),

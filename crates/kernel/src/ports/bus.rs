@@ -133,6 +133,16 @@ pub trait Bus: Send + Sync {
         to: Millis,
         apply: bool,
     ) -> Fut<'_, Result<Vec<Seek>, Cause>>;
+    /// The newest messages of each partition of topics that exist, at most `limit` of each, in their order. No
+    /// group is concerned.
+    ///
+    /// # Errors
+    /// The cause for which not all of them can be read now.
+    fn newest(
+        &self,
+        topics: Vec<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>>;
     /// Whether the bus answers now.
     fn probe(&self) -> Fut<'_, Result<(), Cause>>;
 }

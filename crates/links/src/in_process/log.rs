@@ -195,6 +195,16 @@ impl Log {
         Ok(found.map_or_else(|| self.end(of), |offset| u64::try_from(offset).unwrap_or(0)))
     }
 
+    /// The last messages of a partition, in their order.
+    pub(super) fn newest(
+        &self,
+        of: &Partition,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<BusDelivery>> {
+        let before = u64::try_from(limit).unwrap_or(u64::MAX);
+        self.read(of, self.end(of).saturating_sub(before), limit)
+    }
+
     /// The offset that the next message of a partition gets.
     fn end(&self, of: &Partition) -> u64 {
         self.ends.get(of).copied().unwrap_or(0)

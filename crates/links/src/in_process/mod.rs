@@ -14,7 +14,7 @@ use groups::Groups;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member, Partition, PartitionLag, Seek};
+use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, Partition, PartitionLag, Seek};
 use kernel::ports::clock::Clock;
 use log::Log;
 use member::InProcessMember;
@@ -66,6 +66,16 @@ impl InProcess {
         let mut shared = self.lock();
         shared.log.look()?;
         partitions(topics).map(|partition| shared.log.lag(group, &partition)).collect()
+    }
+
+    fn newest_of(&self, topics: &[Arc<str>], limit: usize) -> rusqlite::Result<Vec<BusDelivery>> {
+        let mut shared = self.lock();
+        shared.log.look()?;
+        let mut newest = Vec::new();
+        for partition in partitions(topics) {
+            newest.extend(shared.log.newest(&partition, limit)?);
+        }
+        Ok(newest)
     }
 
     /// The offsets to which a time takes a group; `apply` moves the group there, unless it has a member.
@@ -146,6 +156,14 @@ impl Bus for InProcess {
         apply: bool,
     ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
         Box::pin(async move { self.seek_to(&group, &topics, to, apply) })
+    }
+
+    fn newest(
+        &self,
+        topics: Vec<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>> {
+        Box::pin(async move { self.newest_of(&topics, limit).map_err(|error| failed(&error)) })
     }
 
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {

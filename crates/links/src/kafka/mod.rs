@@ -7,9 +7,11 @@
 mod connection;
 mod envelope;
 mod member;
+mod newest;
 mod offsets;
 mod prefix;
 mod producer;
+mod raw;
 mod settings;
 mod topics;
 
@@ -19,7 +21,9 @@ use connection::Connection;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{
+    Acknowledgement, Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek,
+};
 use member::KafkaMember;
 use offsets::Inspectors;
 use prefix::{BrokerNames, NamedMember};
@@ -126,6 +130,18 @@ impl Bus for Kafka {
         Box::pin(async move {
             let seeks = self.inspect(move |all| all.seek(&group, &topics, to, apply)).await?;
             Ok(self.names.seeks_of_product(seeks))
+        })
+    }
+
+    fn newest(
+        &self,
+        topics: Vec<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>> {
+        let topics = self.names.all_on_broker(&topics);
+        Box::pin(async move {
+            let newest = self.inspect(move |all| all.newest(&topics, limit)).await?;
+            Ok(newest.into_iter().map(|one| self.names.delivery_of_product(one)).collect())
         })
     }
 

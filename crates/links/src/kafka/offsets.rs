@@ -17,17 +17,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The longest that one answer of a broker is waited for, and all the oldest messages of a group.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that a probe waits.
 const PROBE: Duration = Duration::from_secs(2);
 /// The name of the group and of the topic that a probe asks the brokers for; it reads no group.
-const PROBES: &str = "portage-probe";
+pub(super) const PROBES: &str = "portage-probe";
 
-type OffsetReader = BaseConsumer<Connection>;
+pub(super) type OffsetReader = BaseConsumer<Connection>;
 
 /// One client for each group that is read: the group's name is part of a client's settings.
 pub(super) struct Inspectors {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     by_group: Mutex<BTreeMap<Arc<str>, Arc<Mutex<OffsetReader>>>>,
 }
 
@@ -36,7 +36,7 @@ impl Inspectors {
         Self { shared, by_group: Mutex::default() }
     }
 
-    fn of(&self, group: &str) -> KafkaResult<Arc<Mutex<OffsetReader>>> {
+    pub(super) fn of(&self, group: &str) -> KafkaResult<Arc<Mutex<OffsetReader>>> {
         let mut all = lock(&self.by_group);
         if let Some(client) = all.get(group) {
             return Ok(client.clone());
@@ -128,9 +128,9 @@ fn positions(client: &OffsetReader, topics: &[Arc<str>]) -> KafkaResult<Vec<Part
     for one in committed.elements() {
         one.error()?;
         let (first, end) = client.fetch_watermarks(one.topic(), one.partition(), TIMEOUT)?;
-        // what the broker has deleted is not ahead of the group
+        // what the broker has deleted is not ahead of the group; where it lost its log's end, the group begins anew
         let next = match one.offset() {
-            Offset::Offset(next) if next > first => next,
+            Offset::Offset(next) if next > first && next <= end => next,
             Offset::Offset(_)
             | Offset::Beginning
             | Offset::End
@@ -146,7 +146,7 @@ fn positions(client: &OffsetReader, topics: &[Arc<str>]) -> KafkaResult<Vec<Part
 }
 
 #[expect(clippy::disallowed_methods, reason = "the client library's waits are in real time")]
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }
 
@@ -200,7 +200,9 @@ fn since(client: &OffsetReader, topics: &[Arc<str>], to: Millis) -> KafkaResult<
     Ok(seeks)
 }
 
-fn list<'p>(places: impl Iterator<Item = (&'p Partition, u64)>) -> KafkaResult<TopicPartitionList> {
+pub(super) fn list<'p>(
+    places: impl Iterator<Item = (&'p Partition, u64)>,
+) -> KafkaResult<TopicPartitionList> {
     let mut list = TopicPartitionList::new();
     for (partition, offset) in places {
         let number = i32::try_from(partition.number).unwrap_or(i32::MAX);
@@ -210,10 +212,10 @@ fn list<'p>(places: impl Iterator<Item = (&'p Partition, u64)>) -> KafkaResult<T
     Ok(list)
 }
 
-fn unsigned(value: i64) -> u64 {
+pub(super) fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

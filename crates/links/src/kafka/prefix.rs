@@ -68,7 +68,7 @@ impl BrokerNames {
         Partition { topic: self.of_product(&partition.topic), number: partition.number }
     }
 
-    fn delivery_of_product(&self, mut delivery: BusDelivery) -> BusDelivery {
+    pub(super) fn delivery_of_product(&self, mut delivery: BusDelivery) -> BusDelivery {
         delivery.partition = self.partition_of_product(&delivery.partition);
         delivery.message.topic = delivery.partition.topic.clone();
         delivery

@@ -113,7 +113,7 @@ impl AccountService {
     }
 
     /// The message of a transfer on a topic.
-    async fn message_of(&self, id: Id, topic: &str) -> BusMessage {
+    pub(super) async fn message_of(&self, id: Id, topic: &str) -> BusMessage {
         let found = wait_for(MINUTE, async || {
             let messages = self.messages(&[topic]).await;
             messages.into_iter().find(|message| message.payload.contains(&id.to_string()))
@@ -121,7 +121,7 @@ impl AccountService {
         found.await.expect("a message")
     }
 
-    async fn put_on_bus(&self, message: BusMessage) {
+    pub(super) async fn put_on_bus(&self, message: BusMessage) {
         let said = self.bus().publish(vec![message]).await;
         assert!(said.iter().all(Result::is_ok), "{said:?}");
     }
@@ -135,13 +135,13 @@ impl AccountService {
     }
 
     /// The facts of every case about a message that differs, in their order.
-    fn mismatches(&self) -> Vec<String> {
+    pub(super) fn mismatches(&self) -> Vec<String> {
         let cases = self.service.cases().into_iter();
         cases.filter(|(_, kind, _)| kind == "MESSAGE_MISMATCH").map(|(.., facts)| facts).collect()
     }
 
     /// Waits until the audit has had everything that was published.
-    async fn audited(&self) {
+    pub(super) async fn audited(&self) {
         let done = wait_until(MINUTE, async || {
             let topics = TOPICS.iter().map(|topic| (*topic).into()).collect();
             let lag = self.bus().lag("audit-group".into(), topics).await.expect("the lag");

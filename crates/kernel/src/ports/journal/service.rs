@@ -26,6 +26,8 @@ pub const RESTORED_ROW: &str = "restored";
 /// What the journal holds besides transfers.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceStatus {
+    /// The identity of the journal, drawn once. A backup has it, so a restored journal is the same one.
+    pub identity: Identity,
     /// Why no money moves; `None` where it moves.
     pub halted: Option<Arc<str>>,
     /// The pauses that are in force until a person lifts them.

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 const ALL: &str = "SELECT 'state', ARRAY[name, value, version::text] FROM service_state \
-      WHERE name IN ('halted', 'horizon', 'resource/assets', 'resource/proven') \
+      WHERE name IN ('halted', 'horizon', 'identity', 'resource/assets', 'resource/proven') \
     UNION ALL SELECT 'halts', ARRAY[max(halt)::text] FROM halts \
     UNION ALL SELECT 'pause', ARRAY[pause_id::text, scope, subject, reason, caller, at::text] \
       FROM pauses \
@@ -107,6 +107,7 @@ impl StatusRows {
                 let id = value.parse().map_err(|_| StoreError::Damaged("not a transfer's id"))?;
                 self.status.horizon = Some(id);
             }
+            "identity" => self.status.identity = Identity(fields.uuid(1)?),
             _ => self.status.assets_version = fields.number(2)?,
         }
         Ok(())

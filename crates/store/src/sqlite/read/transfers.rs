@@ -217,7 +217,7 @@ pub(crate) fn service_status(db: &Connection, flows: &Flows) -> rusqlite::Result
     let db = &*db.unchecked_transaction()?;
     let mut status = ServiceStatus::default();
     let sql = "SELECT name, value, version FROM service_state \
-               WHERE name IN ('halted', 'horizon', 'resource/assets', 'resource/proven')";
+               WHERE name IN ('halted', 'horizon', 'identity', 'resource/assets', 'resource/proven')";
     let mut ask = db.prepare_cached(sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
@@ -226,6 +226,7 @@ pub(crate) fn service_status(db: &Connection, flows: &Flows) -> rusqlite::Result
             "halted" => status.halted = Some(value.into()),
             "resource/proven" => status.proven = Some(value.into()),
             "horizon" => status.horizon = Some(columns::read_id(1, value)?),
+            "identity" => status.identity = Identity(number(1, value)?),
             _ => status.assets_version = row.get(2)?,
         }
     }
@@ -264,13 +265,14 @@ fn asset(row: &Row<'_>) -> rusqlite::Result<Asset> {
     })
 }
 
+fn number(column: usize, text: &str) -> rusqlite::Result<u128> {
+    u128::from_str_radix(text, 16).map_err(|_| columns::damaged(column, "not a number"))
+}
+
 /// What the journal holds as current of a ledger.
 pub(crate) fn current(db: &Connection, ledger: LedgerId) -> rusqlite::Result<Option<Known>> {
     let sql = "SELECT identity, incarnation, highest FROM ledgers_tb \
                WHERE ledger = ? AND current = 1";
-    let number = |column, text: &str| {
-        u128::from_str_radix(text, 16).map_err(|_| columns::damaged(column, "not a number"))
-    };
     let read = |row: &Row<'_>| {
         Ok(Known {
             identity: Identity(number(0, row.get_ref(0)?.as_str()?)?),

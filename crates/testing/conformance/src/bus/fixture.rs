@@ -166,6 +166,17 @@ impl BusFixture {
         self.ok("a seek", last)
     }
 
+    pub(super) async fn newest(&self, topics: &[&str], limit: usize) -> Vec<BusDelivery> {
+        // a broker whose partitions have just got their leaders says so, and is asked again
+        for _ in 0..POLLS {
+            if let Ok(newest) = self.on().newest(self.topics(topics), limit).await {
+                return newest;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(self.wait));
+        }
+        self.ok("the newest messages", self.on().newest(self.topics(topics), limit).await)
+    }
+
     pub(super) async fn probe(&self) -> Result<(), Cause> {
         self.on().probe().await
     }

@@ -39,6 +39,8 @@ pub async fn run(suite: &BusSuite) {
     a_late_commit_takes_no_group_back(&mut BusFixture::open("late", suite).await).await;
     a_group_goes_to_a_time(&mut BusFixture::open("seek", suite).await).await;
     a_message_of_a_megabyte_arrives(&mut BusFixture::open("large", suite).await).await;
+    the_newest_messages_are_read_without_a_group(&mut BusFixture::open("newest", suite).await)
+        .await;
 }
 
 /// A dead letter is nearly as large as the largest message that a broker takes by default (1 048 588 bytes).
@@ -50,6 +52,26 @@ async fn a_message_of_a_megabyte_arrives(b: &mut BusFixture) {
     let mut member = b.join("g", &["t"]).await;
     let found: Vec<_> = b.drain(&mut *member).await.into_iter().map(|one| one.message).collect();
     b.holds(found == [large], "it arrives whole", &found.len());
+}
+
+async fn the_newest_messages_are_read_without_a_group(b: &mut BusFixture) {
+    b.same("of a topic that does not exist", &b.newest(&["none"], 2).await, &vec![]);
+    for n in 1..=5 {
+        b.publish("t", "a", n).await;
+    }
+    b.publish("other", "a", 6).await;
+    let found = b.newest(&["t", "other"], 2).await;
+    let mut should =
+        vec![b.message("other", "a", 6), b.message("t", "a", 4), b.message("t", "a", 5)];
+    should.sort_by_key(|message| (message.topic.clone(), message.number));
+    let mut messages: Vec<_> = found.iter().map(|one| one.message.clone()).collect();
+    messages.sort_by_key(|message| (message.topic.clone(), message.number));
+    b.same("the last ones of each", &messages, &should);
+    let offsets: Vec<_> =
+        found.iter().filter(|one| one.message.number < 6).map(|one| one.offset).collect();
+    b.same("in their order", &offsets, &vec![3, 4]);
+    let mut member = b.join("g", &["t"]).await;
+    b.same("a group begins at the first", &b.numbers(&mut *member).await.len(), &5);
 }
 
 async fn messages_of_a_key_keep_their_order(b: &mut BusFixture) {

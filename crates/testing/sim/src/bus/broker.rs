@@ -101,6 +101,11 @@ impl Broker {
         }
     }
 
+    /// The offset that the next message of a partition gets.
+    pub(super) fn end(&self, of: &Partition) -> u64 {
+        count(self.logs.get(of).map_or(0, Vec::len))
+    }
+
     /// How far a group is in a partition.
     pub(super) fn lag(&self, group: &Arc<str>, of: &Partition) -> PartitionLag {
         let log = self.logs.get(of).map_or(&[][..], Vec::as_slice);

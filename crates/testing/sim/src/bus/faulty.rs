@@ -8,7 +8,7 @@ use crate::world::{Crash, breath, die};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::resume_unwind;
@@ -266,6 +266,14 @@ impl Bus for FaultyBus {
         apply: bool,
     ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
         self.inner.seek(group, topics, to, apply)
+    }
+
+    fn newest(
+        &self,
+        topics: Vec<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>> {
+        self.inner.newest(topics, limit)
     }
 
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {

@@ -6,7 +6,7 @@ use crate::world::breath;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek};
 use kernel::ports::clock::Clock;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,6 +122,18 @@ impl Bus for SimBus {
             }
             Ok(seeks)
         })
+    }
+
+    fn newest(
+        &self,
+        topics: Vec<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>> {
+        let broker = self.lock();
+        let limited = u64::try_from(limit).unwrap_or(u64::MAX);
+        let newest = partitions(&topics)
+            .flat_map(|of| broker.read(&of, broker.end(&of).saturating_sub(limited), limit));
+        Box::pin(std::future::ready(Ok(newest.collect())))
     }
 
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {

@@ -5,7 +5,7 @@ use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::bus::{
-    Acknowledgement, Bus, BusMessage, Member, PartitionLag, Seek, acknowledged,
+    Acknowledgement, Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek, acknowledged,
 };
 use std::sync::Arc;
 
@@ -62,6 +62,13 @@ impl<T: BusWrapper> Bus for Wrapper<T> {
         apply: bool,
     ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
         self.0.inner().seek(group, topics, to, apply)
+    }
+    fn newest(
+        &self,
+        topics: Vec<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>> {
+        self.0.inner().newest(topics, limit)
     }
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {
         self.0.inner().probe()
