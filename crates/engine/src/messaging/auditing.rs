@@ -5,10 +5,12 @@ use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::expected_message::{self, message_of};
 use crate::messaging::lanes::Ready;
+use crate::messaging::publisher::KEPT;
+use crate::messaging::source::Origin;
 use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;
 use kernel::flow::table::Table;
-use kernel::ids::{FlowId, Id};
+use kernel::ids::{FlowId, Id, Millis};
 use kernel::message::{Emission, Emitted, Outgoing};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::Linked;
@@ -41,8 +43,8 @@ pub struct AuditRow<'r> {
 pub struct AuditedMessage {
     pub number: u128,
     pub topic: &'static str,
-    /// True where the audit has had it.
-    pub audited: bool,
+    /// Whether the audit has had it; `None` where the journal has forgotten.
+    pub audited: Option<bool>,
 }
 
 /// A message that a history asks for.
@@ -52,6 +54,8 @@ struct AuditLookup {
     sequence: u32,
     number: u128,
     topic: &'static str,
+    /// The journal may have forgotten whether it came.
+    forgotten: bool,
 }
 
 impl Messaging {
@@ -75,7 +79,7 @@ impl Messaging {
             let table = self.shared.plan.table(record.flow);
             let history = self.shared.parts.journal.history(record.id).await?;
             let journaled = Journaled { record: record.clone(), history };
-            let asked = asked(table, &journaled);
+            let asked = asked(table, &journaled, self.shared.parts.journal.now());
             let had = match (&self.client, table.audit) {
                 (Some(client), Some(group)) => {
                     let numbers = asked.iter().map(|asked| asked.number).collect();
@@ -85,10 +89,10 @@ impl Messaging {
             };
             for linked in journaled.history {
                 let message = asked.iter().find(|asked| asked.sequence == linked.entry.seq);
-                let message = message.map(|AuditLookup { number, topic, .. }| AuditedMessage {
-                    number: *number,
-                    topic,
-                    audited: had.contains(number),
+                let message = message.map(|AuditLookup { number, topic, forgotten, .. }| {
+                    let had = had.contains(number);
+                    let audited = (had || !forgotten).then_some(had);
+                    AuditedMessage { number: *number, topic, audited }
                 });
                 rows.push(AuditRow { record, linked, message });
             }
@@ -167,12 +171,13 @@ impl Messaging {
         };
         let table = self.shared.plan.table(journaled.record.flow);
         // only the message of the end waits for the others
-        let asked = asked(table, journaled);
+        let mut asked = asked(table, journaled, self.shared.parts.journal.now());
         if asked.last().is_none_or(|last| last.number != one.delivery.message.number)
             || !table.ends(journaled.record.head.state)
         {
             return Consumption::Moved;
         }
+        asked.retain(|asked| !asked.forgotten);
         match self.missing_among(group, asked).await {
             Ok(missing) if missing.is_empty() => Consumption::Moved,
             Ok(_) => Consumption::Failed(Cause::of(GAP)),
@@ -200,7 +205,11 @@ impl Messaging {
         journaled: &Journaled,
     ) -> Result<Vec<Emitted>, Cause> {
         let table = self.shared.plan.table(journaled.record.flow);
-        let missing = self.missing_among(group, asked(table, journaled)).await?;
+        let mut asked = asked(table, journaled, self.shared.parts.journal.now());
+        // of the end it is known that it did not come
+        let last = asked.last().map(|last| last.number);
+        asked.retain(|asked| !asked.forgotten || Some(asked.number) == last);
+        let missing = self.missing_among(group, asked).await?;
         let event = |asked: &AuditLookup| {
             journaled.history.iter().find(|linked| linked.entry.seq == asked.sequence)
         };
@@ -224,7 +233,9 @@ impl Messaging {
             return Some(format!("the history has no event {sequence}"));
         };
         let table = self.shared.plan.table(record.flow);
+        let unsaid = || self.source.origin(&one.delivery.message) == Origin::Unsaid;
         expected_message::contradiction(table, record, linked, &one.delivery)
+            .or_else(|| unsaid().then(|| "it has no ce_source".to_owned()))
     }
 
     /// Opens a case for a message that reports what no history has, about its transfer where the journal has it.
@@ -244,9 +255,10 @@ impl Messaging {
 }
 
 /// The messages that a history asks for, in its order: one for each state that was entered and that sends a
-/// message then.
-fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
+/// message then. What a group consumed is forgotten with the published message, once the transfer has ended.
+fn asked(table: &Table, journaled: &Journaled, now: Millis) -> Vec<AuditLookup> {
     let Journaled { record, history } = journaled;
+    let ended = table.ends(record.head.state);
     let mut asked = Vec::new();
     for linked in history {
         if let Some(message) = message_of(table, record, linked, Emission::Entered) {
@@ -256,6 +268,7 @@ fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
                 sequence: linked.entry.seq,
                 number: outgoing.number(),
                 topic,
+                forgotten: ended && linked.entry.at.saturating_add(KEPT) < now,
             });
         }
     }

@@ -92,8 +92,9 @@ pub trait Outbox: Send + Sync {
     /// Puts messages of stored events among those that are to be published, in their order; gives back how
     /// many. One whose number waits already is not added.
     fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>>;
-    /// Forgets messages that were published on a UTC day before the day of `before`, at most
-    /// `limit`; gives back how many. What is not published is never forgotten.
+    /// Forgets messages that were published on a UTC day before the day of `before` and whose transfers have ended,
+    /// at most `limit`, with the rows that say which groups consumed them; gives back how many messages. What is not
+    /// published is never forgotten.
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>>;
     /// What is still to be published.
     fn backlog(&self) -> Fut<'_, Result<Backlog, Cause>>;

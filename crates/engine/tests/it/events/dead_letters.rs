@@ -178,11 +178,11 @@ async fn the_audit_meets_forged_messages() {
     test.wait_for_end(&[id]).await;
     test.settled(3).await;
     let records = test.service.records(&[id]).await;
-    let mut audited: Vec<bool> = Vec::new();
+    let mut audited: Vec<Option<bool>> = Vec::new();
     let all = wait_until(MINUTE, async || {
         let rows = test.service.engine.messaging.audit_rows(&records).await.expect("rows");
         audited = rows.iter().filter_map(|row| row.message).map(|m| m.audited).collect();
-        audited == [true; 3]
+        audited == [Some(true); 3]
     });
     assert!(all.await, "{audited:?}");
     assert!(!format!("{:?}", test.service.episodes()).contains("MESSAGE_"));

@@ -16,13 +16,13 @@ impl AccountService {
     }
 
     /// Waits until the audit has had each message that these transfers sent.
-    async fn has_audited(&self, ids: &[Id]) {
+    pub(super) async fn has_audited(&self, ids: &[Id]) {
         let records = self.service.records(ids).await;
-        let mut audited: Vec<bool> = Vec::new();
+        let mut audited: Vec<Option<bool>> = Vec::new();
         let all = wait_until(MINUTE, async || {
             let rows = self.service.engine.messaging.audit_rows(&records).await.expect("rows");
             audited = rows.iter().filter_map(|row| row.message).map(|one| one.audited).collect();
-            audited.len() == 3 * ids.len() && audited.iter().all(|one| *one)
+            audited.len() == 3 * ids.len() && audited.iter().all(|one| *one == Some(true))
         });
         assert!(all.await, "{audited:?}");
     }

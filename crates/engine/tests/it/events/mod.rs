@@ -3,7 +3,9 @@
 mod crashes;
 mod dead_letters;
 pub(crate) mod fixture;
+mod foreign_messages;
 mod forged_messages;
+mod forgotten_messages;
 mod messages;
 mod missing_messages;
 mod parking;

@@ -16,6 +16,17 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// The name of the last place in `service_state`.
 const PLACES: &str = "outbox";
 
+/// The names of all groups that consumed anything, each found by one look into the inbox.
+const GROUPS: &str = "groups (name) AS (SELECT min(consumer) FROM inbox UNION ALL \
+    SELECT (SELECT min(consumer) FROM inbox WHERE consumer > name) FROM groups WHERE name IS NOT NULL)";
+
+/// A published message that nothing needs any more.
+struct NeedlessMessage {
+    /// Its day, bucket and place.
+    place: (u32, u16, i64),
+    id: String,
+}
+
 /// A change to the outbox, for the writer, which answers with the number of rows.
 #[derive(Debug)]
 pub(crate) enum OutboxWrite {
@@ -70,14 +81,51 @@ impl WriteBatch<'_> {
             OutboxWrite::Mark(rows) => self.mark_published(rows),
             OutboxWrite::EmitAgain(range, limit) => self.emit_again(*range, *limit),
             OutboxWrite::Emit(messages) => self.emit_missing(messages),
-            OutboxWrite::Expire(day, limit) => {
-                let sql = "DELETE FROM outbox_history WHERE (day, bucket, place) IN \
-                             (SELECT day, bucket, place FROM outbox_history WHERE day < ? \
-                              ORDER BY day, bucket, place LIMIT ?)";
-                let row = params![day.0, most(*limit)];
-                Ok(count(self.db.prepare_cached(sql)?.execute(row)?))
+            OutboxWrite::Expire(day, limit) => self.expire(*day, *limit),
+        }
+    }
+
+    fn expire(&self, day: Day, limit: usize) -> rusqlite::Result<u64> {
+        let message = "DELETE FROM outbox_history WHERE day = ? AND bucket = ? AND place = ?";
+        // a number has no dashes here
+        let consumed = format!(
+            "DELETE FROM inbox WHERE (consumer, event_id) IN \
+               (WITH RECURSIVE {GROUPS} SELECT name, replace(?, '-', '') FROM groups)"
+        );
+        let old = self.needless(day, limit)?;
+        for NeedlessMessage { place, id } in &old {
+            self.db.prepare_cached(&consumed)?.execute([id])?;
+            self.db.prepare_cached(message)?.execute(*place)?;
+        }
+        Ok(count(old.len()))
+    }
+
+    /// The oldest messages that were published before a day and whose transfers have ended.
+    fn needless(&self, day: Day, limit: usize) -> rusqlite::Result<Vec<NeedlessMessage>> {
+        let sql = "SELECT h.day, h.bucket, h.place, h.id, t.flow, t.state FROM outbox_history h \
+                   LEFT JOIN transfers t ON t.req_id = h.req_id WHERE h.day < ? \
+                   ORDER BY h.day, h.bucket, h.place";
+        let (mut found, mut ask) = (Vec::new(), self.db.prepare_cached(sql)?);
+        let mut rows = ask.query([day.0])?;
+        while found.len() < limit
+            && let Some(row) = rows.next()?
+        {
+            let flow: Option<String> = row.get(4)?;
+            let flow = flow.map(|name| self.flows.named(&name).map(|flow| self.flows.table(flow)));
+            let ended = match flow {
+                None => true,
+                // a flow that this program does not know
+                Some(None) => false,
+                Some(Some(table)) => {
+                    table.coded(row.get(5)?).is_some_and(|state| table.ends(state))
+                }
+            };
+            if ended {
+                let place = (row.get(0)?, row.get(1)?, row.get(2)?);
+                found.push(NeedlessMessage { place, id: row.get(3)? });
             }
         }
+        Ok(found)
     }
 
     fn emit_missing(&mut self, messages: &[Emitted]) -> rusqlite::Result<u64> {

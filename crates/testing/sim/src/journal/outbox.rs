@@ -3,13 +3,13 @@
 use super::{SimJournal, breath};
 use kernel::answer::Cause;
 use kernel::bucket_leases::BucketLeases;
-use kernel::ids::{Day, Millis, WorkerId};
+use kernel::ids::{Day, Id, Millis, WorkerId};
 use kernel::message::{Emitted, bucket};
 use kernel::ports::Fut;
 use kernel::ports::outbox::{
     Backlog, BucketLease, Outbox, PublishedRange, Queued, UnpublishedQuery,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be published, and what was, as the tables of a store hold it.
 #[derive(Debug, Clone, Default)]
@@ -64,11 +64,16 @@ impl OutboxTables {
         again
     }
 
-    fn expire(&mut self, before: Day, limit: usize) -> u64 {
-        let old: Vec<_> =
-            self.history.range(..(before, 0, 0)).map(|(key, _)| *key).take(limit).collect();
-        old.iter().for_each(|key| drop(self.history.remove(key)));
-        u64::try_from(old.len()).unwrap_or(u64::MAX)
+    /// Forgets messages of transfers that ended, and returns their numbers.
+    fn expire(&mut self, before: Day, limit: usize, open: &BTreeSet<Id>) -> Vec<u128> {
+        let old = self.history.range(..(before, 0, 0));
+        let old: Vec<_> = old
+            .filter(|(_, (row, _))| !open.contains(&row.id))
+            .map(|(key, (row, _))| (*key, row.number))
+            .take(limit)
+            .collect();
+        old.iter().for_each(|(key, _)| drop(self.history.remove(key)));
+        old.into_iter().map(|(_, number)| number).collect()
     }
 
     fn backlog(&self) -> Backlog {
@@ -174,7 +179,17 @@ impl Outbox for SimJournal {
     }
 
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {
-        Box::pin(self.tables(move |all, _| all.expire(Day::of(before), limit)))
+        Box::pin(async move {
+            breath().await;
+            self.readable()?;
+            let gone = self.change(|state, _| {
+                let gone = state.outbox.expire(Day::of(before), limit, &state.open);
+                state.inbox.retain(|(_, number)| !gone.contains(number));
+                gone.len()
+            });
+            breath().await;
+            Ok(u64::try_from(gone).unwrap_or(u64::MAX))
+        })
     }
 
     fn backlog(&self) -> Fut<'_, Result<Backlog, Cause>> {

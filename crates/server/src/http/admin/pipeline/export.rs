@@ -72,7 +72,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The events of transfers that messages carry, newest transfers first, a page of them: as JSON Lines or
-/// CSV. The header `portage-next` has the cursor of the next page, where there may be one.
+/// CSV. `audited` is null where no message reports the event, and where the journal has forgotten whether it came. The header `portage-next` has the cursor of the next page, where there may be one.
 #[utoipa::path(
     get, path = "/api/v1/ops/pipeline/export", tag = "ops", params(ExportQuery),
     operation_id = "export_pipeline", security(("token" = ["ops:read"])),
@@ -152,7 +152,7 @@ fn line(app: &App, row: &AuditRow<'_>) -> ExportLine {
         hash: hex(&row.linked.hash),
         message_id: row.message.map(|message| format::uuid(kernel::ids::Id(message.number))),
         topic: row.message.map(|message| message.topic.to_owned()),
-        audited: row.message.map(|message| message.audited),
+        audited: row.message.and_then(|message| message.audited),
     }
 }
 

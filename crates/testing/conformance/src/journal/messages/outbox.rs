@@ -2,7 +2,7 @@
 //! one publisher, published rows can be sent again, and only those are ever deleted.
 
 use super::super::checks;
-use super::super::fixture::{JournalFixture, NOON, RICH, id, message};
+use super::super::fixture::{JournalFixture, NOON, RICH, guarded, id, message};
 use kernel::audit::hex;
 use kernel::flow::life::Leg;
 use kernel::ids::{LedgerId, Millis, WorkerId};
@@ -20,6 +20,7 @@ checks! {
     what_is_marked_comes_no_more,
     what_was_published_is_sent_again_under_its_number,
     what_is_not_published_is_never_forgotten,
+    what_groups_consumed_is_forgotten_when_its_transfer_has_ended,
     keys_that_are_left_out_take_no_place,
     a_lost_message_is_added_where_it_does_not_wait,
 }
@@ -64,6 +65,12 @@ async fn emitted(b: &JournalFixture, n: u64, kind: &'static str, key: &str) {
     let mut opening = b.opening(&b.record(n, RICH, 10));
     opening.then.outbox.push(message(n, kind, key, 0));
     b.written("an opening with a message", opening).await;
+}
+
+/// The n-th transfer goes to its end.
+async fn ends(b: &JournalFixture, n: u64) {
+    let record = b.moved(&b.get(id(n)).await, "SOURCE_PENDING").await;
+    b.moved(&record, "FAILED").await;
 }
 
 async fn a_message_is_written_with_its_unit_alone(b: &mut JournalFixture) {
@@ -293,12 +300,15 @@ async fn what_was_published_is_sent_again_under_its_number(b: &mut JournalFixtur
 
 async fn what_is_not_published_is_never_forgotten(b: &mut JournalFixture) {
     emitted(b, 1, "old", "k").await;
+    ends(b, 1).await;
     let leases = leased(b, ONE).await;
     let rows = unpublished(b, &leases).await;
     marked(b, &leases, &rows).await;
     emitted(b, 2, "never published", "k").await;
+    ends(b, 2).await;
     b.clock.set(NOON + 8 * DAY);
     emitted(b, 3, "young", "young").await;
+    ends(b, 3).await;
     let leases = leased(b, ONE).await;
     let rows = unpublished(b, &leases).await;
     let young: Vec<_> = rows.iter().filter(|row| &*row.emitted.kind == "young").cloned().collect();
@@ -314,6 +324,42 @@ async fn what_is_not_published_is_never_forgotten(b: &mut JournalFixture) {
         b.reopen().await;
         b.clock.set(NOON + 8 * DAY + 2 * MINUTE);
     }
+}
+
+/// A row of the inbox is needed as long as its message may be sent again and may move its transfer. Those of another
+/// message stay, and those of a transfer that is open however old its message is.
+async fn what_groups_consumed_is_forgotten_when_its_transfer_has_ended(b: &mut JournalFixture) {
+    for n in 1..=3 {
+        emitted(b, n, "event", "k").await;
+    }
+    let leases = leased(b, ONE).await;
+    let rows = unpublished(b, &leases).await;
+    marked(b, &leases, &rows).await;
+    let numbers: Vec<u128> = rows.iter().map(|row| row.emitted.number).collect();
+    for (consumer, event) in
+        numbers.iter().flat_map(|number| [("a", *number), ("b", *number)]).chain([("a", 7)])
+    {
+        b.written("a row of the inbox", guarded(Guard::Inbox { consumer, event })).await;
+    }
+    ends(b, 1).await;
+    ends(b, 3).await;
+    b.clock.set(NOON + 8 * DAY);
+    let expire =
+        async |limit| b.ok("expiry", b.on().outbox.expire_published(NOON + 8 * DAY, limit).await);
+    b.same("at most so many", &expire(1).await, &1);
+    b.same("the other one that ended", &expire(10).await, &1);
+    b.same("the open one stays", &expire(10).await, &0);
+    let open = numbers.get(1).copied().unwrap_or_default();
+    for (group, should) in [("a", vec![7, open]), ("b", vec![open])] {
+        let asked = numbers.iter().copied().chain([7]).collect();
+        let mut had = b.ok("consumed", b.on().inbox.consumed(group, asked).await);
+        had.sort_unstable();
+        b.same(group, &had, &should);
+    }
+    ends(b, 2).await;
+    b.same("once it has ended too", &expire(10).await, &1);
+    let had = b.ok("consumed", b.on().inbox.consumed("b", numbers).await);
+    b.same("nothing is left of it", &had, &vec![]);
 }
 
 /// Where the rows of a key that takes nothing filled what is read of a bucket, no other key of it would be published.

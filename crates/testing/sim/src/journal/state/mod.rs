@@ -21,7 +21,7 @@ use kernel::flow::life::Leg;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
-use kernel::operation::{Incarnation, Key, Known, Operation};
+use kernel::operation::{Identity, Incarnation, Key, Known, Operation};
 use kernel::operators::Halt;
 use kernel::ports::journal::{Count, Due, DueQuery, Linked, OtherLease, Owner, ServiceStatus};
 use kernel::record::Record;
@@ -66,7 +66,8 @@ pub(super) struct State {
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     pub attempts: Attempts,
-    inbox: BTreeSet<(&'static str, u128)>,
+    /// The messages that groups consumed.
+    pub inbox: BTreeSet<(&'static str, u128)>,
     /// Messages that wait under their keys.
     pub parked: ParkedTable,
     /// What is to be published, and what was.
@@ -142,6 +143,7 @@ impl State {
 
     pub(super) fn status(&self, now: Millis) -> ServiceStatus {
         ServiceStatus {
+            identity: Identity(1),
             halted: self.halted.clone(),
             paused: self.operators.paused.clone(),
             accepted: self.operators.accepted.clone(),
