@@ -77,8 +77,18 @@ impl Life for State {
         match rule {}
     }
 
+    /// A message that can never go through leaves its transfer here: the unit that moves the money also leaves the
+    /// state, so nothing has moved.
+    fn cancelled(self) -> Option<Self> {
+        match self {
+            Pending | Validated => Some(Failed),
+            Validating | Executing | Completed | Failed => None,
+        }
+    }
+
     fn event(self, via: Via) -> &'static str {
         match self {
+            Pending | Validated if via == Via::Rejected => "CANCELLED",
             Pending => "VALIDATION_CALL",
             Validating => answered(via, "VALIDATION_OK", "VALIDATION_FAIL"),
             Validated => "EXECUTION_CALL",

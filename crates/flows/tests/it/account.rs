@@ -20,10 +20,12 @@ fn the_diagram() {
     expect![[r#"
         stateDiagram-v2
             [*] --> PENDING
+            PENDING --> FAILED: cancelled
             PENDING --> VALIDATING: claim
             VALIDATING --> VALIDATED: validate done
             VALIDATING --> FAILED: validate rejected
             VALIDATING --> VALIDATING: validate unknown
+            VALIDATED --> FAILED: cancelled
             VALIDATED --> EXECUTING: claim
             EXECUTING --> COMPLETED: execute done
             EXECUTING --> FAILED: execute rejected

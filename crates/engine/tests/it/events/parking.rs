@@ -7,7 +7,7 @@
 
 use super::fixture::AccountService;
 use engine::Settings;
-use engine::operators::{ActionResult, AdminAction, Objection};
+use engine::operators::{ActionResult, AdminAction, Objection, Verdict};
 use kernel::ids::Id;
 use kernel::operators::Scope;
 use kernel::ports::bus::{Bus as _, PartitionLag};
@@ -97,6 +97,37 @@ async fn messages_of_a_parked_key_keep_their_order() {
     let none = wait_until(MINUTE, async || test.parked_keys().await.is_empty()).await;
     assert!(none, "{:?}", test.parked_keys().await);
     test.service.wait_for_closed_case("PARKED").await;
+    test.in_order().await;
+}
+
+/// A message that can never go through: two persons end its transfer, nothing moves, and the messages behind it go on.
+///
+/// Turns red where no verdict ends a transfer that waits for its message (run: the release before), and where one person
+/// is enough.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_persons_end_a_transfer_whose_message_cannot_go_through() {
+    let test = AccountService::parking().await;
+    let bad = test.open_transfer("A-1", "B-1", BAD).await.id;
+    test.parked(1).await;
+    let behind = test.open_transfer("A-1", "B-1", 5).await.id;
+    test.parked(2).await;
+    let evidence = serde_json::json!({ "ticket": 7 });
+    let ends = AdminAction::Resolve { id: bad, verdict: Verdict::Rejected, evidence };
+    let done = test.service.execute_as("ada", "ends", ends).await.expect("a proposal");
+    let ActionResult::Proposed { approval } = done.outcome else { panic!("{done:?}") };
+    let approve = AdminAction::Approve(approval);
+    let alone = test.service.execute_as("ada", "alone", approve.clone()).await;
+    assert!(alone.is_err(), "{alone:?}");
+    test.service.execute_as("bob", "approves", approve).await.expect("it ends");
+    test.wait_for_end(&[bad, behind]).await;
+    let states = test.service.states(&[bad, behind]).await;
+    assert_eq!((states[&bad], states[&behind]), ("FAILED", "COMPLETED"));
+    let record = test.service.records(&[bad]).await.pop().expect("it is there");
+    assert_eq!(record.error.map(|error| error.code.to_string()), Some("CANCELLED".to_owned()));
+    test.holds("A-1", 995).await;
+    test.published(bad, &["transfer-validation", "transfer-failed"]).await;
+    let none = wait_until(MINUTE, async || test.parked_keys().await.is_empty()).await;
+    assert!(none, "{:?}", test.parked_keys().await);
     test.in_order().await;
 }
 

@@ -137,7 +137,8 @@ pub(in crate::cli) struct NoteArgs {
 }
 
 /// Propose an answer to a transfer's open call; another person approves, and the ledger must bear
-/// it out. A transfer of the relay of which nothing was sent ends so with `rejected`, as CANCELLED.
+/// it out. A transfer of the relay of which nothing was sent, or one between accounts that waits for its message, ends
+/// so with `rejected`, as CANCELLED.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  portage ops resolve 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --answer rejected --evidence \"ticket=4711\" --reason \"never arrived\""

@@ -237,7 +237,8 @@ fn action_of(action: &str) -> Option<fn(Id) -> AdminAction> {
 
 /// Proposes an answer to the transfer's open call. It takes effect when another person approves,
 /// and then only as far as the ledger bears it out. A transfer that waits for its first attempt on a chain, or behind
-/// dead ones, has no open call: `rejected` ends it as `CANCELLED`, borne out by the journal.
+/// dead ones, or for a message of the pipeline has no open call: `rejected` ends it as `CANCELLED`, borne out by the
+/// journal.
 #[utoipa::path(
     post, path = "/api/v1/ops/transfers/{id}/resolve", tag = "ops", request_body = Resolve,
     operation_id = "resolve_transfer", security(("token" = ["ops:act"])),
