@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub struct MessagesPreview {
     /// Always true: nothing was done yet.
     pub dry_run: bool,
-    /// So many messages would be sent, or so many partitions would go on elsewhere.
+    /// The number of messages that would be sent. A seek: that would be consumed again, or left out.
     #[schema(example = 12)]
     pub messages: u64,
     /// A redrive: so many would be passed over, since they went back too often.

@@ -54,10 +54,15 @@ impl Lanes {
 
     pub(super) fn add(&mut self, delivery: BusDelivery) {
         let lane = self.0.entry(delivery.partition.clone()).or_default();
-        // after a rebalance a partition may come again from an offset that is in hand
-        if lane.back().is_none_or(|last| last.delivery.offset < delivery.offset) {
-            lane.push_back(InHand { delivery, failures: 0, retry_at: 0, done: false });
+        if lane.back().is_some_and(|last| delivery.offset <= last.delivery.offset) {
+            // after a rebalance a partition may come again from an offset that is in hand
+            if lane.iter().any(|one| one.delivery == delivery) {
+                return;
+            }
+            // the partition was made anew, or comes again from before what is in hand, and everything behind it
+            lane.clear();
         }
+        lane.push_back(InHand { delivery, failures: 0, retry_at: 0, done: false });
     }
 
     /// The messages whose time has come, in order, except those behind a message of their key that waits.
@@ -249,6 +254,23 @@ mod tests {
         lanes.done(&place(0));
         assert_eq!(lanes.take_done(), [(place(0).partition, 2)]);
         assert_eq!(ready(&lanes, 0), [2]);
+    }
+
+    /// Turns red where a topic that was made anew gives nothing as long as an older offset is in hand (run: the release
+    /// before).
+    #[test]
+    fn a_partition_that_begins_anew_is_taken() {
+        let mut lanes = Lanes::default();
+        for offset in 5..8 {
+            lanes.add(delivery(offset, "old"));
+        }
+        for offset in 0..2 {
+            lanes.add(delivery(offset, "new"));
+        }
+        assert_eq!(ready(&lanes, 0), [0, 1]);
+        let mut again = self::lanes(&["a", "b"]);
+        again.add(delivery(1, "another message at an offset that is in hand"));
+        assert_eq!(ready(&again, 0), [1]);
     }
 
     #[test]

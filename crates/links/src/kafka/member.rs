@@ -187,10 +187,38 @@ impl KafkaMember {
                 self.reached.insert(place(one.topic(), one.partition()), reached);
             }
         }
+        self.forget_lost_offsets(&next).await?;
         next.retain(|partition, next| {
             self.reached.get(partition).is_none_or(|reached| *next > *reached)
         });
         Ok(next)
+    }
+
+    /// Forgets how far the group is in partitions that end before that: their logs lost their ends, or their topics were
+    /// made anew. Nothing would be committed until they are as long again, and a start then would pass over what came.
+    async fn forget_lost_offsets(&mut self, next: &BTreeMap<Partition, u64>) -> KafkaResult<()> {
+        let client = self.client()?;
+        let behind = |(partition, next): (&Partition, &u64)| {
+            let reached = self.reached.get(partition).copied()?;
+            (*next < reached).then(|| (partition.clone(), reached))
+        };
+        for (partition, reached) in next.iter().filter_map(behind).collect::<Vec<_>>() {
+            let (client, of) = (client.clone(), partition.clone());
+            let number = i32::try_from(of.number).unwrap_or(i32::MAX);
+            let asks = tokio::task::spawn_blocking(move || {
+                client.fetch_watermarks(&of.topic, number, ASKS)
+            });
+            let (_, end) = asks.await.unwrap_or(Err(KafkaError::Canceled))?;
+            if u64::try_from(end).is_ok_and(|end| end < reached) {
+                let Partition { topic, number } = &partition;
+                tracing::warn!(
+                    group = &*self.group, %topic, number, reached, end,
+                    "the log of a partition ends before the group's offset: it goes back"
+                );
+                self.reached.insert(partition, 0);
+            }
+        }
+        Ok(())
     }
 
     async fn done(&mut self, next: Vec<(Partition, u64)>) -> Result<(), Cause> {

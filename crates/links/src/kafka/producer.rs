@@ -1,6 +1,7 @@
 //! Sends messages in their order, and says of each whether the brokers have it.
 
-use super::{Shared, envelope};
+use super::Shared;
+use super::envelope::WireRecord;
 use kernel::answer::Cause;
 use kernel::ports::bus::{Acknowledgement, BusMessage, acknowledged};
 use rdkafka::config::FromClientConfigAndContext as _;
@@ -118,10 +119,15 @@ fn client(shared: &Shared) -> KafkaResult<KafkaProducer> {
 }
 
 fn send(client: &KafkaProducer, message: &BusMessage) -> KafkaResult<DeliveryFuture> {
-    let record = FutureRecord::to(&message.topic)
-        .key(&*message.key)
-        .payload(&*message.payload)
-        .headers(envelope::headers(message));
+    let WireRecord { key, payload, headers } = WireRecord::of(message);
+    let mut record: FutureRecord<'_, [u8], [u8]> =
+        FutureRecord::to(&message.topic).headers(headers);
+    if let Some(key) = &key {
+        record = record.key(key);
+    }
+    if let Some(payload) = &payload {
+        record = record.payload(payload);
+    }
     client.send_result(record).map_err(|(error, _)| error)
 }
 

@@ -3,6 +3,9 @@
 use conformance::bus::{BusSite, BusSuite};
 use kernel::ports::bus::{Bus, BusMessage};
 use links::kafka::{Kafka, KafkaSettings, NewTopics, Security};
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::config::ClientConfig;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -92,6 +95,57 @@ async fn deployments_with_two_prefixes_do_not_meet() {
     assert_eq!(consumed(&one, topic.clone()).await, [(topic.clone(), 1)]);
     let on_broker: Arc<str> = format!("one.{topic}").into();
     assert_eq!(consumed(&of(""), on_broker.clone()).await, [(on_broker, 1)]);
+}
+
+/// A topic that is made anew begins at its first offset, under a member that was further.
+///
+/// Turns red where a member commits nothing below the offset that it had reached (run: the release before): the next
+/// one would begin there, and pass over what came meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_is_made_anew_is_consumed_from_its_beginning() {
+    let server = testbed::Kafka::given_or_own().unwrap_or_else(|why| panic!("{why}"));
+    let bus = open(settings(server.brokers()));
+    let topic: Arc<str> = format!("t-{}", unique()).into();
+    let group: Arc<str> = format!("g-{}", unique()).into();
+    let publish = async |number: u128| {
+        for _ in 0..100 {
+            if bus.publish(vec![message(&topic, "a", number)]).await == [Ok(())] {
+                return;
+            }
+        }
+        panic!("{number} is not published");
+    };
+    let member = bus.subscribe(group.clone(), vec![topic.clone()]).await;
+    let mut member = member.unwrap_or_else(|cause| panic!("{cause}"));
+    let mut consume = async |last: u128| {
+        for _ in 0..300 {
+            let Ok(polled) = member.poll(10, 200).await else { continue };
+            for one in polled.messages {
+                let next = vec![(one.partition, one.offset + 1)];
+                let _refused_while_it_changes = member.commit(next).await;
+                if one.message.number == last {
+                    return;
+                }
+            }
+        }
+        panic!("{last} does not come");
+    };
+    for number in 1..=5 {
+        publish(number).await;
+    }
+    consume(5).await;
+    let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
+        .set("bootstrap.servers", server.brokers())
+        .create()
+        .unwrap_or_else(|error| panic!("{error}"));
+    let deleted = admin.delete_topics(&[&topic], &AdminOptions::new()).await;
+    assert!(matches!(deleted.as_deref(), Ok([Ok(_)])), "{deleted:?}");
+    publish(6).await;
+    publish(7).await;
+    consume(7).await;
+    let lag = bus.lag(group, vec![topic.clone()]).await.unwrap_or_default();
+    let waits: Vec<_> = lag.iter().filter(|lag| lag.end > 0).map(|of| (of.next, of.end)).collect();
+    assert_eq!(waits, [(2, 2)]);
 }
 
 /// Turns red where a bus that is away fails to open, where a message is called published that is not,

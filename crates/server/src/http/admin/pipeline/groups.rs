@@ -61,7 +61,7 @@ async fn seek(
                 to: seek.to,
             })
             .collect();
-        let messages = u64::try_from(partitions.len()).unwrap_or(u64::MAX);
+        let messages = partitions.iter().map(|row| row.from.abs_diff(row.to)).sum();
         return Ok(previewed(MessagesPreview { messages, partitions, ..Default::default() }));
     }
     let action = AdminAction::Seek { group: form.group.into(), to };
