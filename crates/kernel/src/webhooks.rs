@@ -20,6 +20,8 @@ pub const TRANSFER_EVENTS: &str = "transfer.";
 pub const CASE_EVENTS: &str = "case.";
 /// The kind of the case of an endpoint that the service disabled.
 pub const DISABLED_CASE: &str = "WEBHOOK_DISABLED";
+/// The kind of the case of an endpoint that takes less than is queued for it.
+pub const BACKLOG_CASE: &str = "WEBHOOK_BACKLOG";
 /// The most endpoints that there are at a time.
 pub const MOST_ENDPOINTS: usize = 100;
 /// The most requests of operators that wait at one endpoint.
@@ -40,6 +42,19 @@ impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WebhookSecret(********)")
     }
+}
+
+/// True where two addresses are at different hosts or ports: another receiver reads what goes there.
+pub fn are_at_other_hosts(one: &str, other: &str) -> bool {
+    authority(one) != authority(other)
+}
+
+/// The host and the port of an address, as they are written, in small letters.
+fn authority(target: &str) -> String {
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let authority = rest.get(..end).unwrap_or(rest);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase()
 }
 
 /// How an endpoint is reached.
@@ -125,6 +140,8 @@ pub enum FilterQuestion<'e> {
         flow: &'e str,
         /// The owner of the transfer.
         owner: &'e TransferOwner,
+        /// The owner of the numbered account that it paid.
+        payee: Option<&'e TransferOwner>,
         /// What became of it.
         outcome: Outcome,
     },
@@ -143,9 +160,12 @@ impl EventFilter {
     pub fn wants(&self, question: FilterQuestion<'_>) -> bool {
         match question {
             FilterQuestion::Case(kind) => self.names(kind),
-            FilterQuestion::Transfer { flow, owner, outcome } => {
+            FilterQuestion::Transfer { flow, owner, payee, outcome } => {
                 let of_flow = self.flows.is_empty() || self.flows.iter().any(|one| **one == *flow);
-                let of_owner = self.owner.as_ref().is_none_or(|one| **one == owner.to_string());
+                let mut owners = std::iter::once(owner).chain(payee);
+                let wanted = self.owner.as_ref();
+                let of_owner =
+                    wanted.is_none_or(|wanted| owners.any(|one| **wanted == one.to_string()));
                 of_flow && of_owner && self.names(&transfer_event(outcome))
             }
         }
@@ -267,6 +287,12 @@ impl StoredWebhook {
         self.endpoint.rotating_until = (until > now).then_some(until);
     }
 
+    /// Signs with this secret alone from now on: those before it are another receiver's.
+    pub fn replace_secrets(&mut self, secret: WebhookSecret) {
+        self.secrets = vec![StoredSecret { secret, until: None }];
+        self.endpoint.rotating_until = None;
+    }
+
     /// One more request; the oldest is forgotten where there are too many.
     pub fn ask(&mut self, request: EndpointRequest) {
         self.asked = self.asked.saturating_add(1);
@@ -320,8 +346,8 @@ mod tests {
     #[test]
     fn a_filter_names_types_whole_or_by_their_first_word() {
         let owner = TransferOwner::User(UserId(4001));
-        let paid =
-            FilterQuestion::Transfer { flow: "internal", owner: &owner, outcome: Outcome::Paid };
+        let (flow, owner, payee, outcome) = ("internal", &owner, None, Outcome::Paid);
+        let paid = FilterQuestion::Transfer { flow, owner, payee, outcome };
         for (events, transfer, case) in [
             (&["*"][..], true, true),
             (&["transfer.*"], true, false),
@@ -348,9 +374,13 @@ mod tests {
         filter.owner = Some("user:4001".into());
         let wants = |flow, user| {
             let owner = &TransferOwner::User(UserId(user));
-            filter.wants(FilterQuestion::Transfer { flow, owner, outcome: Outcome::Failed })
+            let (payee, outcome) = (None, Outcome::Failed);
+            filter.wants(FilterQuestion::Transfer { flow, owner, payee, outcome })
         };
         assert!(wants("internal", 4001) && !wants("account", 4001) && !wants("internal", 4002));
+        let [payer, payee] = [4002, 4001].map(|user| TransferOwner::User(UserId(user)));
+        let (flow, owner, payee, outcome) = ("internal", &payer, Some(&payee), Outcome::Paid);
+        assert!(filter.wants(FilterQuestion::Transfer { flow, owner, payee, outcome }));
         assert!(filter.wants(FilterQuestion::Case("case.closed")));
     }
 
@@ -367,6 +397,17 @@ mod tests {
         let read = StoredWebhook::read(&stored.stored());
         assert_eq!(read.as_ref(), Some(&stored));
         assert!(!format!("{stored:?}").contains("two"));
+    }
+
+    /// Turns red with a build that compares whole addresses, and with one that takes a user for a host.
+    #[test]
+    fn another_path_is_the_same_host() {
+        let at = |one, other| super::are_at_other_hosts(one, other);
+        assert!(!at("https://hooks.example/x", "https://HOOKS.example/y?z=1"));
+        assert!(!at("https://hooks.example", "https://hooks.example/"));
+        assert!(at("https://hooks.example/x", "https://hooks.example:8443/x"));
+        assert!(at("https://hooks.example/x", "https://hooks.example@evil.example/x"));
+        assert!(at("https://hooks.example/x", "https://evil.example/hooks.example/x"));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use kernel::ids::{Id, Millis};
 use kernel::operators::Subject;
 use kernel::unit::{Guard, Put, Unit};
 use kernel::webhooks::{
-    self, DISABLED_CASE, EndpointRequest, EndpointStatus, MOST_ENDPOINTS, StoredSecret,
-    StoredWebhook, WebhookEndpoint,
+    self, BACKLOG_CASE, DISABLED_CASE, EndpointRequest, EndpointStatus, MOST_ENDPOINTS,
+    StoredSecret, StoredWebhook, WebhookEndpoint,
 };
 use std::sync::Arc;
 
@@ -41,6 +41,13 @@ impl Operators {
             WebhookAction::Change(change) => {
                 self.change_webhook(context, change.id, |found, now| {
                     let enables = change.status == Some(EndpointStatus::Active);
+                    let moves = |target: &Arc<str>| {
+                        webhooks::are_at_other_hosts(&found.endpoint.target, target)
+                    };
+                    let moved = change.target.as_ref().is_some_and(moves);
+                    if let Some(secret) = change.secret.as_ref().filter(|_| moved) {
+                        found.replace_secrets(secret.clone());
+                    }
                     changed(&mut found.endpoint, change, now);
                     Ok(enables.then_some("an operator enabled it"))
                 })
@@ -188,11 +195,13 @@ impl Operators {
         let name = webhooks::resource(id);
         let guards = vec![Guard::Resource { name: name.clone(), version }];
         let mut puts = vec![Put::Resource { name, value: change.value.clone() }];
-        puts.extend(change.enabled.map(|fact| Put::Close {
-            kind: DISABLED_CASE.into(),
-            subject: Subject::Webhook(id),
-            fact: fact.into(),
-        }));
+        let close = |kind: &'static str, fact: &'static str| {
+            let (kind, fact) = (kind.into(), fact.into());
+            Put::Close { kind, subject: Subject::Webhook(id), fact }
+        };
+        if let Some(fact) = change.enabled {
+            puts.extend([DISABLED_CASE, BACKLOG_CASE].map(|kind| close(kind, fact)));
+        }
         puts.push(context.action(&change.outcome));
         Ok(self.wrote(context, Unit::guarded(guards, puts)).await?.ok())
     }
@@ -200,7 +209,8 @@ impl Operators {
 
 /// Applies a change to an endpoint.
 fn changed(endpoint: &mut WebhookEndpoint, change: &WebhookChange, now: Millis) {
-    let WebhookChange { target, description, events, flows, owner, status, id: _ } = change;
+    let WebhookChange { target, description, events, flows, owner, status, id: _, secret: _ } =
+        change;
     if let Some(target) = target {
         endpoint.target = target.clone();
     }

@@ -35,6 +35,9 @@ pub struct WebhookChange {
     /// Where it is from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Arc<str>>,
+    /// The key that signs from now on, drawn for the change: it takes effect where the target is at another host.
+    #[serde(skip)]
+    pub secret: Option<WebhookSecret>,
     /// The operators' own words for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Arc<str>>,

@@ -136,6 +136,24 @@ pub struct ClaimQuery {
     pub limit: usize,
 }
 
+/// A request for the messages that an endpoint has still to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BacklogQuery {
+    /// The endpoint that is meant.
+    pub endpoint: Id,
+    /// Those that were queued at or after this time are counted apart.
+    pub since: Millis,
+}
+
+/// The messages that an endpoint has still to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EndpointBacklog {
+    /// All of them.
+    pub messages: u64,
+    /// Those that were queued since the time of the request.
+    pub queued_since: u64,
+}
+
 /// The queue and the log of webhooks.
 pub trait WebhookOutbox: Send + Sync {
     /// How far everything is.
@@ -163,8 +181,8 @@ pub trait WebhookOutbox: Send + Sync {
     /// Takes up messages whose time has come, the oldest first: a compare-and-swap on their time, so
     /// that one of several processes has each.
     fn claim(&self, query: ClaimQuery) -> Fut<'_, Result<Vec<WebhookMessage>, Cause>>;
-    /// How many messages are still to be taken.
-    fn waiting(&self) -> Fut<'_, Result<u64, Cause>>;
+    /// How many messages each of these endpoints has still to take, in their order.
+    fn waiting(&self, of: Vec<BacklogQuery>) -> Fut<'_, Result<Vec<EndpointBacklog>, Cause>>;
     /// Stores the results of tries. A message that its endpoint has taken stays taken.
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>>;
     /// The log of an endpoint, newest first, below a number.

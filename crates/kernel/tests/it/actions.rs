@@ -327,6 +327,7 @@ fn actions_on_webhooks() {
     let change = WebhookChange {
         id: ID,
         target: None,
+        secret: Some(secret()),
         description: None,
         events: Some(vec!["*".into()]),
         flows: None,

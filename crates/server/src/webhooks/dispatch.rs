@@ -1,6 +1,6 @@
 //! Posts due messages to the endpoints: a few at a time to each, so that a receiver that hangs delays no other.
 
-use super::endpoints::{Endpoint, disable, endpoints};
+use super::endpoints::{Endpoint, close_backlog_case, disable, endpoints, open_backlog_case};
 use super::mail::Mailer;
 use super::message::Message;
 use super::sender::{EndpointSender, MessageClaim, Posted};
@@ -10,13 +10,14 @@ use futures_util::future::{Either, FutureExt as _, select};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
+use kernel::operators::Subject;
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::Journal;
 use kernel::ports::sending::NOT_SENT;
 use kernel::ports::spawn::{OnEnd, Task};
 use kernel::ports::webhooks::{ClaimQuery, TriedMessage, WebhookMessage, WebhookOutbox};
-use kernel::webhooks::Channel;
+use kernel::webhooks::{BACKLOG_CASE, Channel};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -67,6 +68,7 @@ pub struct Dispatch {
     waits: Vec<Millis>,
     hold: Millis,
     disable_after: Millis,
+    max_waiting: u64,
 }
 
 /// A message that this process tries now.
@@ -101,7 +103,8 @@ impl Dispatch {
         let sender = EndpointSender::new(settings)?;
         let hold = settings.timeout_seconds.saturating_mul(2_000).saturating_add(HOLD_MS);
         let disable_after = settings.disable_after_hours.saturating_mul(3_600_000);
-        Ok(Self { context, sender, waits: settings.waits(), hold, disable_after })
+        let (waits, max_waiting) = (settings.waits(), settings.max_waiting);
+        Ok(Self { context, sender, waits, hold, disable_after, max_waiting })
     }
 
     /// Posts, for as long as the process lives.
@@ -144,12 +147,13 @@ impl Dispatch {
         let DispatchContext { outbox, journal, .. } = &self.context;
         let now = journal.now();
         traffic.throttled.retain(|_, until| now < *until);
+        let all = endpoints(&**journal).await?;
         if traffic.counted.is_none_or(|at| now.saturating_sub(at) >= COUNT_MS) {
             traffic.counted = Some(now);
-            self.context.metrics.webhook_messages_waiting(outbox.waiting().await?);
+            self.bound_backlogs(&all).await?;
         }
         let mut taken = Vec::new();
-        for one in endpoints(&**journal).await?.into_iter().filter(Endpoint::is_active) {
+        for one in all.into_iter().filter(Endpoint::is_active) {
             let id = one.id();
             let flying = traffic.flying.get(&id).copied().unwrap_or(0);
             let limit = AT_ONCE.saturating_sub(flying);
@@ -165,6 +169,30 @@ impl Dispatch {
             }
         }
         Ok(taken)
+    }
+
+    /// Counts what waits for each endpoint. One that takes less than is queued for it gets a case at half of the
+    /// bound, and is disabled at the bound: what comes later is in the journal, from which a replay sends it.
+    async fn bound_backlogs(&self, all: &[Endpoint]) -> Result<(), Cause> {
+        let DispatchContext { outbox, journal, metrics, .. } = &self.context;
+        let backlogs = outbox.waiting(all.iter().map(Endpoint::backlog).collect()).await?;
+        metrics.webhook_messages_waiting(backlogs.iter().map(|of| of.messages).sum());
+        let open = journal.open_cases().await?;
+        for (one, backlog) in all.iter().zip(backlogs) {
+            let has_case = open.iter().any(|case| {
+                *case.kind == *BACKLOG_CASE && case.subject == Subject::Webhook(one.id())
+            });
+            let waiting = backlog.queued_since;
+            if one.is_active() && waiting >= self.max_waiting {
+                let why = format!("{waiting} messages wait for it (webhooks.max_waiting)");
+                disable(&**journal, one, &why).await?;
+            } else if one.is_active() && waiting >= self.max_waiting / 2 && !has_case {
+                open_backlog_case(&**journal, one, waiting, self.max_waiting).await?;
+            } else if has_case && waiting < self.max_waiting / 4 {
+                close_backlog_case(&**journal, one.id()).await?;
+            }
+        }
+        Ok(())
     }
 
     fn try_one(&self, taken: Taken) -> Fut<'_, Ended> {

@@ -4,8 +4,11 @@ use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::Journal;
+use kernel::ports::webhooks::BacklogQuery;
 use kernel::unit::{Guard, Put, Unit, Wrote};
-use kernel::webhooks::{self, DISABLED_CASE, EndpointStatus, StoredWebhook};
+use kernel::webhooks::{
+    self, BACKLOG_CASE, DISABLED_CASE, EndpointStatus, StoredWebhook, WebhookEndpoint,
+};
 use std::sync::Arc;
 
 /// An endpoint, as it was read.
@@ -18,6 +21,12 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) const fn id(&self) -> Id {
         self.webhook.endpoint.id
+    }
+
+    /// The request for what it has still to take, since it was enabled.
+    pub(super) const fn backlog(&self) -> BacklogQuery {
+        let WebhookEndpoint { id, enabled_at, .. } = &self.webhook.endpoint;
+        BacklogQuery { endpoint: *id, since: *enabled_at }
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -63,13 +72,53 @@ pub(super) async fn disable(
     let puts = vec![
         Put::Resource { name, value: webhook.stored() },
         Put::Case(Case { kind, severity, subject, facts: facts.clone() }),
+        Put::Close { kind: BACKLOG_CASE.into(), subject, fact: "it is disabled".into() },
     ];
-    match journal.write(vec![Unit::guarded(guards, puts)]).await.pop() {
-        Some(Wrote::Written(_)) => {
-            tracing::warn!(kind, %subject, %facts, "WARNING case");
-            Ok(())
-        }
-        Some(Wrote::Lost(_) | Wrote::Full) | None => Ok(()),
+    if written(journal, Unit::guarded(guards, puts)).await? {
+        tracing::warn!(kind, %subject, %facts, "WARNING case");
+    }
+    Ok(())
+}
+
+/// Opens the case of an endpoint for which half of what it may have waits.
+///
+/// # Errors
+/// The journal's.
+pub(super) async fn open_backlog_case(
+    journal: &dyn Journal,
+    endpoint: &Endpoint,
+    waiting: u64,
+    most: u64,
+) -> Result<(), Cause> {
+    let WebhookEndpoint { id, description, channel, .. } = &endpoint.webhook.endpoint;
+    let facts: Arc<str> = format!(
+        "{description} ({}): {waiting} messages wait for it; at {most} it is disabled",
+        channel.name()
+    )
+    .into();
+    let (kind, severity, subject) = (BACKLOG_CASE, Severity::Warning, Subject::Webhook(*id));
+    let put = Put::Case(Case { kind, severity, subject, facts: facts.clone() });
+    if written(journal, Unit::puts(vec![put])).await? {
+        tracing::warn!(kind, %subject, %facts, "WARNING case");
+    }
+    Ok(())
+}
+
+/// Closes the case of an endpoint for which few messages wait.
+///
+/// # Errors
+/// The journal's.
+pub(super) async fn close_backlog_case(journal: &dyn Journal, endpoint: Id) -> Result<(), Cause> {
+    let (kind, subject) = (BACKLOG_CASE.into(), Subject::Webhook(endpoint));
+    let put = Put::Close { kind, subject, fact: "few messages wait for it".into() };
+    written(journal, Unit::puts(vec![put])).await.map(drop)
+}
+
+/// True where a unit was written.
+async fn written(journal: &dyn Journal, unit: Unit) -> Result<bool, Cause> {
+    match journal.write(vec![unit]).await.pop() {
+        Some(Wrote::Written(_)) => Ok(true),
+        Some(Wrote::Lost(_) | Wrote::Full) | None => Ok(false),
         Some(Wrote::Unknown(cause)) => Err(cause),
     }
 }

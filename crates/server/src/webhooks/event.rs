@@ -6,6 +6,7 @@ use kernel::flow::life::Outcome;
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis};
 use kernel::money::Asset;
+use kernel::owner::TransferOwner;
 use kernel::ports::admin_queries::Delivery;
 use kernel::ports::webhooks::{CaseEvent, NewMessage};
 use kernel::record::{Party, Record};
@@ -113,15 +114,22 @@ pub(super) fn ended(flows: &Flows, record: &Record) -> Option<Outcome> {
     table.state(state).outcome.filter(|_| table.ends(state))
 }
 
+/// The end of a transfer, and the owner of the numbered account that it paid.
+pub(super) struct TransferEnd<'r> {
+    pub record: &'r Record,
+    pub outcome: Outcome,
+    pub payee: Option<&'r TransferOwner>,
+}
+
 /// The endpoints among these that want the event of a transfer's end, which came at or after their time.
 pub(super) fn wanted_by<'e>(
     endpoints: impl Iterator<Item = &'e StoredWebhook>,
     flows: &Flows,
-    record: &Record,
-    outcome: Outcome,
+    end: &TransferEnd<'_>,
 ) -> Vec<Id> {
+    let TransferEnd { record, outcome, payee } = end;
     let (flow, owner) = (flows.table(record.flow).flow, &record.terms.owner);
-    let question = FilterQuestion::Transfer { flow, owner, outcome };
+    let question = FilterQuestion::Transfer { flow, owner, payee: *payee, outcome: *outcome };
     let wants = endpoints.filter(|one| one.endpoint.filter.wants(question));
     wants.map(|one| one.endpoint.id).collect()
 }

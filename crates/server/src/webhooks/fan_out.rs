@@ -6,7 +6,8 @@
 //! the cursor's next value, and dropped where another process moved the cursor meanwhile.
 
 use super::endpoints::{Endpoint, endpoints};
-use super::event;
+use super::event::{self, TransferEnd};
+use super::payees::Payees;
 use super::replay;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
@@ -55,6 +56,8 @@ pub struct FanOutContext {
     pub flows: Arc<Flows>,
     /// How long messages are kept.
     pub keep: Millis,
+    /// A replay queues its next page when fewer messages than this wait for its endpoint: it must not disable it.
+    pub replay_room: u64,
 }
 
 /// Queues messages of what happens.
@@ -211,10 +214,13 @@ impl FanOut {
         batch.ended = facts.late;
         batch.moves.extend(facts.passed.map(|serial| cursors.step(CURSOR, serial.0)));
         let mut assets = None;
+        let asking = endpoints.iter().filter(|one| one.is_active()).map(|one| &one.webhook);
+        let payees = Payees::read(&**journal, asking, facts.ended.iter()).await?;
         for record in &facts.ended {
             let Some(outcome) = event::ended(flows, record) else { continue };
             let since = told_of(endpoints, record.updated_at);
-            let to = event::wanted_by(since, flows, record, outcome);
+            let payee = payees.of(record, outcome);
+            let to = event::wanted_by(since, flows, &TransferEnd { record, outcome, payee });
             if to.is_empty() {
                 continue;
             }

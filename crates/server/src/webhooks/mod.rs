@@ -12,6 +12,7 @@ pub(crate) mod event;
 pub mod fan_out;
 mod mail;
 pub(crate) mod message;
+mod payees;
 mod public_address;
 pub mod replay;
 mod sender;

@@ -2,8 +2,9 @@
 //! then the transfers opened since then, page by page behind a cursor of the endpoint's own.
 
 use super::endpoints::Endpoint;
-use super::event;
+use super::event::{self, TransferEnd};
 use super::fan_out::{CURSOR, Cursors, FanOutContext, PAGE};
+use super::payees::Payees;
 use kernel::answer::Cause;
 use kernel::flow::life::Outcome;
 use kernel::ids::{Millis, Serial};
@@ -88,6 +89,10 @@ pub(super) async fn step(
     let mut more = false;
     for one in endpoints.iter().filter(|one| one.is_active()) {
         let Some(Replay { at, until, since }) = Replay::of(cursors, one) else { continue };
+        let waiting = context.outbox.waiting(vec![one.backlog()]).await?;
+        if waiting.iter().any(|of| of.messages >= context.replay_room) {
+            continue;
+        }
         let page = context.journal.transfers_after(at, None, PAGE).await?.records;
         let last = page.last().and_then(|last| last.serial).filter(|_| page.len() == PAGE);
         let next = last.filter(|last| *last < until).unwrap_or(until);
@@ -110,9 +115,10 @@ pub async fn preview(
     since: Millis,
 ) -> Result<Preview, Cause> {
     let outbox = &context.outbox;
-    let wants = |record: &Record| wanted(context, webhook, since, record).is_some();
-    let count = |page: &[Record], of: &dyn Fn(&Record) -> bool| {
-        u64::try_from(page.iter().filter(|record| of(record)).count()).unwrap_or(u64::MAX)
+    let count = async |page: &[Record], until: Serial| {
+        let within = page.iter().filter(|record| record.serial.is_some_and(|one| one <= until));
+        let wanted = wanted(context, webhook, since, within.collect()).await?;
+        Ok::<_, Cause>(u64::try_from(wanted.len()).unwrap_or(u64::MAX))
     };
     let at = context.journal.before_time(since).await?;
     let cases = cases(context, webhook, since).await?.len();
@@ -120,8 +126,7 @@ pub async fn preview(
     let mut after = Serial(0);
     loop {
         let page = outbox.ended_late(since, after, PAGE).await?;
-        let early = |record: &Record| record.serial.is_some_and(|one| one <= at) && wants(record);
-        messages = messages.saturating_add(count(&page, &early));
+        messages = messages.saturating_add(count(&page, at).await?);
         match page.last().and_then(|last| last.serial) {
             Some(last) if page.len() == PAGE && last < at => after = last,
             _ => break,
@@ -130,7 +135,7 @@ pub async fn preview(
     let (mut after, mut looked) = (at, 0_u64);
     loop {
         let page = context.journal.transfers_after(after, None, PAGE).await?.records;
-        messages = messages.saturating_add(count(&page, &wants));
+        messages = messages.saturating_add(count(&page, Serial(u64::MAX)).await?);
         looked = looked.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
         match page.last().and_then(|last| last.serial) {
             Some(_) if page.len() == PAGE && looked >= PREVIEW => {
@@ -142,27 +147,32 @@ pub async fn preview(
     }
 }
 
-/// The end of a transfer, where it ended since that time and the endpoint wants the event.
-fn wanted(
+/// Those of these transfers that ended since that time and whose events the endpoint wants, each with its end.
+async fn wanted<'r>(
     context: &FanOutContext,
     webhook: &StoredWebhook,
     since: Millis,
-    record: &Record,
-) -> Option<Outcome> {
+    records: Vec<&'r Record>,
+) -> Result<Vec<(&'r Record, Outcome)>, Cause> {
     let flows = &context.flows;
-    let outcome = event::ended(flows, record).filter(|_| record.updated_at >= since)?;
-    let to = event::wanted_by(std::iter::once(webhook), flows, record, outcome);
-    (!to.is_empty()).then_some(outcome)
+    let asking = std::iter::once(webhook);
+    let payees = Payees::read(&*context.journal, asking, records.iter().copied()).await?;
+    let wants = |record: &'r Record| {
+        let outcome = event::ended(flows, record).filter(|_| record.updated_at >= since)?;
+        let end = TransferEnd { record, outcome, payee: payees.of(record, outcome) };
+        let to = event::wanted_by(std::iter::once(webhook), flows, &end);
+        (!to.is_empty()).then_some((record, outcome))
+    };
+    Ok(records.into_iter().filter_map(wants).collect())
 }
 
-async fn messages(
+async fn messages<'r>(
     context: &FanOutContext,
     webhook: &StoredWebhook,
     since: Millis,
-    records: impl Iterator<Item = &Record>,
+    records: impl Iterator<Item = &'r Record>,
 ) -> Result<Vec<NewMessage>, Cause> {
-    let wants = |record| wanted(context, webhook, since, record).map(|outcome| (record, outcome));
-    let wanted: Vec<(&Record, Outcome)> = records.filter_map(wants).collect();
+    let wanted = wanted(context, webhook, since, records.collect()).await?;
     if wanted.is_empty() {
         return Ok(Vec::new());
     }

@@ -7,7 +7,8 @@ use kernel::operators::Subject;
 use kernel::ports::admin_queries::Tells;
 use kernel::ports::journal::Journal;
 use kernel::ports::webhooks::{
-    ClaimQuery, MessageBatch, NewMessage, ProgressMove, TriedMessage, WebhookMessage, WebhookOutbox,
+    BacklogQuery, ClaimQuery, MessageBatch, NewMessage, ProgressMove, TriedMessage, WebhookMessage,
+    WebhookOutbox,
 };
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use testkit::ManualClock;
@@ -108,7 +109,13 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
         ids(&store.messages(ONE, log.get(1).map(|second| second.number), 1).await.expect("a log")),
         ["b"]
     );
-    assert_eq!(store.waiting().await.expect("a count"), 2);
+    let waiting = async |since| {
+        let of = [ONE, TWO].map(|endpoint| BacklogQuery { endpoint, since }).to_vec();
+        let found = store.waiting(of).await.expect("a count");
+        found.iter().map(|of| (of.messages, of.queued_since)).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(b.at).await, [(2, 2), (0, 0)]);
+    assert_eq!(waiting(b.at + 1).await, [(2, 0), (0, 0)], "none was queued since");
     // one was taken: nothing is failing, though others failed beside it
     assert!(store.progress().await.expect("progress").iter().all(|one| one.name.len() == 1));
     store.tried(vec![tried(b, Some(5_000), Some("no"))]).await.expect("noted");

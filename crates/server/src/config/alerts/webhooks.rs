@@ -5,6 +5,11 @@ use crate::config::section::{SettingRules, section};
 /// Above that a wait is a mistake: a month.
 const LONGEST: u64 = 30 * 86_400;
 
+/// A page of a replay has half of this number, and must not disable its endpoint.
+const LEAST_WAITING: u64 = 1_000;
+/// Above that the store has no room for them.
+const MOST_WAITING: u64 = 10_000_000;
+
 section! {
     /// Endpoints that operators add, and what they are sent (`portage webhook`).
     Webhooks {
@@ -16,6 +21,8 @@ section! {
         retry_seconds: Vec<String> = ["5", "300", "1800", "7200", "18000", "36000", "50400", "72000", "86400"].map(str::to_owned).to_vec(),
         /// An endpoint that took nothing for so long is disabled, with a case.
         disable_after_hours: u64 = 72,
+        /// An endpoint that has this number of messages still to take is disabled, with a case; at half of it a case opens.
+        max_waiting: u64 = 100_000,
         /// How long messages and their log are kept.
         keep_days: u64 = 30,
     }
@@ -36,6 +43,8 @@ impl Webhooks {
         let fits = (1..=60).contains(&self.timeout_seconds);
         rules.need("webhooks.timeout_seconds", fits, "from 1 to 60");
         rules.need("webhooks.disable_after_hours", self.disable_after_hours > 0, "above 0");
+        let fits = (LEAST_WAITING..=MOST_WAITING).contains(&self.max_waiting);
+        rules.need("webhooks.max_waiting", fits, "from 1000 to 10000000");
         rules.need("webhooks.keep_days", self.keep_days > 0, "above 0");
     }
 }

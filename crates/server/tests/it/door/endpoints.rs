@@ -111,12 +111,12 @@ async fn what_an_endpoint_may_be() {
     refused(&door.post(OPS, HOOKS, new("https://hooks.example/x")).await, 409, "NOT_POSSIBLE");
 }
 
-/// Turns red where what is left out of a change is set back, where `null` leaves the owner, and where a
-/// disabled endpoint is sent a test.
+/// Turns red where what is left out of a change is set back, where `null` leaves the owner, where another host is told
+/// the secret of the one before (run: the release before), and where a disabled endpoint is sent a test.
 #[tokio::test]
 async fn an_endpoint_is_changed_disabled_and_deleted() {
     let door = Door::open().await;
-    let (id, _) = door.added().await;
+    let (id, first) = door.added().await;
     let path = format!("{HOOKS}/{id}");
     let change = async |body: Value| {
         let mut body = body;
@@ -132,6 +132,11 @@ async fn an_endpoint_is_changed_disabled_and_deleted() {
     assert_eq!(change(json!({"owner": null})).await.body["owner"], Value::Null);
     refused(&change(json!({"status": "GONE"})).await, 400, "BAD_REQUEST");
     refused(&change(json!({"events": ["x"]})).await, 400, "BAD_REQUEST");
+    let near = change(json!({"target": "https://hooks.example/y"})).await;
+    assert_eq!(near.body["secret"], Value::Null, "{near:?}");
+    let moved = change(json!({"target": "https://other.example/y"})).await;
+    let new = moved.body["secret"].as_str().unwrap_or_default();
+    assert!(new.starts_with("whsec_") && first["secret"] != new, "{moved:?}");
     let before = change(json!({"status": "DISABLED"})).await;
     assert_eq!(before.body["status"], "DISABLED");
     let reason = json!({"reason": "a test"});

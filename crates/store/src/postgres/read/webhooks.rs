@@ -16,8 +16,8 @@ use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::Fut;
 use kernel::ports::admin_queries::Tells;
 use kernel::ports::webhooks::{
-    CaseEvent, ClaimQuery, MessageBatch, NewMessage, Progress, TriedMessage, WebhookMessage,
-    WebhookOutbox,
+    BacklogQuery, CaseEvent, ClaimQuery, EndpointBacklog, MessageBatch, NewMessage, Progress,
+    TriedMessage, WebhookMessage, WebhookOutbox,
 };
 use kernel::record::Record;
 use std::collections::BTreeSet;
@@ -253,11 +253,19 @@ impl ReadPool {
         Ok(claimed)
     }
 
-    async fn waiting_messages(&self) -> Result<u64, Cause> {
-        let sql = "SELECT count(*) FROM webhook_messages WHERE due_at IS NOT NULL";
-        let found = one(&self.question().await?, sql, &[]).await?;
-        let row = found.ok_or_else(|| Cause::of("STORE_DAMAGED"))?;
-        Ok(uint(row.try_get(0).map_err(StoreError::from)?))
+    async fn waiting_messages(&self, of: Vec<BacklogQuery>) -> Result<Vec<EndpointBacklog>, Cause> {
+        let sql = "SELECT c.messages, c.since FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY \
+                   AS q(endpoint, since, place), LATERAL (SELECT count(*) AS messages, \
+                     count(*) FILTER (WHERE w.at >= q.since) AS since FROM webhook_messages w \
+                     WHERE w.endpoint = q.endpoint AND w.due_at IS NOT NULL) c ORDER BY q.place";
+        let endpoints: Vec<Uuid> = of.iter().map(|one| columns::uuid(one.endpoint)).collect();
+        let since: Vec<i64> = of.iter().map(|one| int(one.since)).collect();
+        let read = |row: &Row| {
+            let count = |column: usize| row.try_get(column).map(uint);
+            Ok(EndpointBacklog { messages: count(0)?, queued_since: count(1)? })
+        };
+        let found = rows(&self.search().await?, sql, &[&endpoints, &since]).await?;
+        Ok(found.iter().map(read).collect::<Result<_, StoreError>>()?)
     }
 
     async fn tried_messages(&self, tried: Vec<TriedMessage>) -> Result<(), Cause> {
@@ -371,8 +379,8 @@ impl WebhookOutbox for Postgres {
         Box::pin(self.read_pool().claim_messages(query))
     }
 
-    fn waiting(&self) -> Fut<'_, Result<u64, Cause>> {
-        Box::pin(self.read_pool().waiting_messages())
+    fn waiting(&self, of: Vec<BacklogQuery>) -> Fut<'_, Result<Vec<EndpointBacklog>, Cause>> {
+        Box::pin(self.read_pool().waiting_messages(of))
     }
 
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>> {

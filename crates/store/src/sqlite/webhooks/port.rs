@@ -7,7 +7,8 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::Fut;
 use kernel::ports::webhooks::{
-    CaseEvent, ClaimQuery, MessageBatch, Progress, TriedMessage, WebhookMessage, WebhookOutbox,
+    BacklogQuery, CaseEvent, ClaimQuery, EndpointBacklog, MessageBatch, Progress, TriedMessage,
+    WebhookMessage, WebhookOutbox,
 };
 use kernel::record::Record;
 use tokio::sync::oneshot;
@@ -75,8 +76,8 @@ impl WebhookOutbox for Embedded {
         })
     }
 
-    fn waiting(&self) -> Fut<'_, Result<u64, Cause>> {
-        self.ask(|db, _| rows::waiting(db))
+    fn waiting(&self, of: Vec<BacklogQuery>) -> Fut<'_, Result<Vec<EndpointBacklog>, Cause>> {
+        self.search(move |db, _| of.iter().map(|one| rows::waiting(db, one)).collect())
     }
 
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>> {

@@ -9,7 +9,7 @@ use crate::columns::most;
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::admin_queries::Tells;
-use kernel::ports::webhooks::{CaseEvent, Progress, WebhookMessage};
+use kernel::ports::webhooks::{BacklogQuery, CaseEvent, EndpointBacklog, Progress, WebhookMessage};
 use kernel::record::Record;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -94,9 +94,13 @@ pub(super) fn case_events_since(
     db.prepare_cached(&sql)?.query_map([int(since), most(limit)], case_event)?.collect()
 }
 
-pub(super) fn waiting(db: &Connection) -> rusqlite::Result<u64> {
-    let sql = "SELECT count(*) FROM webhook_messages WHERE due_at IS NOT NULL";
-    db.prepare_cached(sql)?.query_row([], |row| row.get(0).map(uint))
+pub(super) fn waiting(db: &Connection, of: &BacklogQuery) -> rusqlite::Result<EndpointBacklog> {
+    let sql = "SELECT count(*), count(*) FILTER (WHERE at >= ?2) FROM webhook_messages \
+               WHERE endpoint = ?1 AND due_at IS NOT NULL";
+    let read = |row: &Row<'_>| {
+        Ok(EndpointBacklog { messages: uint(row.get(0)?), queued_since: uint(row.get(1)?) })
+    };
+    db.prepare_cached(sql)?.query_row(params![of.endpoint.to_string(), int(of.since)], read)
 }
 
 pub(super) fn messages(

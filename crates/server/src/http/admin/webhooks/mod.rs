@@ -26,7 +26,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::operators::{ActionResult, AdminAction, PerformedAction, WebhookAction};
 use kernel::ids::Id;
-use kernel::operators::NewWebhook;
+use kernel::operators::{NewWebhook, WebhookChange};
 use kernel::ports::journal::Resource;
 use kernel::webhooks::{self, Channel, StoredWebhook, WebhookEndpoint, WebhookSecret};
 use serde::Deserialize;
@@ -194,7 +194,8 @@ async fn add(
     Ok(answer(performed, Some(secret), StatusCode::CREATED))
 }
 
-/// Changes an endpoint, enables it or disables it. What is left out stays.
+/// Changes an endpoint, enables it or disables it. What is left out stays. A target at another host gets a new secret,
+/// which only this answer shows; those before it sign nothing any more.
 #[utoipa::path(
     patch, path = "/api/v1/webhooks/{id}", tag = "ops", request_body = ChangeWebhook,
     operation_id = "change_webhook", security(("token" = ["ops:act"])),
@@ -203,7 +204,7 @@ async fn add(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = WebhookRow, description = "The endpoint as it is now"),
+        (status = 200, body = WebhookWithSecret, description = "The endpoint as it is now; `secret` where a new one was drawn"),
         (status = 400, body = Problem, description = "An unknown event or flow, or an address that may not be: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "There is none: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
@@ -219,9 +220,17 @@ async fn change(
     let form: ChangeWebhook = body.read()?;
     let found = find(&app, &id).await?;
     let (reason, change) = (form.reason.clone(), request::change(&app, &found.endpoint, form)?);
+    let signs = change.target.is_some() && found.endpoint.channel == Channel::Http;
+    let secret = signs.then(|| draw_secret(&app));
+    let change = WebhookChange { secret: secret.clone(), ..change };
     let action = AdminAction::Webhook(WebhookAction::Change(change));
     let performed = admin_response::execute(&app, &caller, &headers, &reason, action).await?;
-    Ok(answer(performed, None, StatusCode::OK))
+    // whether it signs was decided where the endpoint was written
+    let taken = match &secret {
+        Some(secret) => find(&app, &id).await?.secrets.iter().any(|one| one.secret == *secret),
+        None => false,
+    };
+    Ok(answer(performed, secret.filter(|_| taken), StatusCode::OK))
 }
 
 /// Deletes an endpoint. What waits for it is not sent.

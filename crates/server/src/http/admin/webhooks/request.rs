@@ -54,6 +54,7 @@ pub(super) fn change(
     Ok(WebhookChange {
         id: endpoint.id,
         target: form.target.as_ref().map(place).transpose()?,
+        secret: None,
         description: form.description.as_deref().map(description).transpose()?,
         events: form.events.as_deref().map(events).transpose()?,
         flows: form.flows.as_deref().map(|all| flows(app, all)).transpose()?,
