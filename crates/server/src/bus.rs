@@ -1,10 +1,28 @@
 //! Opens the message bus for the engine where the settings name brokers: Apache Kafka, in a binary that is built
 //! with it.
 
+use crate::bootstrap::BUS;
 use crate::cli::exit::Fault;
 use crate::config::Kafka;
 use kernel::ports::bus::Bus;
+use std::path::Path;
 use std::sync::Arc;
+
+/// The advice for a journal that was given the topics of another one: on brokers, or in the file of its data folder.
+pub(crate) fn other_topics(on_brokers: bool, prefix: &str, dir: &Path) -> String {
+    if on_brokers {
+        return format!(
+            ". kafka.prefix = \"{prefix}\" stands before the names of topics and groups on the brokers: \
+             give each deployment that shares brokers a kafka.prefix of its own, or delete these topics if the \
+             other deployment is gone"
+        );
+    }
+    format!(
+        ". The topics are in {}, which belongs to another journal: name another data.dir, or delete this file \
+         if that journal is gone",
+        dir.join(BUS).display()
+    )
+}
 
 /// Opens the bus of the settings; none where it is in this process. No broker has to answer.
 ///

@@ -376,30 +376,15 @@ impl Service {
             let exits_by_config = matches!(cause.class, "BAD_LIMIT" | "OWNED" | "FOREIGN_TOPICS");
             let hint = match cause.class {
                 "OWNED" => ALONE.to_owned(),
-                "FOREIGN_TOPICS" => self.foreign_topics(&config.kafka.prefix),
+                "FOREIGN_TOPICS" => {
+                    bus::other_topics(self.kafka.is_some(), &config.kafka.prefix, &self.dir)
+                }
                 _ => String::new(),
             };
             let exit = if exits_by_config { Exit::Config } else { Exit::Io };
             Fault::new(exit, format!("the engine cannot start: {cause}{hint}"))
         };
         Engine::start(parts).await.map_err(failed)
-    }
-
-    /// The advice for a journal that was given the topics of another deployment.
-    fn foreign_topics(&self, prefix: &str) -> String {
-        if self.kafka.is_none() {
-            let file = self.dir.join(BUS);
-            return format!(
-                ". The topics are in {}, which belongs to another journal: name another data.dir, or \
-                 delete this file if that journal is gone",
-                file.display()
-            );
-        }
-        format!(
-            ". kafka.prefix = \"{prefix}\" stands before the names of topics and groups on the brokers: \
-             give each deployment that shares brokers a kafka.prefix of its own, or delete these topics if the \
-             other deployment is gone"
-        )
     }
 
     /// The name under which this process leases transfers.

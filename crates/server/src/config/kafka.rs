@@ -45,7 +45,7 @@ section! {
         brokers: String = String::new(),
         /// The name under which the brokers' logs and quotas know this process.
         client_id: String = "portage".to_owned(),
-        /// What stands before the names of topics and of groups of consumers on the brokers. Two deployments that share brokers need two; without it each consumes the messages of the other.
+        /// What stands before the names of topics and of groups of consumers on the brokers. Two deployments that share brokers need two: the start of one on the topics of the other is refused.
         prefix: String = String::new(),
         /// How a connection is protected: `plaintext`, `tls`, `sasl_plaintext` or `sasl_tls`.
         security: KafkaSecurity = KafkaSecurity::Plaintext,

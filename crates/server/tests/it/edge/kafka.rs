@@ -7,7 +7,7 @@
 use super::account_transfers::{
     balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
 };
-use super::{Served, USER, eventually, head, listens, process, said};
+use super::{Served, USER, eventually, head, listens, process, refused, said};
 use std::thread;
 use tempfile::TempDir;
 use testbed::Listening;
@@ -81,6 +81,32 @@ fn a_broker_that_is_away_or_dies_costs_time_and_no_money() {
     eventually("with one partition", || balance(&served, "ACC-2") == "1100.000000");
     assert_eq!(balance(&served, "ACC-1"), "900.000000");
     proves(&served);
+}
+
+/// Turns red where a second deployment begins on the topics of the first (run: the release before): each would take
+/// the other's messages.
+#[test]
+fn a_second_deployment_on_the_same_topics_is_refused() {
+    let broker = broker();
+    let shared = settings(&broker);
+    let mut one = Served::start(&shared);
+    accounts(&one);
+    let token = one.token("4001", USER);
+    assert!(opens(&one, &token, 0));
+    eventually("it is carried out", || balance(&one, "ACC-2") == "1001.000000");
+    let (code, text) = refused(&shared);
+    assert_eq!(code, Some(78), "{text}");
+    for part in ["transfer-", "/portage/", "kafka.prefix = \"\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let other = Served::start(&[shared[0], shared[1], ("PORTAGE_KAFKA__PREFIX", "other.")]);
+    accounts(&other);
+    let token_of_other = other.token("4001", USER);
+    assert!(opens(&other, &token_of_other, 0));
+    eventually("beside it", || balance(&other, "ACC-2") == "1001.000000");
+    one.again(|_| ());
+    assert!(opens(&one, &token, 1));
+    eventually("on its own topics", || balance(&one, "ACC-2") == "1002.000000");
 }
 
 /// Everything that was published goes back to the queue.

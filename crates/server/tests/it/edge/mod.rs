@@ -76,6 +76,13 @@ fn launched(dir: &Path, settings: &[(String, String)]) -> Listening {
     listens(&["serve"], dir, settings).unwrap_or_else(|failed| panic!("{failed}"))
 }
 
+/// How `serve` ends with these settings.
+fn refused(settings: &[(&str, &str)]) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut command = portage(dir.path(), &process::settings(settings));
+    said(&command.args(["serve", "--listen", "127.0.0.1:0"]).output().expect("it runs"))
+}
+
 /// A server on PostgreSQL that goes on soon with what it held when it was killed: there a killed server's lease
 /// runs out first.
 fn on_postgres(database: &testbed::Database) -> [(&'static str, &str); 2] {

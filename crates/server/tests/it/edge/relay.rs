@@ -10,7 +10,7 @@ mod timeline;
 mod token_asset;
 mod token_check;
 
-use super::{Served, head, portage, post, process, said};
+use super::{Served, head, post, refused, said};
 use serde_json::{Value, json};
 
 const SENDER: &str = "relay:create relay:read";
@@ -140,13 +140,6 @@ fn a_worker_without_keys_shares_no_journal() {
     let (code, text) = refused(&[&RELAY[..], &[url]].concat());
     assert_eq!(code, Some(78), "{text}");
     assert!(text.contains("relay.keystore"), "{text}");
-}
-
-/// How `serve` ends with these settings.
-fn refused(settings: &[(&str, &str)]) -> (Option<i32>, String) {
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut command = portage(dir.path(), &process::settings(settings));
-    said(&command.args(["serve", "--listen", "127.0.0.1:0"]).output().expect("it runs"))
 }
 
 /// Turns red where half a relay starts, as if it were whole or as if there were none.
