@@ -188,8 +188,10 @@ impl Dispatch {
                 disable(&**journal, one, &why).await?;
             } else if one.is_active() && waiting >= self.max_waiting / 2 && !has_case {
                 open_backlog_case(&**journal, one, waiting, self.max_waiting).await?;
+            } else if has_case && !one.is_active() {
+                close_backlog_case(&**journal, one.id(), "it is disabled").await?;
             } else if has_case && waiting < self.max_waiting / 4 {
-                close_backlog_case(&**journal, one.id()).await?;
+                close_backlog_case(&**journal, one.id(), "few messages wait for it").await?;
             }
         }
         Ok(())

@@ -104,13 +104,17 @@ pub(super) async fn open_backlog_case(
     Ok(())
 }
 
-/// Closes the case of an endpoint for which few messages wait.
+/// Closes the case of an endpoint for which many messages waited.
 ///
 /// # Errors
 /// The journal's.
-pub(super) async fn close_backlog_case(journal: &dyn Journal, endpoint: Id) -> Result<(), Cause> {
+pub(super) async fn close_backlog_case(
+    journal: &dyn Journal,
+    endpoint: Id,
+    fact: &str,
+) -> Result<(), Cause> {
     let (kind, subject) = (BACKLOG_CASE.into(), Subject::Webhook(endpoint));
-    let put = Put::Close { kind, subject, fact: "few messages wait for it".into() };
+    let put = Put::Close { kind, subject, fact: fact.into() };
     written(journal, Unit::puts(vec![put])).await.map(drop)
 }
 

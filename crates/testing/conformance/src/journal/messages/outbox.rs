@@ -346,7 +346,7 @@ async fn what_groups_consumed_is_forgotten_when_its_transfer_has_ended(b: &mut J
     b.clock.set(NOON + 8 * DAY);
     let expire =
         async |limit| b.ok("expiry", b.on().outbox.expire_published(NOON + 8 * DAY, limit).await);
-    b.same("at most so many", &expire(1).await, &1);
+    b.same("at most one", &expire(1).await, &1);
     b.same("the other one that ended", &expire(10).await, &1);
     b.same("the open one stays", &expire(10).await, &0);
     let open = numbers.get(1).copied().unwrap_or_default();
