@@ -138,14 +138,22 @@ async fn a_topic_that_is_made_anew_is_consumed_from_its_beginning() {
         .set("bootstrap.servers", server.brokers())
         .create()
         .unwrap_or_else(|error| panic!("{error}"));
-    let deleted = admin.delete_topics(&[&topic], &AdminOptions::new()).await;
+    let deleted = admin.delete_topics(&[&*topic], &AdminOptions::new()).await;
     assert!(matches!(deleted.as_deref(), Ok([Ok(_)])), "{deleted:?}");
     publish(6).await;
     publish(7).await;
     consume(7).await;
-    let lag = bus.lag(group, vec![topic.clone()]).await.unwrap_or_default();
-    let waits: Vec<_> = lag.iter().filter(|lag| lag.end > 0).map(|of| (of.next, of.end)).collect();
-    assert_eq!(waits, [(2, 2)]);
+    let mut places = Vec::new();
+    for _ in 0..100 {
+        // what could not be committed while the topic changed is committed by a poll
+        let _none = member.poll(10, 100).await;
+        let lag = bus.lag(group.clone(), vec![topic.clone()]).await.unwrap_or_default();
+        places = lag.iter().filter(|lag| lag.end > 0).map(|of| (of.next, of.end)).collect();
+        if matches!(places[..], [(next, end)] if next == end) {
+            break;
+        }
+    }
+    assert!(matches!(places[..], [(next, end)] if next == end && end >= 2), "{places:?}");
 }
 
 /// Turns red where a bus that is away fails to open, where a message is called published that is not,
