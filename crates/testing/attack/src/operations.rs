@@ -121,6 +121,7 @@ pub const TABLE: [(&str, &str, Who); 83] = [
     ("GET",    "/docs",                                    Who::Page),
     ("GET",    "/docs/errors",                             Who::All),
     ("GET",    "/docs/errors/{code}",                      Who::All),
+    ("GET",    "/docs/try.js",                             Who::All),
     ("GET",    "/health",                                  Who::All),
     ("GET",    "/livez",                                   Who::All),
     ("GET",    "/metrics",                                 Who::Page),

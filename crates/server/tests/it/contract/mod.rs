@@ -51,6 +51,7 @@ pub(crate) const SPEC: &[(&str, &str)] = &[
     ("get", "/docs"),
     ("get", "/docs/errors"),
     ("get", "/docs/errors/{code}"),
+    ("get", "/docs/try.js"),
     ("get", "/health"),
     ("get", "/livez"),
     ("get", "/metrics"),

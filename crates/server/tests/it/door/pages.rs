@@ -1,11 +1,16 @@
 //! Pages for people and for machines: whole, harmless, and without an end to their labels.
 
-use super::{CREATE, Door, USER, transfer};
+use super::{CREATE, Door, TestSetup, USER, transfer};
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 use server::http::pages::openapi::description;
 use std::collections::BTreeSet;
 
 const ADMIN: (&str, &str) = ("1", "admin");
+
+/// The one thing that a page loads, and the one page that does.
+const SCRIPT: &str = "<script src=\"/docs/try.js\" defer></script>";
 
 async fn page(door: &Door, path: &str) -> String {
     let reply = door.get(ADMIN, path).await;
@@ -14,10 +19,14 @@ async fn page(door: &Door, path: &str) -> String {
     for part in ["default-src 'none'", "style-src 'sha256-", "frame-ancestors 'none'"] {
         assert!(policy.contains(part), "{path}: {policy}");
     }
-    assert!(!policy.contains("-inline") && !policy.contains("script-src"), "{policy}");
+    assert!(!policy.contains("-inline") && !policy.contains("-eval"), "{policy}");
+    let tries = policy.ends_with("; script-src 'self'; connect-src 'self'");
+    assert_eq!(policy.contains("script-src"), tries, "{policy}");
+    assert_eq!(tries, path == "/docs", "{path}: {policy}");
     assert_eq!(reply.headers["x-content-type-options"], "nosniff");
     let Value::String(page) = reply.body else { panic!("{path}: a text") };
-    page
+    assert_eq!(page.matches(SCRIPT).count(), usize::from(tries), "{path}");
+    page.replace(SCRIPT, "")
 }
 
 /// What stands between `before` and the next quotation mark, everywhere.
@@ -57,12 +66,56 @@ async fn html_pages_bring_everything_along() {
     for lead in leads {
         assert_eq!(door.get(ADMIN, &lead).await.status, 200, "{lead}");
     }
+}
+
+/// Turns red where a route is left out of the page, or comes without its curl line or without a field that it needs to
+/// be tried.
+#[tokio::test]
+async fn each_route_can_be_read_and_tried() {
+    let door = Door::open().await;
     let page = page(&door, "/docs").await;
+    let mut count: usize = 0;
     for (path, methods) in description()["paths"].as_object().expect("paths") {
-        for subject in methods.as_object().expect("methods").values() {
+        for (method, subject) in methods.as_object().expect("methods") {
             let id = subject["operationId"].as_str().expect("an id");
-            assert!(page.contains(&format!("<section class=\"op\" id=\"{id}\">")), "{path}");
+            let verb = method.to_uppercase();
+            let begin = format!("<section class=\"op\" id=\"{id}\">");
+            let (_, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{verb} {path}"));
+            let (route, _) = rest.split_once("</section>").expect("an end");
+            assert!(route.contains("<pre class=\"curl\">curl -s"), "{verb} {path}");
+            let tried = format!("data-method=\"{verb}\" data-path=\"{path}\"");
+            assert!(route.contains(&tried), "{tried}");
+            for one in subject["parameters"].as_array().into_iter().flatten() {
+                let (name, place) = (one["name"].as_str(), one["in"].as_str());
+                let (name, place) = (name.expect("a name"), place.expect("a place"));
+                let field = format!("<input data-in=\"{place}\" data-name=\"{name}\"");
+                assert!(route.contains(&field), "{verb} {path}: {field}");
+            }
+            let body = route.contains("<textarea data-in=\"body\"");
+            assert_eq!(body, subject["requestBody"].is_object(), "{verb} {path}");
+            // the page says once what an error looks like
+            assert!(!route.contains("request_id&quot;") || body, "{verb} {path}");
+            count += 1;
         }
+    }
+    assert!(count > 80 && page.matches("<section class=\"op\"").count() == count, "{count}");
+    assert_eq!(page.matches("&quot;code&quot;: &quot;AMOUNT_TOO_SMALL&quot;").count(), 1);
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+}
+
+/// Without a token, since a browser cannot show one for a script; also where the pages need one.
+#[tokio::test]
+async fn the_script_is_open_and_is_a_script() {
+    let door = Door::with(TestSetup { open_pages: false, ..TestSetup::default() }).await;
+    let request = Request::get("/docs/try.js").body(Body::empty()).expect("a request");
+    let reply = door.send(request).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.headers["content-type"], "text/javascript; charset=utf-8");
+    assert_eq!(reply.headers["x-content-type-options"], "nosniff");
+    let Value::String(script) = reply.body else { panic!("a text") };
+    assert!(script.contains("'use strict';") && !script.contains("://"));
+    for stored in ["localStorage", "sessionStorage", "document.cookie", "innerHTML", "eval("] {
+        assert!(!script.contains(stored), "{stored}");
     }
 }
 

@@ -1,221 +1,176 @@
-//! Renders the OpenAPI description as an HTML page.
+//! Renders the OpenAPI description as an HTML page that can be read, searched and tried.
 
-use super::errors::page_of;
-use super::markdown::{escaped, inline};
+use super::forms;
+use super::groups::{self, GROUPS, WANTS};
+use super::markdown::escaped;
+use super::operation::{self, Operation, example, text};
+use super::sentence;
 use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A status and a sentence that this number of routes share stands once, in the section about errors.
+const SHARED: usize = 20;
 
 /// Everything between the page's head and its end.
 pub(super) fn page(api: &Value) -> String {
-    let info = &api["info"];
-    let mut html = format!(
-        "<p class=\"faint\"><a href=\"/openapi.json\">OpenAPI</a> · <a href=\"/docs/errors\">Error codes</a></p>\n\
-         <h1>{} {}</h1>\n<p>{}</p>\n",
-        said(&info["title"]),
-        said(&info["version"]),
-        plain(&info["description"]),
-    );
-    let all = operations(api);
-    let tags: Vec<&Value> = api["tags"].as_array().into_iter().flatten().collect();
-    html.push_str("<nav>\n");
-    for tag in &tags {
-        html.push_str(&format!("<h3>{}</h3>\n<ul>", plain(&tag["description"])));
-        for op in all.iter().filter(|op| op.is_of(tag)) {
-            html.push_str(&format!("<li>{}</li>", op.link()));
-        }
-        html.push_str("</ul>\n");
+    let all = operation::all(api);
+    let shared = shared(&all);
+    let mut html = head(api);
+    html.push_str("<div class=\"page\">\n");
+    html.push_str(&navigation(&all));
+    html.push_str("<main id=\"content\">\n");
+    html.push_str(&wants(&all));
+    html.push_str(AUTHORIZATION);
+    html.push_str(&errors(api, &shared));
+    for group in GROUPS {
+        let about = Value::from(group.about);
+        let of = |op: &&Operation<'_>| groups::of(op.path).is_some_and(|one| one.id == group.id);
+        let shown: String = all.iter().filter(of).map(|op| op.shown(&shared)).collect();
+        html.push_str(&format!(
+            "<section class=\"group\" id=\"{}\">\n<h2>{}</h2>\n<p>{}</p>\n{shown}</section>\n",
+            group.id,
+            escaped(group.title),
+            sentence(&about),
+        ));
     }
-    html.push_str("</nav>\n");
-    for tag in &tags {
-        html.push_str(&format!("<h2>{}</h2>\n", plain(&tag["description"])));
-        for op in all.iter().filter(|op| op.is_of(tag)) {
-            html.push_str(&op.shown());
-        }
-    }
-    html.push_str("<h2>Forms</h2>\n");
-    let forms = api.pointer("/components/schemas").and_then(Value::as_object);
-    for (name, schema) in forms.into_iter().flatten() {
-        html.push_str(&format!("<h3 id=\"{0}\">{0}</h3>\n", escaped(name)));
-        html.push_str(&format!("<p>{}</p>\n{}", plain(&schema["description"]), fields(schema)));
-    }
+    html.push_str(&forms::section(api));
+    html.push_str("</main>\n</div>\n");
     html
 }
 
-/// One method of one path.
-struct Operation<'a> {
-    path: &'a str,
-    method: &'a str,
-    about: &'a Value,
+fn head(api: &Value) -> String {
+    let info = &api["info"];
+    format!(
+        "<a class=\"skip\" href=\"#content\">Skip the list of routes</a>\n<header>\n<h1>{} {}</h1>\n<p>{}</p>\n\
+         <p class=\"faint\"><a href=\"/openapi.json\">OpenAPI</a> · <a href=\"/docs/errors\">Error codes</a></p>\n\
+         </header>\n",
+        text(&info["title"]),
+        text(&info["version"]),
+        sentence(&info["description"]),
+    )
 }
 
-fn operations(api: &Value) -> Vec<Operation<'_>> {
-    let paths = api["paths"].as_object().into_iter().flatten();
-    let methods = paths.flat_map(|(path, methods)| {
-        methods.as_object().into_iter().flatten().map(move |found| (path, found))
+fn navigation(all: &[Operation<'_>]) -> String {
+    let mut html = "<nav aria-label=\"Routes\">\n\
+        <p class=\"scripted\"><label for=\"search\">Search the routes <kbd>/</kbd></label>\n\
+        <input id=\"search\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\">\n\
+        <span id=\"found\" class=\"faint\" role=\"status\"></span></p>\n\
+        <ul><li><a href=\"#wants\">I want to …</a></li><li><a href=\"#authorization\">Authorization</a></li>\
+        <li><a href=\"#errors\">Errors</a></li><li><a href=\"#forms\">Forms</a></li></ul>\n"
+        .to_owned();
+    for group in GROUPS {
+        let of = |op: &&Operation<'_>| groups::of(op.path).is_some_and(|one| one.id == group.id);
+        let links = all.iter().filter(of).map(|op| format!("<li>{}</li>", op.link()));
+        let links: String = links.collect();
+        html.push_str(&format!(
+            "<div><h3><a href=\"#{}\">{}</a></h3>\n<ul>{links}</ul></div>\n",
+            group.id,
+            escaped(group.title),
+        ));
+    }
+    html.push_str("</nav>\n");
+    html
+}
+
+/// The table that leads from a wish to a route.
+fn wants(all: &[Operation<'_>]) -> String {
+    let row = |(want, id): &(&str, &str)| {
+        let op = all.iter().find(|op| op.id() == *id)?;
+        Some(format!("<tr><td>{}</td><td>{}</td></tr>", escaped(want), op.link()))
+    };
+    let rows: String = WANTS.iter().filter_map(row).collect();
+    format!(
+        "<section id=\"wants\">\n<h2>I want to …</h2>\n\
+         <table><tr><th>I want to</th><th>route</th></tr>{rows}</table>\n</section>\n"
+    )
+}
+
+const AUTHORIZATION: &str = "<section id=\"authorization\">\n<h2>Authorization</h2>\n\
+    <p>Each request shows a token (JWT) as <code>Authorization: Bearer …</code>. Beside each route stands the scope that \
+    the token needs; <code>admin</code> has them all. In production your identity provider signs the tokens. A server \
+    with the development key takes those that <code>portage token</code> makes on its machine:</p>\n\
+    <pre>URL=<span class=\"origin\">127.0.0.1:3000</span>\n\
+    TOKEN=$(portage token --sub 4001 --scope \"transfers:create transfers:read\")   # a user\n\
+    TOKEN=$(portage token --sub anna --scope \"ops:read ops:act\")                  # an operator</pre>\n\
+    <p>The curl lines of this page use these two variables.</p>\n\
+    <p class=\"scripted\"><label for=\"token\">The token for <em>Try it</em> on this page</label>\n\
+    <input id=\"token\" type=\"password\" autocomplete=\"off\" spellcheck=\"false\">\n\
+    <span class=\"faint\">It stays in this page: it is stored nowhere, and gone when you leave.</span></p>\n</section>\n";
+
+/// What is said of errors once, for all routes.
+fn errors(api: &Value, shared: &BTreeMap<(&str, &str), usize>) -> String {
+    let rows = shared.keys().map(|(status, about)| {
+        let about = Value::from(*about);
+        format!("<tr><td><code>{}</code></td><td>{}</td></tr>", escaped(status), sentence(&about))
     });
-    methods.map(|(path, (method, about))| Operation { path, method, about }).collect()
+    let rows: String = rows.collect();
+    let one = "/paths/~1api~1v1~1internal_transfer/post/responses/400/content/application~1json/examples/AMOUNT_TOO_SMALL/value";
+    let sample = api.pointer(one).map(example).unwrap_or_default();
+    format!(
+        "<section id=\"errors\">\n<h2>Errors</h2>\n\
+         <p>Every error is JSON of one form. <code>code</code> is for programs, <code>error</code> for people, \
+         <code>docs</code> is the code's page: what happened, whether the money is safe, what to do. \
+         <code>request_id</code> stands in the server's log too.</p>\n{sample}\
+         <p>What a client may conclude: an error without a <code>req_id</code> opened nothing, unless its code is \
+         <a href=\"/docs/errors/SYSTEM_ERROR\"><code>SYSTEM_ERROR</code></a>. With that code, a timeout or a cut \
+         connection the outcome is unknown: send the same request again with the same key.</p>\n\
+         <p>These may come from any route; what else a route answers stands beside it.</p>\n\
+         <table><tr><th>status</th><th>means</th></tr>{rows}</table>\n</section>\n"
+    )
 }
 
-impl Operation<'_> {
-    fn is_of(&self, tag: &Value) -> bool {
-        self.about["tags"].as_array().is_some_and(|tags| tags.contains(&tag["name"]))
-    }
-
-    fn link(&self) -> String {
-        format!(
-            "<span class=\"verb {0}\">{1}</span> <a href=\"#{2}\"><code>{3}</code></a>",
-            self.method,
-            self.method.to_uppercase(),
-            said(&self.about["operationId"]),
-            escaped(self.path),
-        )
-    }
-
-    fn shown(&self) -> String {
-        let about = self.about;
-        let mut html = format!(
-            "<section class=\"op\" id=\"{}\">\n<h3>{}</h3>\n\
-             <p class=\"path\"><span class=\"verb {}\">{}</span> {}</p>\n",
-            said(&about["operationId"]),
-            plain(&about["summary"]),
-            self.method,
-            self.method.to_uppercase(),
-            escaped(self.path),
-        );
-        if about["description"].is_string() {
-            html.push_str(&format!("<p>{}</p>\n", plain(&about["description"])));
-        }
-        html.push_str(&format!("<p class=\"faint\">{}</p>\n", needs(&about["security"])));
-        html.push_str(&parameters(&about["parameters"]));
-        if let Some(body) = about.pointer("/requestBody/content/application~1json") {
-            let form = kind(&body["schema"]);
-            html.push_str(&format!("<h4>Request: {form}</h4>\n{}", example(&body["example"])));
-        }
-        html.push_str("<h4>Answers</h4>\n");
-        for (status, response) in about["responses"].as_object().into_iter().flatten() {
-            html.push_str(&answer(status, response));
-        }
-        html.push_str("</section>\n");
-        html
-    }
-}
-
-/// Which token the route takes.
-fn needs(security: &Value) -> String {
-    let ways = security.as_array().map(Vec::as_slice).unwrap_or_default();
-    let scopes = ways.iter().find_map(|way| way["token"].as_array());
-    let scopes: Vec<String> =
-        scopes.into_iter().flatten().map(|scope| format!("<code>{}</code>", said(scope))).collect();
-    let open = ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty));
-    match (open, scopes.is_empty()) {
-        (true, true) => "Open to all".to_owned(),
-        (true, false) => format!("Scope {}, unless these pages are open", scopes.join(" or ")),
-        (false, _) => format!("Scope {}", scopes.join(" or ")),
-    }
-}
-
-fn parameters(all: &Value) -> String {
-    let Some(all) = all.as_array() else { return String::new() };
-    let row = |one: &Value| {
-        format!(
-            "<tr><td><code>{}</code></td><td class=\"faint\">{}</td><td>{}</td><td>{}{}</td></tr>",
-            said(&one["name"]),
-            said(&one["in"]),
-            kind(&one["schema"]),
-            must(one["required"] == true),
-            plain(&one["description"]),
-        )
-    };
-    let rows: String = all.iter().map(row).collect();
-    format!("<table><tr><th>parameter</th><th>in</th><th>is</th><th></th></tr>{rows}</table>\n")
-}
-
-fn answer(status: &str, response: &Value) -> String {
-    let content = response["content"].as_object().and_then(|content| content.iter().next());
-    let head = format!(
-        "<span class=\"status\">{}</span>{}",
-        escaped(status),
-        plain(&response["description"])
-    );
-    let Some((media, body)) = content else { return format!("<p>{head}</p>\n") };
-    let mut inner =
-        format!("<p class=\"faint\">{} {}</p>\n", escaped(media), kind(&body["schema"]));
-    inner.push_str(&example(&body["example"]));
-    for one in body["examples"].as_object().into_iter().flatten() {
-        inner.push_str(&example(&one.1["value"]));
-    }
-    format!("<details><summary>{head}</summary>\n{inner}</details>\n")
-}
-
-fn example(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => format!("<pre>{}</pre>\n", escaped(text)),
-        value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-            let text = serde_json::to_string_pretty(value).unwrap_or_default();
-            format!("<pre>{}</pre>\n", escaped(&text))
+/// The error answers that many routes share, by status and sentence.
+fn shared<'a>(all: &[Operation<'a>]) -> BTreeMap<(&'a str, &'a str), usize> {
+    let mut counts = BTreeMap::new();
+    for op in all {
+        for answer in op.errors() {
+            let count: &mut usize = counts.entry(answer).or_default();
+            *count = count.saturating_add(1);
         }
     }
+    counts.retain(|_, count| *count >= SHARED);
+    counts
 }
 
-/// The fields of a form.
-fn fields(schema: &Value) -> String {
-    let Some(all) = schema["properties"].as_object() else { return variants(schema) };
-    let needed = schema["required"].as_array();
-    let row = |(name, field): (&String, &Value)| {
-        let required = needed.is_some_and(|needed| needed.iter().any(|one| one == name));
-        format!(
-            "<tr><td><code>{}</code></td><td>{}</td><td>{}{}</td></tr>",
-            escaped(name),
-            kind(field),
-            must(required),
-            plain(&field["description"]),
-        )
-    };
-    let rows: String = all.iter().map(row).collect();
-    format!("<table><tr><th>field</th><th>is</th><th></th></tr>{rows}</table>\n")
-}
+#[cfg(test)]
+mod tests {
+    use super::{GROUPS, Operation, WANTS, groups, operation};
+    use crate::http::pages::openapi::description;
+    use std::collections::BTreeSet;
 
-fn variants(schema: &Value) -> String {
-    let all = schema["oneOf"].as_array().into_iter().flatten().map(kind);
-    let all: Vec<String> = all.collect();
-    if all.is_empty() { String::new() } else { format!("<p>{}</p>\n", all.join(" or ")) }
-}
-
-const fn must(required: bool) -> &'static str {
-    if required { "<span class=\"must\">required</span> " } else { "" }
-}
-
-/// A schema in a word or two, with a link to its form.
-fn kind(schema: &Value) -> String {
-    if let Some(form) = schema["$ref"].as_str().and_then(|to| to.rsplit('/').next()) {
-        return format!("<a href=\"#{0}\">{0}</a>", escaped(form));
-    }
-    if let Some(all) = schema["oneOf"].as_array() {
-        let all = all.iter().filter(|one| one["type"] != "null").map(kind);
-        return all.collect::<Vec<_>>().join(" or ");
-    }
-    let name = match &schema["type"] {
-        Value::Array(names) => names.iter().find(|name| *name != "null").cloned(),
-        Value::String(name) => Some(Value::from(name.as_str())),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-    };
-    let name = said(&name.unwrap_or_default());
-    if name == "array" { format!("list of {}", kind(&schema["items"])) } else { name }
-}
-
-fn said(value: &Value) -> String {
-    escaped(value.as_str().unwrap_or_default())
-}
-
-/// A sentence of the description, with its `code`; an error's code leads to its page.
-fn plain(value: &Value) -> String {
-    let html = inline(value.as_str().unwrap_or_default(), &|_| None);
-    let linked = html.split("<code>").map(|part| match part.split_once("</code>") {
-        Some((word, rest)) if page_of(word).is_some() => {
-            format!("<a href=\"/docs/errors/{word}\"><code>{word}</code></a>{rest}")
+    #[test]
+    fn each_route_has_a_group_and_each_group_has_routes() {
+        let all = operation::all(description());
+        assert!(all.len() > 80, "{}", all.len());
+        let group = |op: &Operation<'_>| groups::of(op.path).map(|group| group.id);
+        for op in &all {
+            assert!(group(op).is_some(), "{}: give it a group in groups.rs", op.path);
         }
-        Some((word, rest)) => format!("<code>{word}</code>{rest}"),
-        None => part.to_owned(),
-    });
-    linked.collect()
+        let used: BTreeSet<_> = all.iter().filter_map(group).collect();
+        assert_eq!(used, GROUPS.iter().map(|group| group.id).collect());
+    }
+
+    #[test]
+    fn what_a_reader_wants_is_an_operation() {
+        let all = operation::all(description());
+        for (want, id) in WANTS {
+            assert!(all.iter().any(|op| op.id() == *id), "{want}: {id}");
+        }
+    }
+
+    /// The README has some rows of the page's table.
+    #[test]
+    fn the_readmes_table_is_of_this_page() {
+        let readme = include_str!("../../../../../../README.md");
+        let (_, table) = readme.split_once("| I want to | route |\n|---|---|\n").expect("a table");
+        let all = operation::all(description());
+        let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        assert!(rows.len() >= 5, "{rows:?}");
+        for row in rows {
+            let route = row.split('`').nth(1).expect("a route");
+            let named = WANTS.iter().filter_map(|(_, id)| all.iter().find(|op| op.id() == *id));
+            let mut routes = named.map(|op| format!("{} {}", op.verb(), op.path));
+            assert!(routes.any(|known| known == route), "{row}");
+        }
+    }
 }

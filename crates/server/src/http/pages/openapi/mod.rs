@@ -103,6 +103,7 @@ fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(machine::metrics))
         .routes(routes!(machine::description))
         .routes(routes!(docs::api))
+        .routes(routes!(docs::script))
         .routes(routes!(docs::codes))
         .routes(routes!(docs::code))
 }
