@@ -23,6 +23,7 @@ mod server;
 pub mod sources;
 mod spot;
 mod transfer;
+mod work;
 
 pub use self::address::Address;
 pub use self::alerts::Alerts;
@@ -46,6 +47,7 @@ pub use self::secret::Secret;
 pub use self::server::{Server, Tls};
 pub use self::spot::Spot;
 pub use self::transfer::Transfer;
+pub use self::work::Work;
 
 use self::section::{Broken, SettingRules, section};
 use flows::relay::State;
@@ -89,6 +91,8 @@ section! {
         conservation: Conservation = Conservation::default(),
         /// A Spot core that is served by itself (`portage spot serve`).
         spot: Spot = Spot::default(),
+        /// The pages for machines of `portage work`.
+        work: Work = Work::default(),
         /// The record that may not be changed afterwards.
         audit: Audit = Audit::default(),
         /// Copies of everything, taken while serving.
@@ -138,6 +142,7 @@ impl Config {
         self.ops.rules(&mut rules);
         self.conservation.rules(&mut rules);
         self.spot.rules(&mut rules);
+        self.work.rules(&mut rules);
         self.audit.rules(&mut rules);
         self.log.rules(&mut rules);
         rules.broken()

@@ -1,7 +1,7 @@
 //! `[server]`: the listen address, TLS, and the limits and timeouts of connections.
 
 use super::section::{SettingRules, section};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 section! {
@@ -68,6 +68,17 @@ impl Server {
     /// The address as a client is told it.
     pub fn url(&self, address: SocketAddr) -> String {
         format!("{}://{address}", if self.tls.is_set() { "https" } else { "http" })
+    }
+
+    /// The address as a client on this machine reaches it: one that stands for all of the machine's (`0.0.0.0`, `::`)
+    /// is none to connect to.
+    pub fn local_url(&self, address: SocketAddr) -> String {
+        let loopback: IpAddr = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+        };
+        self.url(SocketAddr::new(loopback, address.port()))
     }
 
     pub(super) fn rules(&self, rules: &mut SettingRules) {

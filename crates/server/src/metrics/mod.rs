@@ -1,9 +1,11 @@
 //! Metrics for Prometheus, from the engine and the HTTP API, under the names of the contract.
 
 mod chains;
+mod ledger;
 mod messages;
 mod registry;
 
+pub use self::ledger::LedgerMetrics;
 pub use self::registry::MetricEntry;
 
 use self::chains::ChainMetrics;
@@ -97,6 +99,13 @@ fn calls() -> Histogram {
     ])
 }
 
+/// Name and sentence of the metrics that every process has.
+const BUILD: (&str, &str) = ("build_info", "1, for the version that runs");
+const REQUESTS: (&str, &str) = (
+    "http_request_duration_seconds",
+    "Time until a request was answered; `none` is every path without a route",
+);
+
 fn sizes() -> Histogram {
     Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0])
 }
@@ -105,7 +114,7 @@ impl Default for Metrics {
     #[rustfmt::skip]
     fn default() -> Self {
         let mut metrics = MetricRegistry::default();
-        let build: Family<OfBuild, Gauge> = metrics.gauges("build_info", "1, for the version that runs");
+        let build: Family<OfBuild, Gauge> = metrics.gauges(BUILD.0, BUILD.1);
         build.get_or_create(&OfBuild::of(env!("CARGO_PKG_VERSION"))).set(1);
         Self {
             transfers: metrics.counters("transfers", "Transfers that reached this state: their first, and their last"),
@@ -125,7 +134,7 @@ impl Default for Metrics {
             replays: metrics.counters("idempotent_replays", "Keys that came again with the same body"),
             conflicts: metrics.counters("idempotent_conflicts", "Keys that came again with another body"),
             refused: metrics.counters("refused", "Creates that were refused before anything was opened"),
-            requests: metrics.histograms("http_request_duration_seconds", "Time until a request was answered; `none` is every path without a route", waits),
+            requests: metrics.histograms(REQUESTS.0, REQUESTS.1, waits),
             turned_away: metrics.counters("http_connections_refused", "Connections that were closed unread: all places taken (`full`), or those of one address (`address`)"),
             hooks: metrics.single("webhooks_waiting", "Webhooks that are still to be taken by their receiver", Gauge::default()),
             hook_messages: metrics.single("webhook_messages_waiting", "Messages that the endpoints of operators have still to take", Gauge::default()),

@@ -5,13 +5,14 @@ use crate::http::fan_out::fan_out;
 use crate::http::middleware::caller::RequirePageAccess;
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, silent};
+use crate::metrics::Metrics;
 use api::health::{Alive, Health, ProviderHealth};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use engine::ProviderCounts;
+use engine::{Engine, ProviderCounts};
 use kernel::ids::ChainId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,12 +24,12 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the journal can be read, and whether this process can write to it; and the number of the halt
 /// that stands last in it.
-async fn journal(app: &App) -> (&'static str, Option<u64>) {
-    let read = timeout(TIMEOUT, app.engine.journal().service_status()).await;
+async fn journal(engine: &Engine) -> (&'static str, Option<u64>) {
+    let read = timeout(TIMEOUT, engine.journal().service_status()).await;
     let Ok(Ok(status)) = read else { return (UNAVAILABLE, None) };
-    let part = match app.engine.writes() {
+    let part = match engine.writes() {
         Err(_) => NOT_WRITING,
-        Ok(()) if app.engine.full() => FULL,
+        Ok(()) if engine.full() => FULL,
         Ok(()) => CONNECTED,
     };
     (part, status.halted.map(|_| status.halts))
@@ -67,7 +68,7 @@ const fn word(connected: bool) -> &'static str {
 )]
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     let mut parts = BTreeMap::new();
-    let (journal, halt) = journal(&app).await;
+    let (journal, halt) = journal(&app.engine).await;
     parts.insert("journal".to_owned(), journal);
     if let Some(connected) = app.verifier.keys().connected() {
         parts.insert("keys".to_owned(), word(connected));
@@ -102,7 +103,7 @@ fn alive(status: &str) -> Json<Alive> {
     get, path = "/livez", tag = "machine", operation_id = "read_liveness", security(()),
     responses((status = 200, body = Alive, description = "It turns"))
 )]
-pub(super) async fn livez() -> Json<Alive> {
+pub(crate) async fn livez() -> Json<Alive> {
     alive("ok")
 }
 
@@ -115,19 +116,28 @@ pub(super) async fn livez() -> Json<Alive> {
     )
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let status = if app.leaving() {
-        "draining"
+    if app.leaving() {
+        unready("draining")
     } else if app.verifier.keys().stale() {
-        "stale keys"
+        unready("stale keys")
     } else {
-        match journal(&app).await.0 {
-            NOT_WRITING => NOT_WRITING,
-            FULL => FULL,
-            UNAVAILABLE => "no journal",
-            _ => return alive("ok").into_response(),
-        }
-    };
+        writable(&app.engine).await
+    }
+}
+
+/// 503 with the reason.
+pub(super) fn unready(status: &str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, alive(status)).into_response()
+}
+
+/// 200 while the journal can be read, and this process can write to it.
+pub(super) async fn writable(engine: &Engine) -> Response {
+    match journal(engine).await.0 {
+        NOT_WRITING => unready(NOT_WRITING),
+        FULL => unready(FULL),
+        UNAVAILABLE => unready("no journal"),
+        _ => alive("ok").into_response(),
+    }
 }
 
 /// Measurements in the text format of Prometheus.
@@ -143,12 +153,25 @@ pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     _: RequirePageAccess,
 ) -> Result<Response, Refusal> {
-    let journal = app.engine.journal();
+    measured(&app.engine, &app.metrics).await
+}
+
+/// The metrics of this process, with what the journal counts.
+///
+/// # Errors
+/// 500: the journal does not answer.
+pub(super) async fn measured(engine: &Engine, metrics: &Metrics) -> Result<Response, Refusal> {
+    let journal = engine.journal();
     let counts = journal.counts().await.map_err(silent("metrics"))?;
-    app.metrics.cases(&journal.open_cases().await.map_err(silent("metrics"))?);
-    app.metrics.counted(app.engine.flows(), &counts, journal.now());
+    metrics.cases(&journal.open_cases().await.map_err(silent("metrics"))?);
+    metrics.counted(engine.flows(), &counts, journal.now());
+    Ok(metrics_page(metrics.page()))
+}
+
+/// A page of measurements.
+pub(crate) fn metrics_page(page: String) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(CONTENT_TYPE, kind)], app.metrics.page()).into_response())
+    ([(CONTENT_TYPE, kind)], page).into_response()
 }
 
 /// This description of the API.

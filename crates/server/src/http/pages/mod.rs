@@ -3,3 +3,4 @@
 pub mod docs;
 pub mod machine;
 pub mod openapi;
+pub mod worker;
