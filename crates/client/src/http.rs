@@ -3,11 +3,11 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, BatchResults, Booked,
-    BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer, CreateTransfers,
-    Created, DryRun, FailedTransfer, Filter, Health, Movement, NewBackup, NumberedMovement,
-    OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus,
-    StatusAnswer, TransferStory,
+    AccountTransfer, Accounts, Alive, AuditProof, BackupMade, Balance, BatchResult, BatchResults,
+    Booked, BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer,
+    CreateTransfers, Created, DryRun, FailedTransfer, Filter, Health, Movement, NewBackup,
+    NumberedMovement, OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof,
+    RelayTransfer, SetStatus, StatusAnswer, TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -35,6 +35,15 @@ struct RefusedRequest {
     #[serde(flatten)]
     problem: Problem,
     req_id: Option<String>,
+}
+
+/// What a process says to a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeAnswer {
+    /// True where the answer is 200.
+    pub ok: bool,
+    /// The word that comes with it, such as `ok` or `draining`.
+    pub status: String,
 }
 
 impl Client {
@@ -337,6 +346,17 @@ impl Client {
     pub async fn health(&self) -> Result<Health, Error> {
         let (_, body) = read(sent(self.request(Method::GET, "/health")).await?).await?;
         serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))
+    }
+
+    /// Asks a page for probes, `/livez` or `/readyz`, of any process of Portage.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`]: no process answers there. [`Error::Unknown`]: no answer of ours.
+    pub async fn probe(&self, page: &str) -> Result<ProbeAnswer, Error> {
+        let (status, body) = read(sent(self.request(Method::GET, page)).await?).await?;
+        let alive: Alive =
+            serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))?;
+        Ok(ProbeAnswer { ok: status == 200, status: alive.status })
     }
 
     pub(crate) async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {

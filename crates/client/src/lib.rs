@@ -15,7 +15,7 @@ mod watch;
 
 pub use admin::TextPage;
 pub use error::{Conclusion, Error, whole};
-pub use http::{Client, created};
+pub use http::{Client, ProbeAnswer, created};
 pub use reqwest::Method;
 pub use watch::{Looked, Watch};
 

@@ -6,14 +6,29 @@ use crate::ids::{AssetId, Id};
 use crate::money::Amount;
 use crate::record::Account;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The identity of a ledger: drawn once, in its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Identity(pub u128);
 
+impl fmt::Display for Identity {
+    /// 32 hexadecimal digits, as ledgers say it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
 /// The number of one start of a ledger: drawn and logged at each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u128);
+
+impl fmt::Display for Incarnation {
+    /// 32 hexadecimal digits, as ledgers say it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
 
 /// The identity of a ledger as one side knows it. Every request names it, every reply carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +74,24 @@ pub enum StoredOutcome {
     Rejected(Evidence),
     /// It was fenced: it never happened and never will.
     Fenced,
+}
+
+impl fmt::Display for Operation {
+    /// As an operator reads it: its number, what became of it, whose it is, and how much.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seq, op, outcome } = self;
+        let outcome = match outcome {
+            StoredOutcome::Done => "done",
+            StoredOutcome::Rejected(why) => &why.code,
+            StoredOutcome::Fenced => "fenced",
+        };
+        let (leg, account) = (op.key.leg.name(), op.account.key());
+        write!(f, "operation {seq}, {leg} {outcome}: account {account}")?;
+        if let Some(other) = &op.other {
+            write!(f, ", to account {}", other.key())?;
+        }
+        write!(f, ", asset {}, {} units", op.asset, op.amount)
+    }
 }
 
 /// An operation as a ledger lists it, or as the journal keeps it as a receipt.

@@ -112,7 +112,19 @@ impl Ledgers {
                 return Err(cause);
             }
         };
-        tracing::error!(ledger = ledger.name(), ?asked, ?actual, "not the ledger that we know");
+        if asked.identity == actual.identity && asked.incarnation != actual.incarnation {
+            let (identity, incarnation) = (actual.identity, actual.incarnation);
+            tracing::info!(
+                ledger = ledger.name(), %identity, %incarnation,
+                "the ledger began again: it is called once its operations are matched"
+            );
+        } else {
+            tracing::error!(
+                ledger = ledger.name(), asked = %asked.identity, actual = %actual.identity,
+                asked_highest = asked.highest, actual_highest = actual.highest,
+                "not the ledger that we know"
+            );
+        }
         if self.shared.controls.suspect(ledger, asked) {
             self.find_out(ledger);
         }

@@ -189,7 +189,7 @@ impl Laws {
             || Some("no such flow or state".to_owned()),
             |(law, _)| match receipt {
                 Some((_, stored)) if !same(stored, op) => {
-                    Some(format!("its receipt is {stored:?}, the ledger has {op:?}"))
+                    Some(format!("its receipt is {stored}; the ledger has {op}"))
                 }
                 Some(_) => self.wrong(line, ledger, op),
                 None => {

@@ -56,6 +56,14 @@ pub enum JournalStore {
     Database(Arc<Postgres>),
 }
 
+/// Says whether a backup may come into being there, before anything is copied.
+///
+/// # Errors
+/// Something is there already.
+pub fn may_be_made(to: &Path) -> Result<(), BackupError> {
+    files::free(to)
+}
+
 /// The parts of the service that a backup copies.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Source {

@@ -85,6 +85,7 @@ pub(super) fn run(global: &Global, args: &BackupArgs) -> Result<(), Fault> {
     if !there && !args.remote.has_url() {
         return Err(remote::none(data));
     }
+    backup::may_be_made(&args.dir).map_err(fault)?;
     if there && database {
         // what the fleet reaches by a URL is here: the folder itself is copied
         config.ledgers = config.ledgers.with(LedgerId::SPOT, Ledger::default());

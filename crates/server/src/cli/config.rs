@@ -2,11 +2,16 @@
 //! settings file.
 
 use super::exit::{Exit, Fault};
-use super::{Global, output};
+use super::serve::configured_keys;
+use super::{Global, output, wait};
 use crate::config::section::Setting;
 use crate::config::sources::{self, CliFlags};
 use crate::config::{Config, print, reference};
+use crate::http::listener::tls::Tls;
+use crate::runtime::SystemClock;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Print the effective settings, or look one file over.
 #[derive(Debug, clap::Args)]
@@ -48,8 +53,32 @@ pub(super) fn run(global: &Global, args: &ConfigArgs) -> Result<(), Fault> {
 fn check(global: &Global, file: &Path) -> Result<(), Fault> {
     let data_dir = global.data_dir.clone();
     let flags = CliFlags { config: Some(file.to_owned()), data_dir, listen: None };
-    sources::load_here(&flags)?;
+    let config = sources::load_here(&flags)?.config;
+    for (tls, key) in [(&config.server.tls, "server.tls"), (&config.spot.tls, "spot.tls")] {
+        if tls.is_set() {
+            named(key, Tls::open(tls).map(|_| ()))?;
+        }
+    }
+    if config.auth.jwks_url.is_empty() && config.auth.has_jwks() {
+        let keys = wait(configured_keys(&config.auth, Arc::new(SystemClock::default())));
+        named("auth.jwks_file", keys.map(|_| ()))?;
+    }
+    for (key, file) in [
+        ("database.ca_file", &config.database.ca_file),
+        ("audit.mac_secret_file", &config.audit.mac_secret_file),
+        ("relay.keystore", &config.relay.keystore),
+    ] {
+        if !file.as_os_str().is_empty() {
+            let fault = |why| Fault::new(Exit::Config, format!("{key}: {}: {why}", file.display()));
+            File::open(file).map_err(fault)?;
+        }
+    }
     output::print(&format!("{}: good", file.display()))
+}
+
+/// What a setting names cannot be used: then `serve` would not start, whatever the reason is called.
+fn named(key: &str, found: Result<(), Fault>) -> Result<(), Fault> {
+    found.map_err(|fault| Fault::new(Exit::Config, format!("{key}: {}", fault.sentence)))
 }
 
 #[cfg(test)]

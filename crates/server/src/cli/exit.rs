@@ -3,6 +3,8 @@
 use crate::runtime::Fatal;
 use crate::telemetry;
 use client::Error;
+use kernel::code::Code;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// How the process ends.
@@ -85,25 +87,61 @@ pub struct Fault {
     pub sentence: String,
     /// It may have been done all the same.
     pub unknown: bool,
+    /// What the server said, where it refused.
+    pub problem: Option<Box<ServerProblem>>,
+}
+
+/// A refusal of the server, for a program that reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServerProblem {
+    code: String,
+    /// The address of the code's page on the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    docs: Option<String>,
+    request_id: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mismatched_fields: Vec<String>,
+}
+
+/// A fault as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct FaultJson<'a> {
+    error: &'a str,
+    exit: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    #[serde(flatten)]
+    problem: Option<&'a ServerProblem>,
 }
 
 impl Fault {
     /// A fault whose command did nothing.
     pub fn new(exit: Exit, sentence: impl Into<String>) -> Self {
-        Self { exit, sentence: sentence.into(), unknown: false }
+        Self { exit, sentence: sentence.into(), unknown: false, problem: None }
+    }
+
+    /// The fault as one line of JSON.
+    pub fn json(&self) -> String {
+        let outcome = self.unknown.then_some("unknown");
+        let (error, exit, problem) = (&*self.sentence, self.exit.code(), self.problem.as_deref());
+        // made of texts and a number, so it can be written
+        serde_json::to_string(&FaultJson { error, exit, outcome, problem }).unwrap_or_default()
     }
 }
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let sentence = match &error {
-            Error::Unreachable(why) => format!(
+            // a server that is there, and speaks otherwise, is not to be started
+            Error::Unreachable(why) if why.contains("Connection refused") => format!(
                 "nothing was sent: {why}. Start the server with `portage serve`, or name another \
                  with --url"
             ),
+            Error::Unreachable(why) => format!("nothing was sent: {why}"),
             Error::Refused { .. } | Error::Unknown(_) | Error::Unfit(_) => error.to_string(),
         };
         let exit = match &error {
+            Error::Refused { status: 400, .. } => Exit::Usage,
             Error::Refused { status: 401 | 403, .. } => Exit::NoPerm,
             Error::Refused { status: 404, .. } => Exit::NoInput,
             Error::Refused { status: 429 | 503, .. } | Error::Unknown(_) => Exit::TempFail,
@@ -111,7 +149,20 @@ impl From<Error> for Fault {
             Error::Unreachable(_) => Exit::Unavailable,
             Error::Unfit(_) => Exit::Usage,
         };
-        Self { exit, sentence, unknown: matches!(error, Error::Unknown(_)) }
+        let unknown = matches!(error, Error::Unknown(_));
+        let problem = match error {
+            Error::Refused { code, request_id, mismatched, .. } => {
+                let docs = Code::parse(&code).map(|code| format!("/docs/errors/{code}"));
+                Some(Box::new(ServerProblem {
+                    code,
+                    docs,
+                    request_id,
+                    mismatched_fields: mismatched,
+                }))
+            }
+            Error::Unknown(_) | Error::Unreachable(_) | Error::Unfit(_) => None,
+        };
+        Self { exit, sentence, unknown, problem }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `portage deposit` and `portage withdraw`: book external money into and out of Funding accounts.
 
 use super::exit::{Exit, Fault};
-use super::remote::{Minted, Remote};
+use super::ops::OpsTarget;
 use super::{Global, output, wait};
 use crate::auth::Scope;
 use api::user_id::UserIdText;
@@ -28,10 +28,7 @@ struct What {
     #[arg(long, default_value = "booked on the command line")]
     reason: String,
     #[command(flatten)]
-    remote: Remote,
-    /// Print the answer as JSON.
-    #[arg(long)]
-    json: bool,
+    target: OpsTarget,
 }
 
 /// Book money that came from outside into a Funding account.
@@ -80,7 +77,7 @@ struct Keyed<'a> {
 
 impl What {
     fn begin(&self, global: &Global) -> Result<(Client, Movement), Fault> {
-        let client = self.remote.client(global, Minted::Operator, Scope::OpsAct)?;
+        let client = self.target.client(global, Scope::OpsAct)?;
         let movement = Movement {
             user_id: UserIdText(self.user),
             asset: self.asset.clone(),
@@ -106,7 +103,7 @@ impl What {
             }
             other => other?,
         };
-        if self.json {
+        if self.target.json {
             return output::print_json(&Keyed { booked: &booked, reference, replayed: !fresh });
         }
         let what = format!("{} {}", booked.amount, booked.asset);

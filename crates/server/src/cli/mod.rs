@@ -10,9 +10,11 @@ mod demo;
 pub mod exit;
 mod external;
 mod halt;
+mod health;
 mod migrate;
 mod ops;
 mod output;
+mod package;
 mod pipeline;
 mod relay;
 mod remote;
@@ -47,10 +49,10 @@ struct Cli {
 #[derive(Debug, Clone, clap::Args)]
 struct Global {
     /// Settings; without it `portage.toml`, if it is there.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Settings")]
     config: Option<PathBuf>,
     /// Where everything is stored; over `data.dir`.
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Settings")]
     data_dir: Option<PathBuf>,
 }
 
@@ -107,6 +109,8 @@ enum Command {
     Relay(relay::RelayCommand),
     /// Stop all money on the machine itself, without a server and without a token.
     Halt(halt::LocalHaltArgs),
+    /// Ask a process whether it is ready, for health checks.
+    Health(health::HealthArgs),
     /// Prove that nothing was lost.
     Check(check::CheckArgs),
     /// Prove that the audit was not changed.
@@ -124,10 +128,18 @@ enum Command {
     Work(work::WorkArgs),
     /// Print the effective settings, or look one file over.
     Config(config::ConfigArgs),
+    /// Print what a shell needs to complete commands and options.
+    Completions(package::CompletionsArgs),
+    /// Write a manual page for each command into a folder.
+    Man(package::ManArgs),
+    /// Print the version.
+    Version(package::VersionArgs),
 }
 
 /// Runs the command of these words.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let json = wants_json(&words);
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(fault) => {
@@ -141,12 +153,19 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
-            if !fault.sentence.is_empty() {
+            if json && !fault.sentence.is_empty() {
+                output::eprint_line(&fault.json());
+            } else if !fault.sentence.is_empty() {
                 output::eprint(&fault.sentence);
             }
             ended(fault.exit.code())
         }
     }
+}
+
+/// True where a command is told to print JSON: then its error is JSON too.
+fn wants_json(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
 }
 
 fn ended(code: i32) -> ExitCode {
@@ -171,6 +190,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Outbox(command) => pipeline::run_outbox(global, command),
         Command::Relay(command) => relay::run(global, command),
         Command::Halt(args) => halt::run(global, args),
+        Command::Health(args) => health::run(global, args),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
         Command::Backup(args) => backup::run(global, args),
@@ -179,6 +199,9 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Archive(args) => archive::run(global, args),
         Command::Work(args) => work::run(global, args),
         Command::Config(args) => config::run(global, args),
+        Command::Completions(args) => package::completions(args),
+        Command::Man(args) => package::man(args),
+        Command::Version(args) => package::version(args),
     }
 }
 

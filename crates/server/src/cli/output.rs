@@ -27,8 +27,13 @@ pub(super) fn announce(text: String) {
 
 /// Prints to stderr, as far as that works within a second.
 pub(super) fn eprint(text: &str) {
+    eprint_line(&format!("portage: {text}"));
+}
+
+/// The same without the program's name before it, for a program that reads it.
+pub(super) fn eprint_line(line: &str) {
     let (printed, done) = std::sync::mpsc::sync_channel(1);
-    let line = format!("portage: {text}");
+    let line = line.to_owned();
     let written = std::thread::Builder::new().spawn(move || {
         let _closed = writeln!(std::io::stderr(), "{line}");
         let _late = printed.send(());

@@ -13,13 +13,28 @@ use std::path::{Path, PathBuf};
 pub(super) struct Remote {
     /// The server's address; without it the one that holds the data folder, or, where --data-dir names
     /// none, the listen address of the settings.
-    #[arg(long, env = "PORTAGE_URL", value_name = "URL")]
+    #[arg(long, env = "PORTAGE_URL", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
     /// The token; without it one is minted with the key in the data folder.
-    #[arg(long, env = "PORTAGE_TOKEN", value_name = "JWT", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "PORTAGE_TOKEN",
+        value_name = "JWT",
+        hide_env_values = true,
+        help_heading = "Server"
+    )]
     token: Option<String>,
+    /// A file with the token, which no list of processes shows; `-` reads it from the standard input.
+    #[arg(
+        long,
+        env = "PORTAGE_TOKEN_FILE",
+        value_name = "FILE",
+        conflicts_with = "token",
+        help_heading = "Server"
+    )]
+    token_file: Option<PathBuf>,
     /// The authority that vouches for the server, in PEM; without it this machine's own.
-    #[arg(long, env = "PORTAGE_CA", value_name = "FILE")]
+    #[arg(long, env = "PORTAGE_CA", value_name = "FILE", help_heading = "Server")]
     ca: Option<PathBuf>,
 }
 
@@ -37,7 +52,7 @@ pub(super) enum Minted {
 impl Remote {
     /// True where the caller brings a token.
     pub(super) const fn has_token(&self) -> bool {
-        self.token.is_some()
+        self.token.is_some() || self.token_file.is_some()
     }
 
     /// True where the caller names a server.
@@ -76,11 +91,12 @@ impl Remote {
             (None, Some(owner), _) => owner.url,
             // a caller who names a folder means its server, and no other that happens to listen
             (None, None, Some(dir)) => return Err(unserved(dir)),
-            (None, None, None) => config.server.url(config.server.listen),
+            (None, None, None) => config.server.local_url(config.server.listen),
         };
-        let token = match &self.token {
-            Some(token) => token.clone(),
-            None => mint(&config, minted, scope)?,
+        let token = match (&self.token, &self.token_file) {
+            (Some(token), _) => token.clone(),
+            (None, Some(file)) => token_of(file)?,
+            (None, None) => mint(&config, minted, scope)?,
         };
         match &self.ca {
             // an authority for a connection that has none would be a false comfort
@@ -110,6 +126,17 @@ fn unserved(dir: &Path) -> Fault {
     };
     let sentence = format!("nothing was sent: {shown}: {what}, or name a server with --url");
     Fault::new(exit, sentence)
+}
+
+/// The token in a file, or on the standard input.
+fn token_of(file: &Path) -> Result<String, Fault> {
+    let text = if file.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let fault = |fault| Fault::new(Exit::NoInput, format!("{}: {fault}", file.display()));
+    Ok(text.map_err(fault)?.trim().to_owned())
 }
 
 /// Long enough for one command.

@@ -144,7 +144,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
     }
     let url = config.server.url(address);
-    service.write_owner_note(&url);
+    service.write_owner_note(&config.server.local_url(address));
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
     output::announce(format!("portage listens on {url}"));
     let stop = stopped(signals, Arc::clone(&app), config.server.drain_delay_ms);

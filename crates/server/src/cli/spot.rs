@@ -119,7 +119,8 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let token = token(config)?;
     let tasks = Tasks::new(fatal(Exit::Software));
     let service = Arc::new(LedgerService::new(spot.clone(), symbols, &token));
-    tracing::info!(%address, data = %dir.display(), known = ?spot.known(), "ready");
+    let known = spot.known();
+    tracing::info!(%address, data = %dir.display(), identity = %known.identity, operations = known.highest, "ready");
     output::announce(format!("portage spot listens on {}", door.url(address)));
     if let Some(tls) = &tls {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));

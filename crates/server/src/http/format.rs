@@ -1,8 +1,15 @@
 //! Formats and parses ids, times and amounts for the HTTP API.
 
+use kernel::flow::table::Table;
 use kernel::ids::{AssetId, Id, LedgerId, Millis, rfc3339};
 use kernel::money::{Amount, Asset};
 use kernel::record::{Party, System};
+
+/// The names of a flow's states, for a reader who named another.
+pub fn states(table: &Table) -> String {
+    let names: Vec<&str> = table.states.iter().map(|state| state.name).collect();
+    names.join(", ")
+}
 
 /// A time as RFC 3339 in UTC, with milliseconds.
 pub fn time(at: Millis) -> String {

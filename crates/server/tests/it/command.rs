@@ -51,6 +51,12 @@ fn exit_codes_say_what_was_wrong() {
         (&["config", "--config", "nowhere.toml"], 66),
         (&["config", "--check", "nowhere.toml"], 66),
         (&["config", "--reference"], 0),
+        (&["config", "--config", "/dev/null"], 0),
+        (&["health", "--url", "http://127.0.0.1:9"], 69),
+        (&["health", "work"], 78),
+        (&["completions", "zsh"], 0),
+        (&["completions", "csh"], 64),
+        (&["version"], 0),
         (&["account", "list", "--token", "x", "--url", "http://127.0.0.1:9"], 69),
         (&["account", "list", "--token", "x", "--url", "ftp://127.0.0.1"], 64),
         (&["serve", "--listen", "0.0.0.0:0"], 78),
@@ -64,6 +70,13 @@ fn exit_codes_say_what_was_wrong() {
     let why = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(why.contains("portage.toml:2: server.listn"), "{why}");
     assert_eq!(exit_of(dir, &["config", "--check", "portage.toml"]), 78);
+    // the settings are good, and the file that they name is not there
+    std::fs::write(dir.join("portage.toml"), "[auth]\njwks_file = \"/nope.json\"\n")
+        .expect("a file");
+    let out = run(dir, &["config", "--check", "portage.toml"]);
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(78) && why.contains("auth.jwks_file: "), "{why}");
+    assert_eq!(exit_of(dir, &["config"]), 0);
     std::fs::remove_file(dir.join("portage.toml")).expect("it goes");
     let out = portage(dir).arg("config").env("REDIS_URL", "redis://x").output();
     assert_eq!(out.expect("it runs").status.code(), Some(78), "another store was meant");

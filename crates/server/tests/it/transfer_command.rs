@@ -172,7 +172,36 @@ fn a_list_goes_page_by_page_or_to_the_end() {
     let told = cli.asks(&["transfer", "list", "--user", "7", "--limit", "2"]);
     assert!(told.out.contains("COMMITTED") && told.out.contains("--cursor"), "{told:?}");
     assert_eq!(list(&["--limit", "101"]).code, 64);
-    assert_eq!(list(&["--state", "X"]).code, 65);
+    let wrong = list(&["--state", "X"]);
+    assert!(wrong.code == 64 && wrong.err.contains("SOURCE_PENDING"), "{wrong:?}");
+}
+
+/// Turns red where a script cannot tell wrong input from a transfer that failed, or has to read a sentence.
+#[test]
+fn an_error_is_json_where_json_was_asked_for() {
+    let cli = CliFixture::open();
+    let error = |said: &CommandOutput| -> Value {
+        serde_json::from_str(&said.err).unwrap_or_else(|_| panic!("JSON: {said:?}"))
+    };
+    let wrong = cli.creates(&["--amount", "1,000"]);
+    assert_eq!((wrong.code, &error(&wrong)["code"]), (64, &json!("INVALID_AMOUNT")), "{wrong:?}");
+    assert_eq!(error(&wrong)["docs"], "/docs/errors/INVALID_AMOUNT");
+    assert!(error(&wrong)["request_id"].as_str().is_some_and(|id| id.len() == 26), "{wrong:?}");
+    assert_eq!(cli.creates(&["--amount", "1", "--cid", "k"]).code, 0);
+    let other = cli.creates(&["--amount", "2", "--cid", "k"]);
+    let fields = error(&other)["mismatched_fields"].clone();
+    assert_eq!((other.code, fields), (65, json!(["amount"])), "{other:?}");
+    let plain = cli.asks(&["transfer", "list", "--user", "7", "--state", "X"]);
+    assert!(plain.err.starts_with("portage: BAD_REQUEST: "), "{plain:?}");
+    // a token that no list of processes shows
+    let token = cli.asks(&["token", "--sub", "7", "--scope", "transfers:read"]).out;
+    let file = cli.dir.path().join("token");
+    std::fs::write(&file, token).expect("a file");
+    let list = ["transfer", "list", "--token-file", file.to_str().expect("a path")];
+    assert_eq!(cli.asks(&list).code, 0);
+    std::fs::write(&file, "x.y.z").expect("a file");
+    assert_eq!(cli.asks(&list).code, 77);
+    assert_eq!(cli.asks(&["transfer", "list", "--token-file", "nowhere"]).code, 66);
 }
 
 /// Turns red where a command speaks to an address at which no server listens without saying what to do.

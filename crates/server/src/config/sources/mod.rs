@@ -62,7 +62,9 @@ pub(crate) fn load(
 ) -> Result<LoadedConfig, ConfigError> {
     let mut tree = Tree::default();
     match &flags.config {
-        Some(file) if !file.is_file() => return Err(ConfigError::NoFile(file.clone())),
+        Some(file) if !file.exists() || file.is_dir() => {
+            return Err(ConfigError::NoFile(file.clone()));
+        }
         Some(file) => file::read(file, &mut tree)?,
         None if Path::new(FILE).exists() => file::read(Path::new(FILE), &mut tree)?,
         None => (),

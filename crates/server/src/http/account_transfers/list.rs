@@ -2,11 +2,11 @@
 
 use super::request::flow;
 use super::response;
-use crate::http::App;
 use crate::http::middleware::caller::RequireTransfersRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
 use crate::http::transfers::list::{Listed, MOST, USUAL, after, found, whose};
+use crate::http::{App, format};
 use api::account_transfers::AccountTransferPage;
 use api::problem::Problem;
 use axum::Json;
@@ -53,7 +53,7 @@ pub(crate) async fn list(
     let QueryParams(query) = query?;
     let flow = flow(&app).ok_or_else(|| Refusal::of(Code::NotFound))?;
     let table = app.engine.flows().table(flow);
-    let none = || Refusal::bad("`status`: one of the flow's states");
+    let none = || Refusal::bad(format!("`status`: one of {}", format::states(table)));
     let state = query.status.as_deref().map(|name| table.named(name).ok_or_else(none));
     let search = Search {
         flow: Some(flow),

@@ -30,7 +30,10 @@ use std::sync::Arc;
     post, path = "/api/transfers", tag = "transfers",
     operation_id = "create_account_transfer", security(("token" = ["transfers:create"])),
     request_body = CreateAccountTransfer,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The client's own key, bound for ever")),
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "The client's own key, bound for ever"),
+        ("X-Idempotency-Key" = Option<String>, Header, description = "Another spelling of it"),
+    ),
     responses(
         (status = 200, body = OpenedAccountTransfer, description = "The key was bound before: the transfer as it is now"),
         (status = 201, body = OpenedAccountTransfer, description = "It is durable and goes on; ask for it by `transferId`"),

@@ -39,8 +39,8 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
     operation_id = "create_relay_transfer", security(("token" = ["relay:create"])),
     request_body = CreateRelayTransfer,
     params(
-        ("X-Idempotency-Key" = Option<String>, Header, description = "The transfer's name, required, bound for ever: 1 to 128 visible ASCII characters"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of it"),
+        ("X-Idempotency-Key" = String, Header, description = "The transfer's name, bound for ever: 1 to 128 visible ASCII characters", example = "payout-7"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of it: one of both is enough"),
     ),
     responses(
         (status = 200, body = OpenedRelayTransfer, description = "The key was bound before: the transfer as it is now, with its transaction and its end"),

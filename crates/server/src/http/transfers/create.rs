@@ -65,6 +65,7 @@ pub(crate) trait RequestedTransfer: Sync {
 /// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
 pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Accepted, Refusal> {
     if app.require_key && ask.key().is_none() {
+        app.metrics.see(Seen::Refused { code: Code::IdempotencyKeyRequired });
         let sentence = format!("A key is required (transfer.require_key): `{}`", ask.key_name());
         return Err(Refusal::because(Code::IdempotencyKeyRequired, sentence));
     }
@@ -73,7 +74,10 @@ pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Acc
     }
     let found = match ask.terms(app) {
         Ok(terms) => create_within_limit(app, ask, terms).await,
-        Err(code) => Err(Refused::Code(code)),
+        Err(code) => {
+            app.metrics.see(Seen::Refused { code });
+            Err(Refused::Code(code))
+        }
     };
     match found {
         Ok(accepted) => Ok(accepted),

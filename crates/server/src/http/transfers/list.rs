@@ -126,7 +126,12 @@ impl TransfersQuery {
             Some("PENDING") => search.open = Some(true),
             Some(name) => {
                 let table = app.engine.flows().table(app.internal);
-                let none = || Refusal::bad("`state`: one of the flow's, or PENDING");
+                let none = || {
+                    let all = format::states(table);
+                    Refusal::bad(format!(
+                        "`state`: one of {all}, or PENDING for all that have not ended"
+                    ))
+                };
                 search.state = Some(table.named(name).ok_or_else(none)?);
             }
         }

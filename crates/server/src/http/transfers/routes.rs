@@ -43,7 +43,11 @@ pub(crate) struct CreateQuery {
     post, path = "/api/v1/internal_transfer", tag = "transfers",
     operation_id = "create_transfer", security(("token" = ["transfers:create"])),
     request_body = CreateTransfer,
-    params(CreateQuery, ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`")),
+    params(
+        CreateQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`"),
+        ("X-Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`"),
+    ),
     responses(
         (status = 200, body = CreateResult, description = "It ended COMMITTED; with `dry_run` what would become of it"),
         (status = 202, body = Transfer, description = "It is durable and goes on; ask for it by `req_id`"),

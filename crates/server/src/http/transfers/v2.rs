@@ -25,7 +25,10 @@ use std::sync::Arc;
     post, path = "/api/v1/transfer", tag = "transfers",
     operation_id = "create_transfer_v2", security(("token" = ["transfers:create"])),
     request_body = CreateV2,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`")),
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`"),
+        ("X-Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`"),
+    ),
     responses(
         (status = 200, body = MadeV2, description = "It ended committed"),
         (status = 202, body = MadeV2, description = "It is durable and goes on; ask for it by `req_id`"),

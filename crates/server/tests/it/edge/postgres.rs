@@ -101,6 +101,22 @@ fn a_second_core_is_refused() {
     transfer(&served, "2");
 }
 
+/// Turns red where a wrong password is tried again for ever, and where the sentence names no place.
+#[test]
+fn a_database_that_turns_us_away_is_a_fault_of_the_settings() {
+    let database = fresh();
+    let (base, _) = database.url().rsplit_once('/').expect("a path");
+    let (code, text) = ran(&format!("{base}/no_such_database"), &["check"]);
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("database no_such_database") && text.contains("3D000"), "{text}");
+    let (code, text) = ran("postgres://portage:secret@127.0.0.1:9/books", &["check"]);
+    assert_eq!(code, Some(69), "{text}");
+    assert!(text.contains("127.0.0.1:9, database books: "), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+    let (code, text) = ran("mysql://127.0.0.1/books", &["check"]);
+    assert!(code == Some(78) && text.contains("begins with postgres://"), "{text}");
+}
+
 /// Turns red where migrations run unasked, or `--check` changes anything.
 #[test]
 fn migrations_run_when_they_are_asked_for() {

@@ -4,6 +4,7 @@ use super::client::{Client, ConnectionError};
 use super::replication::Replication;
 use super::timeline::DatabaseTimeline;
 use crate::postgres::DatabaseOpenError;
+use crate::postgres::error::full_text;
 use deadpool::Runtime;
 use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
 use rustls::ClientConfig;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
 
 /// How the database is reached and how long anything may take there.
 #[derive(Debug, Clone)]
@@ -48,10 +50,13 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 const PROBE: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
+/// What the address of a database looks like.
+const FORM: &str = "it begins with postgres://, or is a list of key=value";
+
 /// The configuration of `url`, with the options of every session of the store.
 pub(crate) fn config(database: &Database, name: &str) -> Result<Config, String> {
     let mut config: Config =
-        database.url.parse().map_err(|error| format!("database.url: {error}"))?;
+        database.url.parse().map_err(|error| format!("database.url: {error}; {FORM}"))?;
     if let (None, Some(password)) = (config.get_password(), &database.password) {
         config.password(password);
     }
@@ -130,7 +135,48 @@ pub(crate) async fn connect(
 /// # Errors
 /// Why there is none.
 pub(crate) async fn connect_once(database: &Database) -> Result<Client, DatabaseOpenError> {
-    connect(database, Purpose::Tool, database.lock, &Arc::default()).await
+    let replication = Arc::default();
+    let made = Client::connect(database, Purpose::Tool, database.lock, &replication);
+    Box::pin(made).await.map_err(|error| match error {
+        ConnectionError::Postgres(error) if refuses_login(&error) => {
+            let why = full_text(&error);
+            DatabaseOpenError::Settings(format!("database.url: {}: {why}", place(database)))
+        }
+        ConnectionError::Settings(what) => DatabaseOpenError::Settings(what),
+        error @ (ConnectionError::Postgres(_)
+        | ConnectionError::Silent(_)
+        | ConnectionError::Noticed(_)
+        | ConnectionError::Waits(_)) => {
+            DatabaseOpenError::Unreachable(format!("{}: {error}", place(database)))
+        }
+    })
+}
+
+/// True where the server is there and knows no such user, password or database: waiting does not help.
+fn refuses_login(error: &tokio_postgres::Error) -> bool {
+    let states = [
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        SqlState::INVALID_CATALOG_NAME,
+    ];
+    error.code().is_some_and(|code| states.contains(code))
+}
+
+/// Where the database is, for a person: hosts with their ports, and its name.
+fn place(database: &Database) -> String {
+    let Ok(config) = database.url.parse::<Config>() else { return "no address".to_owned() };
+    let ports = config.get_ports();
+    let port = |n: usize| ports.get(n).or_else(|| ports.first()).copied().unwrap_or(5432);
+    let named = config.get_hosts().iter().enumerate().map(|(n, host)| match host {
+        Host::Tcp(name) => format!("{name}:{}", port(n)),
+        Host::Unix(folder) => format!("{}, port {}", folder.display(), port(n)),
+    });
+    let hosts: Vec<String> = named.collect();
+    format!(
+        "{}, database {}",
+        hosts.join(", "),
+        config.get_dbname().unwrap_or("of the user's name")
+    )
 }
 
 /// The purpose of a connection.
