@@ -8,6 +8,7 @@ mod paused;
 mod process;
 mod rolling;
 mod spot;
+mod watched;
 mod webhooks;
 
 use crate::fixture::http_socket::{head, post};
