@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests both clients against a server: clients/test.sh path/to/portage. Needs python3 (3.10), node (20) and npm.
-# Clients generated from the description are tested too, where the generators can be installed.
+# Clients generated from the description are tested too, where the generators can be installed, and the page /docs,
+# where there is a Chromium.
 set -euo pipefail
 portage=$(realpath "$1")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -66,6 +67,14 @@ node uses/out/typescript_client.mjs "$url" "$faults" "$token" "$service" "$secre
 "$portage" check "${ours[@]}" >/dev/null
 "$portage" account list "${ours[@]}" --user 9007199254740993 | grep -q ' SPOT .* 2\.000000 '
 ! "$portage" account list "${ours[@]}" --user 9007199254740992 | grep -q '[1-9]\.000000'
+
+echo "== page"
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [[ -n $chromium ]]; then
+  node "$here/test/docs_page.mjs" "$chromium" "$url" "$token" ${PORTAGE_SCREENSHOTS:+"$PORTAGE_SCREENSHOTS"}
+else
+  echo "skipped: no Chromium (Debian: apt-get install chromium)"
+fi
 
 echo "== generated"
 status=0

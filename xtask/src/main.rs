@@ -8,7 +8,9 @@
 mod attack;
 mod bench;
 mod campaign;
+mod clients;
 mod crash;
+mod dist;
 mod gas;
 mod kafka;
 mod lint;
@@ -84,6 +86,10 @@ enum Task {
         #[command(subcommand)]
         of: Proof,
     },
+    /// Build a release and pack it: binary, manual pages, completions, units, licences, SBOM, checksums.
+    Dist(dist::DistOptions),
+    /// Write the licences of all packages that the binary contains.
+    Notice,
     /// Keep a store of this release, on both back ends, for the next release to read.
     StoreFixture,
 }
@@ -114,6 +120,8 @@ fn main() -> ExitCode {
             proven
         }),
         Task::Proof { of: Proof::Postgres(changed) } => changed.run(),
+        Task::Dist(options) => options.run(),
+        Task::Notice => dist::notice(),
         Task::StoreFixture => store_fixture::run(),
     };
     match outcome {

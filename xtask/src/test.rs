@@ -1,8 +1,10 @@
-//! `cargo xtask test`: what the tests need, the tests, the proof that they can fail, attacks, real kills.
+//! `cargo xtask test`: what the tests need, the tests, the proof that they can fail, clients, attacks, real kills.
 
 use std::process::Stdio;
 
-use crate::{Outcome, attack, crash, kafka, postgres, programs, proof, run, sim, stages::Stages};
+use crate::{
+    Outcome, attack, clients, crash, kafka, postgres, programs, proof, run, sim, stages::Stages,
+};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
@@ -12,12 +14,14 @@ pub(crate) fn run() -> Outcome {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let _ = stages.stage("compiler", || c_compiler(&compiler))
         && stages.stage("python", || python("python3"))
+        && stages.stage("node", clients::needed)
         && stages.stage("postgres", || postgres::start().map(|server| running = Some(server)))
         && stages.stage("librdkafka", kafka::buildable)
         && stages.stage("kafka", || kafka::start().map(|started| broker = Some(started)))
         && stages.stage("tests", programs::run)
         && stages.stage("campaign", sim::after_tests)
         && stages.stage("acceptance", proof::acceptance_slice)
+        && stages.stage("clients", clients::after_tests)
         && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
     drop((running, broker));

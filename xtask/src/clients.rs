@@ -1,0 +1,67 @@
+//! The clients of `clients/`, generated ones, and the page `/docs`, against the program that the tests were built with.
+
+use crate::{Outcome, run, tools, tree};
+use std::process::Stdio;
+
+/// `skip` leaves the stage out.
+const CHOICE: &str = "PORTAGE_TEST_CLIENTS";
+
+fn skipped() -> bool {
+    std::env::var_os(CHOICE).is_some_and(|choice| choice == "skip")
+}
+
+/// Looks before all tests whether the stage can run: a machine without Node should say so at once.
+pub(crate) fn needed() -> Outcome {
+    if skipped() {
+        return Ok(());
+    }
+    node("node")?;
+    let browser = || there("chromium").or_else(|_| there("google-chrome"));
+    if let Err(why) = tools::need(browser, "chromium", "the page /docs is tried in it") {
+        println!("{why}\nThe page /docs is NOT tried in a browser.");
+    }
+    Ok(())
+}
+
+/// After the tests, on the program that they were built with.
+pub(crate) fn after_tests() -> Outcome {
+    if skipped() {
+        println!("NOT tested, since {CHOICE}=skip: clients/ and the page /docs");
+        return Ok(());
+    }
+    let mut test = run::program(tree::root().join("clients/test.sh"));
+    test.arg(tree::target().join("debug/portage"));
+    run::must(test)
+}
+
+/// The client for TypeScript is compiled and run.
+fn node(name: &str) -> Outcome {
+    let mut node = run::program(name);
+    node.args(["-e", "process.exit(parseInt(process.versions.node, 10) < 20 ? 1 : 0)"]);
+    node.stdout(Stdio::null()).stderr(Stdio::null());
+    run::must(node).and_then(|()| there("npm")).map_err(|why| {
+        format!(
+            "no Node 20 or later with npm ({why}): the clients in clients/ are compiled and run by the tests.\n\
+             Install it from nodejs.org or your distribution, or leave this stage out with {CHOICE}=skip."
+        )
+    })
+}
+
+fn there(name: &str) -> Outcome {
+    let mut look = run::program(name);
+    look.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    run::must(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::node;
+
+    #[test]
+    fn a_missing_node_is_said_clearly_with_the_way_around_it() {
+        for name in ["no-such-node", "false"] {
+            let why = node(name).unwrap_err();
+            assert!(why.contains("Node 20") && why.contains("PORTAGE_TEST_CLIENTS=skip"), "{why}");
+        }
+    }
+}
