@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Fault};
 use super::ops::OpsTarget;
-use super::{Global, output, wait};
+use super::{Global, output, user_number, wait};
 use crate::auth::Scope;
 use api::user_id::UserIdText;
 use client::types::{Booked, Movement};
@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 struct What {
     /// The user whose account it is.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: u64,
     /// The symbol of the asset that moves.
     #[arg(long)]

@@ -205,6 +205,11 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
     }
 }
 
+/// A user's id on the command line.
+fn user_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a user is a whole number, such as 4001".to_owned())
+}
+
 /// Runs a command's asynchronous part on this thread.
 fn wait<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

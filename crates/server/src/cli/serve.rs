@@ -146,7 +146,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let url = config.server.url(address);
     service.write_owner_note(&config.server.local_url(address));
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
-    output::announce(format!("portage listens on {url}"));
+    output::announce(format!("portage listens on {url}\nread and try its API: {url}/docs"));
     let stop = stopped(signals, Arc::clone(&app), config.server.drain_delay_ms);
     let listener = Listener::new(listener, &config.server, tls.as_deref());
     let listener = listener.counted(Arc::clone(&app.metrics));

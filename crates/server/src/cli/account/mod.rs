@@ -5,7 +5,7 @@ mod pipeline;
 use self::pipeline::PipelineCommand;
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
-use super::{Global, output, wait};
+use super::{Global, output, user_number, wait};
 use crate::auth::Scope;
 use client::types::AccountRow;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub(super) enum AccountCommand {
 #[command(after_help = "Example:\n  portage account list --user 4001")]
 pub(super) struct ListAccountsArgs {
     /// Only the accounts of this user.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
     #[command(flatten)]
     remote: Remote,

@@ -4,7 +4,7 @@ use super::create::{TRIES, pause};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, output};
+use crate::cli::{Global, output, user_number};
 use api::user_id::UserIdText;
 use client::types::{BatchResult, CreateTransfer};
 use client::{Client, Conclusion, Error, state};
@@ -23,7 +23,7 @@ pub(in crate::cli) struct BatchArgs {
     /// The file; `-` reads what comes in.
     file: PathBuf,
     /// Whose money, where no token is given.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
     #[command(flatten)]
     remote: Remote,

@@ -4,7 +4,7 @@ use super::told;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, output};
+use crate::cli::{Global, output, user_number};
 use api::user_id::UserIdText;
 use client::types::{CreateTransfer, Created, DryRun};
 use client::{Client, Error, state};
@@ -20,7 +20,7 @@ use std::time::Duration;
     nothing. A dry run ends with 0 when it would be COMMITTED, else with 65.")]
 pub(in crate::cli) struct CreateArgs {
     /// Whose money; with a token of your own only where it may act for any user.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
     /// The account type that pays: FUNDING or SPOT.
     #[arg(long)]

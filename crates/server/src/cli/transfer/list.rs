@@ -3,7 +3,7 @@
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, output};
+use crate::cli::{Global, output, user_number};
 use client::types::{Filter, Page, Transfer};
 
 /// List your transfers, newest first.
@@ -15,7 +15,7 @@ use client::types::{Filter, Page, Transfer};
     A user sees their own; a token with transfers:any sees what it made itself.")]
 pub(in crate::cli) struct ListTransfersArgs {
     /// Whose, where no token is given.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
     /// Only in this state: INIT … COMMITTED, FAILED, ROLLED_BACK; PENDING is all that have not ended.
     #[arg(long)]

@@ -7,7 +7,7 @@ mod watch;
 
 use super::exit::Fault;
 use super::remote::{Minted, Remote};
-use super::{Global, output, wait};
+use super::{Global, output, user_number, wait};
 use crate::auth::Scope;
 use client::types::{HistoryEntry, Transfer, TransferStory};
 
@@ -36,7 +36,7 @@ pub(super) struct GetArgs {
     /// The id of the transfer.
     req_id: String,
     /// Whose transfer it is, where no token is given.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
     #[command(flatten)]
     remote: Remote,

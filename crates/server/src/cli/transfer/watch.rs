@@ -4,7 +4,7 @@ use super::told;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, output};
+use crate::cli::{Global, output, user_number};
 use client::types::HistoryEntry;
 use client::{Error, Looked, state};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(in crate::cli) struct WatchArgs {
     /// The id of the transfer.
     req_id: String,
     /// Whose transfer it is, where no token is given.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
     /// Give up after so many seconds; without it, never.
     #[arg(long = "patience", value_name = "SECONDS")]
