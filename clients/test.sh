@@ -71,7 +71,7 @@ node uses/out/typescript_client.mjs "$url" "$faults" "$token" "$service" "$secre
 echo "== page"
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [[ -n $chromium ]]; then
-  node "$here/test/docs_page.mjs" "$chromium" "$url" "$token" ${PORTAGE_SCREENSHOTS:+"$PORTAGE_SCREENSHOTS"}
+  node "$here/test/docs_page.mjs" "$chromium" "$url" "$token" ${PORTAGE_TEST_SCREENSHOTS:+"$PORTAGE_TEST_SCREENSHOTS"}
 else
   echo "skipped: no Chromium (Debian: apt-get install chromium)"
 fi

@@ -135,7 +135,7 @@ fn packed(dist: &Path, name: &str) -> Outcome {
     written(&dist.join("SHA256SUMS"), &run::output(sums)?)
 }
 
-/// The files below a path that git knows: a secret that lies beside them is never packed.
+/// The files below a path that git knows: a secret beside them is never packed.
 fn tracked(path: &str) -> Outcome<Vec<String>> {
     let mut git = run::program("git");
     git.args(["ls-files", "--", path]);

@@ -83,6 +83,21 @@ fn compose_starts_commands_that_exist_with_settings_that_exist() {
     check_settings(settings, &[]);
 }
 
+/// Turns red where a health check asks in words that the binary does not know: its container would never be healthy.
+#[test]
+fn health_checks_are_commands_that_exist() {
+    let compose = deploy("compose.yaml");
+    let tests = compose.lines().filter_map(|line| line.trim().strip_prefix("test: portage "));
+    let mut asked: Vec<&str> = tests.collect();
+    asked.sort_unstable();
+    assert_eq!(asked, ["health", "health spot", "health work"]);
+    let image = deploy("Dockerfile");
+    let words = image.split("CMD [\"portage\", ").nth(1).and_then(|rest| rest.split(']').next());
+    let words = words.expect("a health check").replace(['"', ','], "");
+    assert_eq!(words, "health --live");
+    asked.iter().copied().chain([&*words]).for_each(known);
+}
+
 #[test]
 fn an_evaluation_starts_with_settings_that_exist_and_no_secret() {
     let (commands, settings) = read_compose("compose.evaluation.yaml");

@@ -131,7 +131,7 @@ fn refuse(tree: &Tree, broken: Vec<Broken>) -> Result<(), ConfigError> {
 /// A fault with its place.
 fn placed(tree: &Tree, broken: &Broken) -> String {
     let Broken { key, rule } = broken;
-    match tree.origin(key) {
+    match tree.origin(key).or_else(|| tree.origin_below(key)) {
         Some(Origin::Default) | None => format!("{key}: {rule}"),
         Some(origin @ Origin::File(..)) => format!("{origin}: {key}: {rule}"),
         Some(origin @ (Origin::Variable(_) | Origin::Flag(_))) => {
@@ -206,6 +206,8 @@ mod tests {
         assert!(found.contains("portage.toml:2: sever: no such setting"), "{found}");
         let found = fault("", &[("PORTAGE_ENGINE__RINK", "3")]);
         assert!(found.starts_with("PORTAGE_ENGINE__RINK: no such setting"), "{found}");
+        let found = fault("", &[("PORTAGE_SERVR__LISTEN", "x")]);
+        assert!(found.starts_with("PORTAGE_SERVR__LISTEN: no such setting"), "{found}");
     }
 
     /// Turns red where a name without two underscores is passed over in silence.

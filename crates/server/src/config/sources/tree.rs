@@ -72,6 +72,13 @@ impl Tree {
         }
     }
 
+    /// Where the first value below a table came from: a variable names its table by the way.
+    pub(super) fn origin_below(&self, table: &str) -> Option<&Origin> {
+        let start = format!("{table}.");
+        let below = self.origins.range(start.clone()..).next();
+        below.filter(|(path, _)| path.starts_with(&start)).map(|(_, origin)| origin)
+    }
+
     /// The value at this path.
     pub(super) fn value(&self, path: &str) -> Option<&Value> {
         let mut parts = path.split('.');
