@@ -2,6 +2,7 @@
 
 use crate::auth::{Caller, Scope};
 use crate::http::middleware::error::Refusal;
+use crate::http::pages::docs::errors;
 use crate::http::{App, format};
 use api::transfers::{HistoryEntry, Transfer};
 use axum::http::StatusCode;
@@ -64,6 +65,9 @@ pub(super) fn failed(record: &Record, message: &str, fields: &impl Serialize) ->
     let code = code(record);
     let known = Code::parse(code).unwrap_or(Code::SystemError);
     let mut refusal = Refusal::because(known, message).with("code", code);
+    if code == errors::FENCED {
+        refusal = refusal.with("docs", errors::address(code));
+    }
     if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(fields) {
         refusal.details.extend(fields);
     }

@@ -87,9 +87,23 @@ ends! {
     "CANCELLED": "Two operators ended it before anything of it was sent",
 }
 
+/// The code of an internal transfer that was given back although no ledger refused it.
+pub const FENCED: &str = "FENCED";
+
+const GIVEN_BACK: EndCode = EndCode {
+    name: FENCED,
+    sentence: "Two operators ended a deposit that had no clear answer; the ledger will never make it",
+    page: include_str!("../../../../../../docs/errors/FENCED.md"),
+};
+
 /// A code that has a page, and the page in Markdown.
 pub fn page_of(word: &str) -> Option<(&'static str, &'static str)> {
-    let end = || ENDS.iter().find(|end| end.name == word).map(|end| (end.name, end.page));
+    let end = || {
+        ENDS.iter()
+            .chain([&GIVEN_BACK])
+            .find(|end| end.name == word)
+            .map(|end| (end.name, end.page))
+    };
     Code::parse(word).map(|code| (code.name(), page(code))).or_else(end)
 }
 
@@ -132,12 +146,22 @@ as `error_class` in the operators' lists. No money has moved:
     for EndCode { name, sentence, .. } in ENDS {
         text.push_str(&format!("| [{name}]({name}.md) | {sentence} |\n"));
     }
+    let EndCode { name, sentence, .. } = GIVEN_BACK;
+    text.push_str(&format!(
+        "
+A transfer between a user's ledgers may end `ROLLED_BACK` with this one. The money is in the source account again:
+
+| code | in short |
+|---|---|
+| [{name}]({name}.md) | {sentence} |
+"
+    ));
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, ENDS, EndCode, index, page, page_of};
+    use super::{Code, ENDS, EndCode, GIVEN_BACK, index, page, page_of};
     use crate::http::middleware::error::status;
     use expect_test::expect_file;
 
@@ -155,6 +179,9 @@ mod tests {
             assert!(page.starts_with(&head), "{name}");
             has_three_parts(name, page);
         }
+        let EndCode { name, page, .. } = GIVEN_BACK;
+        assert!(page.starts_with("# FENCED\n\nThe end of a transfer between"), "{page}");
+        has_three_parts(name, page);
     }
 
     fn has_three_parts(code: &str, page: &str) {
