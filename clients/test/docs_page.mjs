@@ -11,7 +11,7 @@ const [chromium, url, token, folder] = process.argv.slice(2);
 const profile = mkdtempSync(join(tmpdir(), 'portage-page-'));
 const browser = spawn(chromium, [
   '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync', '--remote-debugging-pipe', `--user-data-dir=${profile}`, 'about:blank',
+  '--disable-component-update', '--window-size=1440,1000', '--disable-sync', '--remote-debugging-pipe', `--user-data-dir=${profile}`, 'about:blank',
 ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
 const [, , , into, from] = browser.stdio;
 
@@ -79,12 +79,12 @@ const tried = async (route, fields) => {
     form.querySelector('button').focus();
   })()`);
   await press('Enter', '\r');
-  await until(`${form}.querySelector('output pre') && !${form}.innerText.includes('Sent …')`, route);
+  await until(`${form}.querySelector('output pre') && ${form}.ariaBusy !== 'true'`, route);
   return evaluate(`${form}.querySelector('output').innerText`);
 };
 
 try {
-  const { targetId } = await send('Target.createTarget', { url: 'about:blank', width: 1440, height: 1000 });
+  const { targetId } = await send('Target.createTarget', { url: 'about:blank' });
   ({ sessionId: session } = await send('Target.attachToTarget', { targetId, flatten: true }));
   await Promise.all(['Page.enable', 'Runtime.enable', 'Log.enable'].map((method) => send(method)));
   const load = new Promise((done) => { loaded = done; });
