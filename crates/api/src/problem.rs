@@ -8,7 +8,9 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// A sentence for a person.
-    #[schema(example = "An amount is a plain positive decimal, as a string")]
+    #[schema(
+        example = "An amount is a positive decimal as a text: digits and at most one dot, such as 1000.50"
+    )]
     pub error: String,
     /// One of the contract's codes.
     #[schema(example = "INVALID_AMOUNT")]

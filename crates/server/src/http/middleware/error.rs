@@ -198,7 +198,9 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::InvalidReceiver => "The receiver is no account that can be paid",
         Code::InvalidAccountType => "There is no such account type",
         Code::UnsupportedAccountType => "This account type is not configured here",
-        Code::InvalidAmount => "An amount is a plain positive decimal, as a string",
+        Code::InvalidAmount => {
+            "An amount is a positive decimal as a text: digits and at most one dot, such as 1000.50"
+        }
         Code::PrecisionOverflow => "The amount has more decimals than the asset",
         Code::AmountTooSmall => "The amount is below the asset's least",
         Code::AmountTooLarge => "The amount is above the asset's most",
