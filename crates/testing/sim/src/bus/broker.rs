@@ -1,5 +1,6 @@
 //! The state of the simulated broker: messages by partition, the offsets of groups, and their members.
 
+use super::broker_fault::BrokerFault;
 use kernel::ids::Millis;
 use kernel::message::partition;
 use kernel::ports::bus::{BusDelivery, BusMessage, Partition, PartitionLag};
@@ -38,6 +39,8 @@ pub(super) struct Broker {
     logs: BTreeMap<Partition, Vec<Stored>>,
     offsets: BTreeMap<(Arc<str>, Partition), u64>,
     groups: BTreeMap<Arc<str>, Group>,
+    /// What it does not do now.
+    pub(super) faults: Vec<BrokerFault>,
     /// The number of the last member.
     last: u64,
     /// Raised with each publication.

@@ -1,6 +1,7 @@
 //! The faulty link between an engine and the broker: it loses calls, repeats them, delivers them in part, panics,
 //! and kills the process at a call.
 
+use super::broker_fault::{PUBLISH_TIMEOUT, Taken};
 use super::faulty_member::FaultyMember;
 use super::port::SimBus;
 use crate::event_log::{EventLog, LoggedEvent};
@@ -8,7 +9,10 @@ use crate::world::{Crash, breath, die};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{
+    Acknowledgement, Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek, acknowledged,
+};
+use kernel::ports::clock::Clock as _;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::resume_unwind;
@@ -164,6 +168,31 @@ impl FaultyBus {
         self.link.plan().planned.insert(n, trouble);
     }
 
+    /// What the broker takes now is published in one call; the rest has its answer by the fault that lasts.
+    async fn sent(&self, messages: Vec<BusMessage>) -> Vec<Acknowledgement> {
+        let taken: Vec<Taken> = messages.iter().map(|one| self.inner.takes(one)).collect();
+        let stored = messages.into_iter().zip(&taken).filter(|(_, taken)| **taken == Taken::Stored);
+        let stored: Vec<BusMessage> = stored.map(|(message, _)| message).collect();
+        let calls = taken.is_empty() || !stored.is_empty();
+        let answers = if calls { self.published(stored).await } else { Vec::new() };
+        let mut answers = answers.into_iter();
+        let mut acknowledgement = |taken: Taken| -> Acknowledgement {
+            match taken {
+                Taken::Stored => acknowledged(answers.next().unwrap_or_else(|| Err(lost()))),
+                Taken::Lost => acknowledged(Ok(())),
+                Taken::TooLarge => acknowledged(Err(Cause::of("MESSAGE_TOO_LARGE"))),
+                Taken::TimedOut => {
+                    let waits = self.inner.clock.sleep(PUBLISH_TIMEOUT);
+                    Box::pin(async move {
+                        waits.await;
+                        Err(lost())
+                    })
+                }
+            }
+        };
+        taken.into_iter().map(&mut acknowledgement).collect()
+    }
+
     async fn published(&self, messages: Vec<BusMessage>) -> Vec<Result<(), Cause>> {
         let asked = messages.len();
         let mut topics: Vec<Arc<str>> = messages.iter().map(|one| one.topic.clone()).collect();
@@ -211,11 +240,21 @@ impl FaultyBus {
 }
 
 impl Bus for FaultyBus {
-    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+    fn send(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Acknowledgement>> {
         Box::pin(async move {
             breath().await;
-            let answers = self.published(messages).await;
+            let acknowledgements = self.sent(messages).await;
             breath().await;
+            acknowledgements
+        })
+    }
+
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(messages.len());
+            for acknowledgement in self.send(messages).await {
+                answers.push(acknowledgement.await);
+            }
             answers
         })
     }

@@ -33,7 +33,7 @@ impl SimMember {
 
     /// Takes what a rebalance gives, from where the group is, and drops what it takes away.
     fn rebalance(&mut self) -> Option<Vec<Partition>> {
-        let now = self.bus.clock.now();
+        let now = self.bus.passed();
         let mut broker = self.bus.lock();
         if broker.polls(&self.group, (self.id, &self.topics), now) {
             // others may have had its partitions meanwhile

@@ -1,13 +1,14 @@
 //! The bus port of the simulated broker, without faults on the link.
 
 use super::broker::{Broker, partitions};
+use super::broker_fault::{BrokerFault, Taken};
 use super::member::SimMember;
 use crate::world::breath;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek};
-use kernel::ports::clock::Clock;
+use kernel::ports::clock::{Clock, TICKS};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -47,8 +48,24 @@ impl SimBus {
         partitions(&topics).map(|of| broker.lag(&group, &of).messages()).sum()
     }
 
-    /// Adds messages, and wakes the members that wait for some.
-    pub(super) fn append(&self, messages: Vec<BusMessage>) {
+    /// A fault begins, and lasts.
+    pub fn begin_fault(&self, fault: BrokerFault) {
+        self.lock().faults.push(fault);
+    }
+
+    /// Such a fault is over.
+    pub fn end_fault(&self, fault: &BrokerFault) {
+        self.lock().faults.retain(|one| one != fault);
+    }
+
+    /// What becomes of the publication of a message now.
+    pub(super) fn takes(&self, message: &BusMessage) -> Taken {
+        let broker = self.lock();
+        broker.faults.iter().find_map(|fault| fault.takes(message)).unwrap_or(Taken::Stored)
+    }
+
+    /// Adds messages whatever fault there is, as a writer of its own does, and wakes the members that wait for some.
+    pub fn append(&self, messages: Vec<BusMessage>) {
         let at = self.clock.now();
         let wakers = {
             let mut broker = self.lock();
@@ -58,8 +75,13 @@ impl SimBus {
         wakers.into_values().for_each(std::task::Waker::wake);
     }
 
+    /// Milliseconds by the clock that only goes forward: sessions go by it.
+    pub(super) fn passed(&self) -> Millis {
+        self.clock.ticks() / TICKS
+    }
+
     pub(super) fn member(&self, group: Arc<str>, topics: Vec<Arc<str>>) -> SimMember {
-        let id = self.lock().join(&group, topics.clone(), self.clock.now());
+        let id = self.lock().join(&group, topics.clone(), self.passed());
         SimMember::new(self.clone(), group, topics, id)
     }
 }

@@ -1,16 +1,14 @@
 //! Plans the faults from outside: the process is killed or paused, the wall clock jumps, a ledger stops answering.
 
-use super::Knob;
 use super::env::Env;
 use super::network::NetworkLink;
 use super::oracles::Oracles;
+use super::{Knob, Options};
 use crate::world::{Sim, SplitMix};
 use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
 use std::sync::Arc;
 
-/// How far a clock jumps, in milliseconds.
-const HOUR: u64 = 3_600_000;
 /// How long a process is paused at most.
 const PAUSE: Millis = 120_000;
 /// How long one does not reach a ledger at most.
@@ -19,10 +17,11 @@ pub(super) const SILENT: Millis = 90_000;
 /// How long sums are read wrong at most: the check of conservation comes every ten seconds.
 pub(super) const MISREAD: Millis = 15_000;
 
-/// How far a clock is wrong after a jump.
-pub(super) fn skew(draws: &mut SplitMix) -> i64 {
-    let [jump, hour] = [draws.next() % (2 * HOUR), HOUR].map(i64::try_from);
-    jump.unwrap_or(0) - hour.unwrap_or(0)
+/// How far a clock is wrong after a jump: by no more than the run allows.
+pub(super) fn skew(draws: &mut SplitMix, options: &Options) -> i64 {
+    let most = options.some(Knob::JumpMost);
+    let [jump, most] = [draws.next() % (2 * most), most].map(i64::try_from);
+    jump.unwrap_or(0) - most.unwrap_or(0)
 }
 
 /// One kind of fault: how often on average, and its own chance.
@@ -65,10 +64,11 @@ pub(super) fn loose(env: &Env, life: u64) {
         });
     }
     if let Some(mut plan) = FaultPlan::of(env, Knob::Jump, life) {
+        let options = env.options.clone();
         env.sim.start(async move {
             loop {
                 plan.wait().await;
-                let wrong = skew(&mut plan.draws);
+                let wrong = skew(&mut plan.draws, &options);
                 plan.sim.skew(wrong);
             }
         });

@@ -46,6 +46,11 @@ const fn swarm(draws: &mut SplitMix, most: u64) -> u64 {
     if none { 0 } else { drawn }
 }
 
+/// From ten seconds to three years, in milliseconds.
+fn any_jump(draws: &mut SplitMix) -> u64 {
+    10_u64.pow(u32::try_from(within(draws, 4, 11)).unwrap_or(4))
+}
+
 /// 1 in one run of `of`.
 const fn once_in(draws: &mut SplitMix, of: u64) -> u64 {
     if draws.once_in(1, of) { 1 } else { 0 }
@@ -138,7 +143,7 @@ knobs! {
     Kill = "kill", calm 0, |d| if d.once_in(1, 3) { 0 } else { within(d, 1_000, 40_000) };
     /// How often it is paused for up to two minutes; 0: never.
     Pause = "pause", calm 0, |d| if d.once_in(1, 2) { 0 } else { within(d, 1_000, 60_000) };
-    /// How often the wall clock jumps, by up to an hour; 0: never.
+    /// How often the wall clock jumps; 0: never.
     Jump = "jump", calm 0, |d| if d.once_in(1, 2) { 0 } else { within(d, 500, 20_000) };
     /// How often a person does something, in milliseconds; 0: never.
     Actions = "actions", calm 0, |d| if d.once_in(1, 3) { 0 } else { within(d, 200, 5_000) };
@@ -177,6 +182,9 @@ knobs! {
     /// So many hours pass at once while nothing runs, when things have gone wrong for a while: what
     /// operators proposed lies about, and lapses.
     Night = "night", calm 0, |d| if d.once_in(1, 4) { within(d, 1, 30) } else { 0 };
+    /// How far a wall clock jumps at most, in milliseconds: an hour, or anything up to three years.
+    JumpMost = "jump_most", calm 3_600_000,
+        |d| if d.once_in(1, 2) { 3_600_000 } else { any_jump(d) };
 }
 
 /// A run: its seed and its knobs. The seed draws everything that the knobs leave open.

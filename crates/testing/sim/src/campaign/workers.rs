@@ -27,9 +27,8 @@ const LEASE: Millis = 3_000;
 pub(super) const STILL: Millis = 4 * LEASE;
 /// How long things may go wrong, in virtual time.
 const SAFETY: Millis = 300_000;
-/// How long all may take to end once nothing goes wrong: an hour by which a clock may have run ahead,
-/// and twenty minutes.
-const LIVENESS: Millis = 4_800_000;
+/// How long all may take to end once nothing goes wrong, however far a clock was ahead before.
+const LIVENESS: Millis = 1_200_000;
 /// How long the journal has no standby at most.
 const AWAY: Millis = 6_000;
 /// How often faults are drawn for the workers.
@@ -108,7 +107,8 @@ impl Member {
             self.misread = Some(now + 1 + env.draws.next() % MISREAD);
         }
         if is_due(env, Knob::Jump) {
-            self.sim.skew(skew(&mut env.draws));
+            let options = env.options.clone();
+            self.sim.skew(skew(&mut env.draws, &options));
             env.stats.fault("a worker's clock jumps");
         }
         match self.still {
@@ -478,7 +478,8 @@ impl Fleet {
             member.faults(&mut self.env);
         }
         if is_due(&mut self.env, Knob::Jump) {
-            let jump = skew(&mut self.env.draws);
+            let options = self.env.options.clone();
+            let jump = skew(&mut self.env.draws, &options);
             self.env.sim.skew(jump);
             self.env.stats.fault("the database's clock jumps");
         }

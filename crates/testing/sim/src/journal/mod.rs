@@ -9,6 +9,7 @@ mod faulty_writes;
 mod funding;
 mod inbox;
 mod leases;
+mod locked_accounts;
 mod observe;
 mod outbox;
 mod queries;
@@ -20,6 +21,7 @@ pub use accounts::SimAccounts;
 pub use faults::{Fault, Faults};
 pub use faulty_writes::FaultyWrites;
 pub use funding::SimFunding;
+pub use locked_accounts::LockedAccounts;
 pub use observe::{Durable, Observer};
 pub use standby::Backup;
 
@@ -31,7 +33,7 @@ use kernel::ids::{Id, Millis, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::journal::{
-    Due, DueQuery, Lease, Linked, OtherLease, ServiceStatus, UnitWriter, WorkerLeases,
+    Due, DueQuery, Lease, Linked, OtherLease, ServiceStatus, UnitWriter, WorkerLeases, Writing,
 };
 use kernel::unit::{Unit, Wrote};
 use standby::Away;
@@ -49,7 +51,9 @@ pub struct Place {
     standby: Arc<Mutex<Option<Away>>>,
     /// What goes wrong with its writes.
     pub faults: Faults,
-    /// What became of them.
+    /// The rows that another session has locked.
+    pub locked: LockedAccounts,
+    /// What became of the writes.
     pub event_log: EventLog,
 }
 
@@ -65,7 +69,8 @@ impl Place {
         let state = Arc::new(Mutex::new(Arc::new(State::new(flows))));
         let event_log = EventLog::default();
         let (standby, faults) = (Arc::default(), Faults::default());
-        Self { state, observer: None, standby, faults, event_log }
+        let locked = LockedAccounts::default();
+        Self { state, observer: None, standby, faults, locked, event_log }
     }
 
     /// The same place, of whose every write this one is told as it becomes durable.
@@ -86,14 +91,23 @@ impl Place {
             state.outbox.forget_leases();
             worker
         };
-        let time = JournalTime::new(clock, self.now().last);
-        Arc::new(SimJournal { place: self.clone(), time, crash, worker, sole: true })
+        self.process(clock, crash, worker, true)
     }
 
     /// One of several processes over the data.
     pub fn join(&self, clock: Arc<dyn Clock>, crash: Crash, worker: WorkerId) -> Arc<SimJournal> {
-        let time = JournalTime::new(clock, self.now().last);
-        Arc::new(SimJournal { place: self.clone(), time, crash, worker, sole: false })
+        self.process(clock, crash, worker, false)
+    }
+
+    fn process(
+        &self,
+        clock: Arc<dyn Clock>,
+        crash: Crash,
+        worker: WorkerId,
+        sole: bool,
+    ) -> Arc<SimJournal> {
+        let time = Arc::new(JournalTime::new(clock.clone(), self.now().last));
+        Arc::new(SimJournal { place: self.clone(), clock, time, crash, worker, sole })
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<State>> {
@@ -146,9 +160,11 @@ struct Committed<T> {
 /// Why a write that only the primary has is not answered as written.
 const NOT_REPLICATED: &str = "NOT_REPLICATED";
 
+#[derive(Clone)]
 pub struct SimJournal {
     place: Place,
-    time: JournalTime,
+    clock: Arc<dyn Clock>,
+    time: Arc<JournalTime>,
     crash: Crash,
     /// Whose process it is.
     worker: WorkerId,
@@ -264,6 +280,49 @@ impl UnitWriter for SimJournal {
     }
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            self.place.locked.wait(&*self.clock, &units).await;
+            let barred: Vec<bool> = units.iter().map(|unit| self.place.locked.bars(unit)).collect();
+            if !barred.contains(&true) {
+                return self.write_now(units).await;
+            }
+            let free = units.into_iter().zip(&barred).filter(|(_, barred)| !**barred);
+            let mut wrote = self.write_now(free.map(|(unit, _)| unit).collect()).await.into_iter();
+            let mut outcome = |barred: &bool| {
+                let wrote = if *barred { None } else { wrote.next() };
+                wrote.unwrap_or(Wrote::Unknown(locked_accounts::TIMED_OUT))
+            };
+            barred.iter().map(&mut outcome).collect()
+        })
+    }
+
+    fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
+        Box::pin(async move {
+            let barred: Vec<bool> = units.iter().map(|unit| self.place.locked.bars(unit)).collect();
+            if !barred.contains(&true) {
+                return self.write_now(units).await.into_iter().map(Writing::Over).collect();
+            }
+            let mut begun = Vec::with_capacity(units.len());
+            for (unit, barred) in units.into_iter().zip(barred) {
+                let journal = self.clone();
+                let write = async move {
+                    let wrote = journal.write(vec![unit]).await.pop();
+                    wrote.unwrap_or(Wrote::Unknown(locked_accounts::TIMED_OUT))
+                };
+                begun.push(if barred {
+                    Writing::Waits(Box::pin(write))
+                } else {
+                    Writing::Over(write.await)
+                });
+            }
+            begun
+        })
+    }
+}
+
+impl SimJournal {
+    /// Writes units whatever is locked.
+    fn write_now(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         Box::pin(async move {
             let (asked, event_log) = (units.len(), &self.place.event_log);
             let told = if event_log.is_on() { subject(&units) } else { Vec::new() };

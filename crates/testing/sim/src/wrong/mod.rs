@@ -9,6 +9,7 @@ pub mod builds;
 mod chains;
 mod external_movements;
 mod journals;
+mod lasting;
 mod ledgers;
 mod messages;
 mod operators;
@@ -62,7 +63,7 @@ pub fn chains(name: &str) -> Option<PortWraps> {
 
 /// What stands around the ports of a flow that events drive, with the lie of that name, where there is one.
 pub fn messages(name: &str) -> Option<PortWraps> {
-    messages::wraps(name)
+    messages::wraps(name).or_else(|| lasting::wraps(name))
 }
 
 /// The world, with the lie of that name where it is one about external money.

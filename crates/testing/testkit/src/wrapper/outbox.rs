@@ -26,6 +26,10 @@ pub trait OutboxWrapper: Send + Sync {
     fn unpublished(&self, query: UnpublishedQuery) -> Fut<'_, Result<Vec<Queued>, Cause>> {
         self.inner().unpublished(query)
     }
+    /// In the place of [`Outbox::emit`].
+    fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
+        self.inner().emit(messages)
+    }
 }
 
 impl<T: OutboxWrapper> Outbox for Wrapper<T> {
@@ -61,7 +65,7 @@ impl<T: OutboxWrapper> Outbox for Wrapper<T> {
         self.0.inner().queued(messages)
     }
     fn emit(&self, messages: Vec<Emitted>) -> Fut<'_, Result<u64, Cause>> {
-        self.0.inner().emit(messages)
+        self.0.emit(messages)
     }
     fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {
         self.0.inner().expire_published(before, limit)

@@ -7,6 +7,7 @@ use crate::wrong;
 
 const PARKED: &str = "with a parked key";
 const REPEATED: &str = "with all published again";
+const LASTING: &str = "with faults that last";
 
 pub(super) const CAMPAIGN: DrawnCampaign = DrawnCampaign {
     flag: "--account",
@@ -14,7 +15,7 @@ pub(super) const CAMPAIGN: DrawnCampaign = DrawnCampaign {
     draw: |seed| Box::new(AccountRun::of(seed)),
     knows_wrong: |name| wrong::messages(name).is_some(),
     kinds: AccountRun::kinds,
-    sorts: &[WORKERS, PARKED, REPEATED],
+    sorts: &[WORKERS, PARKED, REPEATED, LASTING],
 };
 
 impl DrawnRun for AccountRun {
@@ -27,6 +28,7 @@ impl DrawnRun for AccountRun {
             (matches!(self.play, AccountPlay::Workers(_)), WORKERS),
             (self.case.parks, PARKED),
             (self.case.repeats, REPEATED),
+            (matches!(self.play, AccountPlay::Lasting(_)), LASTING),
         ];
         flags.into_iter().filter_map(|(on, sort)| on.then_some(sort)).collect()
     }

@@ -2,6 +2,7 @@
 //! parked key, and a second worker that continues when the first one ends.
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer, TransferEnd};
+use super::lasting::{LastingFault, LastingRun, play_lasting};
 use super::play::play;
 use super::workers::{WorkerRun, two_workers};
 use super::{AccountTrial, Spot, spots};
@@ -23,6 +24,8 @@ const MISSING: &str = "X-1";
 const DISTURBANCES: u64 = 6;
 /// A worker makes about so many calls of the bus before it rests.
 const CALLS: u64 = 90;
+/// In one of so many runs faults last.
+const LASTING: u64 = 5;
 
 const TROUBLES: [BusTrouble; 11] = [
     BusTrouble::LoseRequest,
@@ -54,6 +57,8 @@ pub enum AccountPlay {
     },
     /// By two workers, of which the first one ends.
     Workers(WorkerRun),
+    /// By one process, while faults last.
+    Lasting(LastingRun),
 }
 
 /// A run that a seed stands for: the same one with the same code.
@@ -82,13 +87,22 @@ impl AccountRun {
         } else {
             processes(&mut draws, fuse, parks)
         };
+        // draws of its own: what the other seeds draw stays what it was
+        let mut draws = SplitMix(seed ^ 0xACC0_0717_5EED_000D);
+        if draws.once_in(1, LASTING) {
+            let case = AccountCase { parks: false, repeats: false, ..case };
+            let play = AccountPlay::Lasting(LastingRun::drawn(&mut draws, seed, &case));
+            return Self { seed, case, play };
+        }
         Self { seed, case, play }
     }
 
     /// Every kind of thing that goes wrong, as [`Played::kinds`] names them.
     pub fn kinds() -> Vec<String> {
         let writes = Fault::ALL.iter().map(|fault| format!("write {fault:?}"));
-        writes.chain(TROUBLES.iter().map(|trouble| format!("bus {trouble:?}"))).collect()
+        let troubles = TROUBLES.iter().map(|trouble| format!("bus {trouble:?}"));
+        let lasting = LastingFault::KINDS.into_iter().map(str::to_owned);
+        writes.chain(troubles).chain(lasting).collect()
     }
 
     /// Plays it, with this around the ports of each process.
@@ -97,6 +111,12 @@ impl AccountRun {
     /// Where something is wrong, with what the oracles say.
     pub fn play(&self, wraps: &PortWraps) -> Played {
         match &self.play {
+            AccountPlay::Lasting(run) => {
+                let kinds = run.windows.iter().map(|window| window.fault.kind().to_owned());
+                let planned: Vec<String> = run.windows.iter().map(ToString::to_string).collect();
+                let log = play_lasting(&self.case, run, wraps);
+                Played { kinds: kinds.collect(), planned: planned.join("; "), log }
+            }
             AccountPlay::Workers(run) => {
                 let log =
                     two_workers(&self.case, &WorkerRun { wraps: wraps.clone(), ..run.clone() });
@@ -217,6 +237,11 @@ impl fmt::Display for AccountRun {
                 format!("fused, {disturbances} faults")
             }
             AccountPlay::Processes { disturbances, .. } => format!("plain, {disturbances} faults"),
+            AccountPlay::Lasting(run) => {
+                let faults: Vec<String> = run.windows.iter().map(ToString::to_string).collect();
+                let fuse = if run.fuse { "fused" } else { "plain" };
+                format!("{fuse}, batches of {}, {}", run.batch, faults.join("; "))
+            }
             AccountPlay::Workers(run) => {
                 format!("two workers, {:?} after {} ms", run.end, run.after)
             }

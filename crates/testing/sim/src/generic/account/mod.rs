@@ -12,6 +12,7 @@ mod cases;
 mod client;
 mod deaths;
 mod drawn;
+mod lasting;
 mod matrix;
 mod oracle;
 mod play;
@@ -22,6 +23,7 @@ pub use anywhere::AccountDoor;
 pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferEnd};
 pub use deaths::{DeathPoint, DyingWrites, NextAccountDeath};
 pub use drawn::{AccountPlay, AccountRun};
+pub use lasting::{FaultWindow, LastingFault, LastingRun, WrongClock};
 pub use matrix::AccountMatrix;
 pub use workers::{WorkerRun, two_workers};
 

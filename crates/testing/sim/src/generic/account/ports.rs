@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The number of the process whose clock is the broker's.
+pub(super) const BROKER: u64 = u64::MAX;
+
 /// The broker behind a link, and the checks.
 #[derive(Clone)]
 pub(super) struct AccountPorts {
@@ -73,7 +76,7 @@ pub(super) fn settings(fuse: bool) -> Settings {
 impl AccountPorts {
     /// A broker of its own, and a link on which nothing goes wrong yet.
     pub(super) fn new(sim: &Sim, case: &AccountCase, log: EventLog) -> Self {
-        let bus = SimBus::new(Arc::new(sim.clone()));
+        let bus = SimBus::new(Arc::new(sim.process(BROKER)));
         let link = FaultyBus::new(bus.clone(), sim.crash(), log);
         let first = case.transfers.first().map(|transfer| transfer.amount);
         let silent_amount = first.filter(|_| case.parks);
