@@ -12,7 +12,6 @@ use kernel::ports::Fut;
 use kernel::ports::bus::{
     Acknowledgement, Bus, BusDelivery, BusMessage, Member, PartitionLag, Seek, acknowledged,
 };
-use kernel::ports::clock::Clock as _;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::resume_unwind;

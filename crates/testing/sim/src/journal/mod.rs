@@ -30,6 +30,7 @@ use crate::world::{Crash, breath, die};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis, WorkerId};
+use kernel::operators::Subject;
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::journal::{
@@ -141,6 +142,11 @@ impl Place {
     /// The kinds of the cases that were opened, in order.
     pub fn cases(&self) -> Vec<&'static str> {
         self.now().cases()
+    }
+
+    /// The same with what each is about.
+    pub fn episodes(&self) -> Vec<(&'static str, Subject)> {
+        self.now().episodes()
     }
 }
 

@@ -22,7 +22,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operation::{Identity, Incarnation, Key, Known, Operation};
-use kernel::operators::Halt;
+use kernel::operators::{Halt, Subject};
 use kernel::ports::journal::{Count, Due, DueQuery, Linked, OtherLease, Owner, ServiceStatus};
 use kernel::record::Record;
 use log::OperatorLog;
@@ -183,6 +183,11 @@ impl State {
     /// The kinds of the cases that were opened, in order.
     pub(super) fn cases(&self) -> Vec<&'static str> {
         self.operators.cases.iter().map(|kept| kept.case.kind).collect()
+    }
+
+    /// The same with what each is about.
+    pub(super) fn episodes(&self) -> Vec<(&'static str, Subject)> {
+        self.operators.cases.iter().map(|kept| (kept.case.kind, kept.case.subject)).collect()
     }
 
     /// The kinds and the facts of the cases above a number.

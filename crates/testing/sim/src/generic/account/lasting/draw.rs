@@ -46,14 +46,14 @@ impl LastingRun {
 
 fn fault(draws: &mut SplitMix, case: &AccountCase, fuse: bool) -> LastingFault {
     let accounts: Vec<&'static str> = case.accounts.iter().map(|one| one.number).collect();
-    match within(draws, 0, 6) {
+    match within(draws, 0, 7) {
         0 => LastingFault::Broker(BrokerFault::TakesNothing(part(draws, TOPICS.len()))),
         1 => LastingFault::Broker(BrokerFault::RefusesAbove(OURS)),
         // a dead letter is sent once
         2 => LastingFault::Broker(BrokerFault::Loses(part(draws, TOPICS.len() - 1))),
         3 => LastingFault::Strangers,
         // a call that is no part of its unit waits with all that are made with it
-        4 if fuse => LastingFault::LockedAccount(one_of(draws, &accounts).unwrap_or_default()),
+        4 | 5 if fuse => LastingFault::LockedAccount(one_of(draws, &accounts).unwrap_or_default()),
         _ => {
             let clocks = [WrongClock::Machine, WrongClock::Journal, WrongClock::Broker];
             let clock = one_of(draws, &clocks).unwrap_or(WrongClock::Machine);

@@ -2,6 +2,7 @@
 //! when, and which alarm did not come at its time.
 
 use super::stranger::StrangersMessage;
+use crate::journal::Place;
 use crate::service::SimProcess;
 use crate::world::Sim;
 use kernel::answer::Cause;
@@ -46,7 +47,7 @@ pub(super) struct Observed {
     pub transfers: BTreeMap<usize, Seen>,
     pub strangers: Vec<StrangersMessage>,
     /// When each case was seen first.
-    cases: BTreeMap<(Arc<str>, Subject), Millis>,
+    cases: BTreeMap<(&'static str, Subject), Millis>,
     /// The oldest message of the outbox.
     unpublished: Option<Standing<Millis>>,
     ahead: Option<Standing<()>>,
@@ -59,6 +60,7 @@ pub(super) struct Observed {
 pub(super) struct Observer {
     observed: Arc<Mutex<Observed>>,
     pub process: SimProcess,
+    pub place: Place,
     pub sim: Sim,
     /// The clock of the journal.
     pub clock: Sim,
@@ -67,9 +69,9 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    pub(super) fn new(process: SimProcess, sim: Sim, clock: Sim) -> Self {
+    pub(super) fn new(process: SimProcess, place: Place, sim: Sim, clock: Sim) -> Self {
         let begun = sim.time();
-        Self { observed: Arc::default(), process, sim, clock, begun }
+        Self { observed: Arc::default(), process, place, sim, clock, begun }
     }
 
     pub(super) fn observed(&self) -> MutexGuard<'_, Observed> {
@@ -99,8 +101,8 @@ impl Observer {
         let mut observed = self.observed();
         let seen: Vec<(Arc<str>, Subject)> =
             open.into_iter().map(|case| (case.kind, case.subject)).collect();
-        for case in &seen {
-            observed.cases.entry(case.clone()).or_insert(now);
+        for case in self.place.episodes() {
+            observed.cases.entry(case).or_insert(now);
         }
         let oldest = backlog.oldest.filter(|_| backlog.messages > 0);
         observed.unpublished = standing(observed.unpublished, oldest, now);
@@ -113,8 +115,11 @@ impl Observer {
         if observed.ahead.is_some_and(|one| one.since + SOON < now) {
             due.push(("CLOCK", Subject::Service));
         }
+        // its client may not have seen yet that it ended, with which the case is closed
         let stuck = |one: &&Seen| {
-            one.ended.is_none() && one.opened + 2 * STUCK_SECONDS * 1_000 + SOON < now
+            let subject = Subject::Transfer(one.id);
+            let old = one.opened + 2 * STUCK_SECONDS * 1_000 + SOON < now;
+            one.ended.is_none() && old && !observed.cases.contains_key(&("STUCK", subject))
         };
         let stuck = observed.transfers.values().filter(stuck);
         due.extend(stuck.map(|one| ("STUCK", Subject::Transfer(one.id))));
@@ -144,7 +149,7 @@ impl Observed {
         let missing = self.missing.iter().map(|(what, at)| format!("{what} at {at}"));
         let unreported = self.strangers.iter().filter(|one| {
             let subject = one.about.map_or(Subject::Service, Subject::Transfer);
-            let reported = self.cases.get(&("MESSAGE_MISMATCH".into(), subject));
+            let reported = self.cases.get(&("MESSAGE_MISMATCH", subject));
             reported.is_none_or(|reported| *reported > one.at + REPORTED)
         });
         missing.chain(unreported.map(|one| format!("not reported: {one:?}"))).collect()

@@ -5,7 +5,7 @@ use super::super::client::{AccountClient, Tries, prepare, terms};
 use super::super::oracle::AccountTruth;
 use super::super::ports::{AccountPorts, BROKER, settings};
 use super::concern::{RESEND, RETRY};
-use super::observed::{Observer, STUCK_SECONDS, Seen};
+use super::observed::{Observed, Observer, STUCK_SECONDS, Seen};
 use super::{FaultWindow, LastingFault, LastingRun, WrongClock, stranger};
 use crate::bus::{BrokerFault, SimBus};
 use crate::event_log::LoggedEvent;
@@ -13,10 +13,12 @@ use crate::generic::chain::join;
 use crate::generic::draws::within;
 use crate::journal::Place;
 use crate::service::{PortWraps, SimService};
-use crate::world::{Sim, SplitMix};
+use crate::world::{Sim, SplitMix, Stop};
 use conformance::journal::Site;
 use engine::{Alerts, Settings};
+use kernel::flow::table::Table;
 use kernel::ids::Millis;
+use kernel::ports::bus::BusMessage;
 use kernel::ports::clock::Clock;
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
@@ -34,17 +36,19 @@ const GIVES_UP: Millis = 3 * 3_600_000;
 /// How long it may take until all has come to rest after the last fault, and where a broker lost messages: those are
 /// missed after minutes.
 const RESTS: [Millis; 2] = [120_000, 1_800_000];
+/// How long it rests between two looks at what is true.
+const AGAIN: Millis = 10_000;
 /// A stranger writes at most so many messages.
 const WRITES: u64 = 12;
 /// The longest wait between two of them.
 const WAITS: Millis = 20_000;
 
-/// The parts of a run that its tasks share.
+/// A run that is played; its tasks share these parts.
 #[derive(Clone)]
 struct Stage {
     observer: Observer,
     bus: SimBus,
-    place: Place,
+    client: AccountClient,
 }
 
 /// Plays a case under the faults of a run, and holds it against the oracles. What happened is given back.
@@ -63,80 +67,51 @@ pub(in super::super) fn play_lasting(
     let journal_clock = sim.process(JOURNAL);
     let log = place.event_log.clone();
     let ports = AccountPorts::new(&sim, case, log.clone());
-    let mut service =
-        SimService::new(sim.clone(), flows, site(&sim, &place, &journal_clock), "account");
-    service.settings = Settings {
-        resend: RESEND,
-        backoff: RETRY,
-        batch_max: run.batch,
-        alerts: Alerts {
-            after_retries: u32::MAX,
-            after_seconds: STUCK_SECONDS,
-            ..Alerts::default()
-        },
-        ..settings(run.fuse)
-    };
-    service.wraps = wraps.clone();
+    let site = site(&sim, &place, &journal_clock);
+    let mut service = SimService::new(sim.clone(), flows, site, "account");
+    (service.settings, service.wraps) = (run.settings(), wraps.clone());
     let process = service.start_alive(&line, |base| ports.parts(base));
     let prepared = sim.block_on(prepare(process.clone(), case.clone()));
     assert_eq!(prepared, Ok(Ok(())), "{line}");
     sim.bound(sim.steps() + STEPS);
     log.begin();
-    let observer = Observer::new(process.clone(), sim.clone(), journal_clock);
-    let stage = Stage { observer: observer.clone(), bus: ports.bus.clone(), place };
-    for (n, window) in run.windows.iter().enumerate() {
-        let keys = case.accounts.iter().map(|account| account.number).collect();
-        let draws = SplitMix(run.seed ^ (u64::try_from(n).unwrap_or(0) << 48));
-        sim.start(stage.clone().fault(window.clone(), keys, draws));
-    }
-    sim.start(observer.clone().run());
     let (clock, tries) = (Arc::new(sim.clone()), Tries::default());
     let client = AccountClient { process: process.clone(), clock, flow, tries };
-    let asks = run.opens.iter().zip(&*case.transfers).enumerate();
-    let asks = asks.map(|(n, (at, transfer))| {
-        let terms = terms(transfer, format!("case-{n}"));
-        Box::pin(ask(client.clone(), observer.clone(), n, *at, terms))
-    });
-    let asks: Vec<_> = asks.collect();
-    let over = run.over();
-    let waits = observer.clone();
-    let ended = sim.block_on(async move {
-        let ended: Result<Vec<Record>, String> = join(asks).await.into_iter().collect();
-        waits.sim.sleep(over.saturating_sub(waits.now())).await;
-        ended
-    });
+    let observer = Observer::new(process, place, sim, journal_clock);
+    let stage = Stage { observer, bus: ports.bus.clone(), client };
+    let ended = stage.transfers(case, run);
     let Ok(Ok(ended)) = ended else { panic!("{line}: {ended:?}") };
-    let late = late_ends(case, run, &observer);
+    let late = late_ends(case, run, &stage.observer.observed());
     assert!(late.is_empty(), "{line}: {late:#?}");
     let table = service.flows.table(flow).clone();
-    let mut faults = Vec::new();
-    let [short, long] = RESTS;
-    let lost = run.has(|fault| matches!(fault, LastingFault::Broker(BrokerFault::Loses(_))));
-    let rests_at = observer.now() + if lost { long } else { short };
-    while observer.now() < rests_at {
-        let read =
-            AccountTruth::read(process.clone(), ports.bus.clone(), (table.clone(), ended.clone()));
-        let rests = client.clone();
-        let bus = ports.bus.clone();
-        let truth = sim.block_on(async move {
-            rests.rests(&bus).await?;
-            read.await.map_err(|cause| cause.to_string())
-        });
-        let Ok(Ok(truth)) = truth else { panic!("{line}: {truth:?}") };
-        let observed = observer.observed();
-        faults = observed.not_dead(truth.messages());
-        let usual = |kind: &str| allowed(run, kind);
-        let truth = truth.beside(usual, |message| observed.is_strange(message), lost);
-        faults.extend(truth.faults(case, false));
-        drop(observed);
-        if faults.is_empty() {
-            break;
-        }
-        sim.run_for(10_000);
-    }
-    faults.extend(observer.observed().missing_alarms());
+    let faults = stage.rests(case, run, &table, &ended);
     assert!(faults.is_empty(), "{line}: {faults:#?}");
     log.read()
+}
+
+impl LastingRun {
+    fn settings(&self) -> Settings {
+        let alerts =
+            Alerts { after_retries: u32::MAX, after_seconds: STUCK_SECONDS, ..Alerts::default() };
+        let base = settings(self.fuse);
+        Settings { resend: RESEND, backoff: RETRY, batch_max: self.batch, alerts, ..base }
+    }
+
+    /// Cases that only persons close, or a day, or a clock that has caught up.
+    fn leaves_open(&self, kind: &str) -> bool {
+        match kind {
+            "MESSAGE_MISMATCH" | "DEAD_LETTER" => {
+                self.has(|fault| *fault == LastingFault::Strangers)
+            }
+            "MESSAGE_GAP" => self.loses(),
+            "CLOCK" => self.has(|fault| matches!(fault, LastingFault::Clock(..))),
+            _ => false,
+        }
+    }
+
+    fn loses(&self) -> bool {
+        self.has(|fault| matches!(fault, LastingFault::Broker(BrokerFault::Loses(_))))
+    }
 }
 
 /// A journal whose time goes by a clock of its own.
@@ -148,26 +123,18 @@ fn site(sim: &Sim, place: &Place, clock: &Sim) -> Site {
     })
 }
 
-/// Cases that persons close, or a day, or a clock that has caught up.
-fn allowed(run: &LastingRun, kind: &str) -> bool {
-    let strangers = run.has(|fault| *fault == LastingFault::Strangers);
-    let loses = run.has(|fault| matches!(fault, LastingFault::Broker(BrokerFault::Loses(_))));
-    let clocks = run.has(|fault| matches!(fault, LastingFault::Clock(..)));
-    match kind {
-        "MESSAGE_MISMATCH" | "DEAD_LETTER" => strangers,
-        "MESSAGE_GAP" => loses,
-        "CLOCK" => clocks,
-        _ => false,
-    }
-}
-
-/// A client that opens one transfer at its time, and looks until it has ended.
-async fn ask(
-    client: AccountClient,
-    observer: Observer,
+/// A transfer that is opened at its time.
+struct Opening {
     n: usize,
     at: Millis,
     terms: Terms,
+}
+
+/// A client that opens one transfer, and looks until it has ended.
+async fn ask(
+    client: AccountClient,
+    observer: Observer,
+    Opening { n, at, terms }: Opening,
 ) -> Result<Record, String> {
     let table = client.process.engine.flows().table(client.flow);
     client.clock.sleep(at).await;
@@ -192,8 +159,7 @@ async fn ask(
 }
 
 /// The transfers that ended later than they must.
-fn late_ends(case: &AccountCase, run: &LastingRun, observer: &Observer) -> Vec<String> {
-    let observed = observer.observed();
+fn late_ends(case: &AccountCase, run: &LastingRun, observed: &Observed) -> Vec<String> {
     let mut late = Vec::new();
     for (n, transfer) in case.transfers.iter().enumerate() {
         let Some(seen) = observed.transfers.get(&n) else { continue };
@@ -206,6 +172,69 @@ fn late_ends(case: &AccountCase, run: &LastingRun, observer: &Observer) -> Vec<S
 }
 
 impl Stage {
+    /// Starts the faults, opens each transfer at its time, and waits until all have ended and the faults are over.
+    fn transfers(
+        &self,
+        case: &AccountCase,
+        run: &LastingRun,
+    ) -> Result<Result<Vec<Record>, String>, Stop> {
+        let observer = &self.observer;
+        let keys: Vec<&'static str> = case.accounts.iter().map(|account| account.number).collect();
+        for (n, window) in (0_u64..).zip(&run.windows) {
+            let draws = SplitMix(run.seed ^ (n << 48));
+            observer.sim.start(self.clone().fault(window.clone(), keys.clone(), draws));
+        }
+        observer.sim.start(observer.clone().run());
+        let opens = run.opens.iter().zip(&*case.transfers).enumerate();
+        let asks = opens.map(|(n, (at, transfer))| {
+            let terms = terms(transfer, format!("case-{n}"));
+            Box::pin(ask(self.client.clone(), observer.clone(), Opening { n, at: *at, terms }))
+        });
+        let (asks, over, waits) = (asks.collect(), run.over(), observer.clone());
+        observer.sim.block_on(async move {
+            let ended: Result<Vec<Record>, String> = join(asks).await.into_iter().collect();
+            waits.sim.sleep(over.saturating_sub(waits.now())).await;
+            ended
+        })
+    }
+
+    /// What is wrong once all has come to rest: nothing where all is well.
+    fn rests(
+        &self,
+        case: &AccountCase,
+        run: &LastingRun,
+        table: &Table,
+        ended: &[Record],
+    ) -> Vec<String> {
+        let (observer, [short, long]) = (&self.observer, RESTS);
+        let until = observer.now() + if run.loses() { long } else { short };
+        let mut faults = Vec::new();
+        while observer.now() < until {
+            let (client, bus, table) = (self.client.clone(), self.bus.clone(), table.clone());
+            let (process, ended) = (client.process.clone(), ended.to_vec());
+            let truth = observer.sim.block_on(async move {
+                client.rests(&bus).await?;
+                let truth = AccountTruth::read(process, bus, (table, ended)).await;
+                truth.map_err(|cause| cause.to_string())
+            });
+            let Ok(Ok(truth)) = truth else { return vec![format!("{truth:?}")] };
+            let observed = observer.observed();
+            faults = observed.not_dead(truth.messages());
+            let known = |message: &BusMessage| observed.is_strange(message);
+            let truth = truth.beside(|kind| run.leaves_open(kind), known, run.loses());
+            faults.extend(truth.faults(case, false));
+            // what did not come at its time does not come in time later
+            let missing = observed.missing_alarms();
+            drop(observed);
+            if faults.is_empty() || !missing.is_empty() {
+                faults.extend(missing);
+                break;
+            }
+            observer.sim.run_for(AGAIN);
+        }
+        faults
+    }
+
     /// A fault begins at its time, and ends.
     async fn fault(self, window: FaultWindow, keys: Vec<&'static str>, draws: SplitMix) {
         let sim = self.observer.sim.clone();
@@ -223,7 +252,7 @@ impl Stage {
     fn begins(&self, fault: &LastingFault) {
         match fault {
             LastingFault::Broker(fault) => self.bus.begin_fault(fault.clone()),
-            LastingFault::LockedAccount(number) => self.place.locked.lock(number),
+            LastingFault::LockedAccount(number) => self.observer.place.locked.lock(number),
             LastingFault::Clock(whose, jump) => self.skew(*whose, *jump),
             LastingFault::Strangers => {}
         }
@@ -232,7 +261,7 @@ impl Stage {
     fn ends(&self, fault: &LastingFault) {
         match fault {
             LastingFault::Broker(fault) => self.bus.end_fault(fault),
-            LastingFault::LockedAccount(number) => self.place.locked.unlock(number),
+            LastingFault::LockedAccount(number) => self.observer.place.locked.unlock(number),
             LastingFault::Clock(whose, _) => self.skew(*whose, 0),
             LastingFault::Strangers => {}
         }

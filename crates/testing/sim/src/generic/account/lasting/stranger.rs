@@ -12,6 +12,9 @@ use std::sync::Arc;
 const TOPICS: [&str; 4] =
     ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
 
+/// The headers of what another service writes.
+const FOREIGN: &str = r#"{"ce_source":"/another"}"#;
+
 /// A message that a stranger wrote.
 #[derive(Debug, Clone)]
 pub(super) struct StrangersMessage {
@@ -50,7 +53,7 @@ pub(super) fn message(
         key: key.clone(),
         number,
         payload: payload.into(),
-        headers: r#"{"ce_source":"/another"}"#.into(),
+        headers: FOREIGN.into(),
     };
     let of_nothing = |message| StrangersMessage { message, about: None, at };
     match within(draws, 0, 5) {
@@ -62,7 +65,8 @@ pub(super) fn message(
             of_nothing(plain(format!(r#"{{"hash":"00","sequence":0,"transfer":"{id}"}}"#)))
         }
         forged => {
-            let genuine: Vec<BusMessage> = bus.messages(|topic| TOPICS.contains(&topic));
+            let mut genuine = bus.messages(|topic| TOPICS.contains(&topic));
+            genuine.retain(|message| *message.headers != *FOREIGN);
             let of = genuine.get(usize::try_from(draws.next()).unwrap_or(0) % genuine.len().max(1));
             let about = of.and_then(|message| transfer(&message.payload));
             let (Some(of), Some(about)) = (of, about) else {
