@@ -80,6 +80,7 @@ impl InboxWrapper for DeadLetterFirst {
         Box::pin(async move {
             let letter = |BusDelivery { partition, message, .. }: BusDelivery| BusMessage {
                 topic: format!("{}-dlt", partition.topic).into(),
+                number: own_number(&message.payload).unwrap_or(message.number),
                 ..message
             };
             let letters = messages.into_iter().map(letter).collect();
@@ -89,6 +90,12 @@ impl InboxWrapper for DeadLetterFirst {
             }
         })
     }
+}
+
+/// The number of the message that a dead letter is kept of.
+fn own_number(kept: &str) -> Option<u128> {
+    let (_, rest) = kept.split_once(r#""id":""#)?;
+    u128::from_str_radix(rest.split('"').next()?, 16).ok()
 }
 
 /// What the audit finds missing is reported, and not published again.

@@ -7,14 +7,14 @@ use kernel::ids::Millis;
 use kernel::retry::Backoff;
 
 /// How long a transfer takes while nothing goes wrong, with the wait of its client between two looks.
-const USUAL: Millis = 1_000;
+const USUAL: Millis = 500;
 /// The waits before a message is sent again.
 pub(super) const RESEND: Backoff = Backoff { base: 4_000, cap: 16_000 };
 /// The waits before anything else is tried again.
 pub(super) const RETRY: Backoff = Backoff { base: 100, cap: 2_000 };
 /// How long after a fault the last transfer ends that it kept waiting: the journal's time goes on at half its speed at
 /// least, and what was sent before the fault was over fails first.
-const AFTER: Millis = 2 * RESEND.cap + 2 * RETRY.cap + PUBLISH_TIMEOUT + 2 * USUAL;
+const AFTER: Millis = 2 * RESEND.cap + 2 * RETRY.cap + PUBLISH_TIMEOUT + 5_000;
 
 impl FaultWindow {
     /// Whether this transfer of the case may wait for the end of the fault.

@@ -15,8 +15,8 @@ const FAULTS: u64 = 3;
 const BEGINS: Millis = 20_000;
 /// How long a fault lasts.
 const LENGTHS: [Millis; 8] = [2_000, 15_000, 30_000, 60_000, 150_000, 300_000, 900_000, 3_600_000];
-/// Transfers are opened until so long after the first fault began.
-const OPENED: Millis = 120_000;
+/// Transfers are opened within this time, from the beginning or from that of the first fault on.
+const OPENED: [Millis; 3] = [3_000, 20_000, 120_000];
 /// How far a clock is wrong, in milliseconds: seconds, minutes, an hour, a day, ten years.
 const JUMPS: [i64; 6] = [5_000, 90_000, 3_600_000, 86_400_000, 31_536_000_000, 315_360_000_000];
 /// Every topic of the flow, and one of its dead letters.
@@ -38,8 +38,11 @@ impl LastingRun {
             let length = one_of(draws, &LENGTHS).unwrap_or(0);
             FaultWindow { fault: fault(draws, case, fuse), from, until: from + length }
         });
-        let windows = windows.collect();
-        let opens = case.transfers.iter().map(|_| within(draws, 0, OPENED)).collect();
+        let windows: Vec<FaultWindow> = windows.collect();
+        let late = draws.once_in(2, 3);
+        let first = windows.iter().map(|window| window.from).min().filter(|_| late).unwrap_or(0);
+        let spread = one_of(draws, &OPENED).unwrap_or(0);
+        let opens = case.transfers.iter().map(|_| first + within(draws, 0, spread)).collect();
         Self { seed, fuse, batch, windows, opens }
     }
 }
