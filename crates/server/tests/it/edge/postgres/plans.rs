@@ -12,10 +12,10 @@ use std::thread;
 use std::time::Duration;
 use testbed::{Database, Options, Server};
 
-/// The rows of each table of history. A lookup in an index costs the same in a million of them. A sequential scan costs ten
+/// The rows of each table of history. A lookup in an index costs the same in a million of them. A sequential scan costs twenty
 /// times as much there, and PostgreSQL, which weighs the two, is told so (`seq_page_cost`); what it reads by an index is
 /// counted.
-const ROWS: u64 = 100_000;
+const ROWS: u64 = 50_000;
 /// A statement reads no more rows of such a table than this, with at most a thousand open transfers.
 const READ: f64 = 5_000.0;
 /// Whose transfers the history is.
@@ -113,8 +113,8 @@ impl Site {
             ("auto_explain.log_timing", "off"),
             ("auto_explain.log_nested_statements", "on"),
             ("auto_explain.log_format", "json"),
-            // a sequential scan costs what it costs in ten times as many rows
-            ("seq_page_cost", "10"),
+            // a sequential scan costs what it costs in twenty times as many rows
+            ("seq_page_cost", "20"),
         ];
         let settings_of =
             explained.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -159,7 +159,7 @@ impl Site {
             );
         }
         runs(&self.served, "deposit ACC-1 --currency USDT --amount 1000 --ref wire-1");
-        assert!(opens(&self.served, &token, 0));
+        assert!(opens(&self.served, &self.served.token("4001", USER), 0));
         eventually("an account transfer is carried out", || {
             balance(&self.served, "ACC-2") == "1.000000"
         });
@@ -267,7 +267,8 @@ impl Site {
     }
 }
 
-/// Turns red where a statement that a running service repeats reads a table of history from end to end.
+/// Turns red where a statement that a running service repeats reads a table of history from end to end (run by hand on the
+/// release before: the open transfers of a user read all of that user's, the list of a principal all that there were).
 #[test]
 fn no_repeated_statement_reads_a_whole_history() {
     let mut site = Site::start();
@@ -279,7 +280,7 @@ fn no_repeated_statement_reads_a_whole_history() {
         }
         site.waits(open);
         let (found, statements) = site.watched(open, round);
-        assert!(statements > 60, "only {statements} statements were seen with {open} open");
+        assert!(statements > 50, "only {statements} statements were seen with {open} open");
         all.extend(found);
     }
     assert!(all.is_empty(), "{} statements:\n{all:#?}", all.len());
