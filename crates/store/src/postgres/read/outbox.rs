@@ -203,7 +203,7 @@ impl ReadPool {
     }
 
     async fn expire_published(&self, before: Millis, limit: usize) -> Result<u64, Cause> {
-        // the scalar subquery is one look into an index for each row; a join could read all transfers
+        // each row is one look into an index: joins read all transfers, and the whole inbox
         let sql = format!(
             "WITH RECURSIVE groups (name) AS ((SELECT min(consumer) FROM inbox) UNION ALL \
                SELECT (SELECT min(i.consumer) FROM inbox i WHERE i.consumer > g.name) \
@@ -211,8 +211,9 @@ impl ReadPool {
              old AS MATERIALIZED (SELECT day, bucket, place, id FROM outbox_history h WHERE day < $1 \
                AND (SELECT true FROM transfers t WHERE t.req_id = h.req_id AND NOT ({})) IS NULL \
                ORDER BY day, bucket, place LIMIT $2), \
-             needless AS (DELETE FROM inbox i USING old o, groups g \
-               WHERE i.consumer = g.name AND i.event_id = o.id), \
+             needless AS (DELETE FROM inbox WHERE ctid = ANY (ARRAY(SELECT r.row FROM old o, groups g, \
+               LATERAL (SELECT i.ctid AS row FROM inbox i WHERE i.consumer = g.name \
+                 AND i.event_id = o.id OFFSET 0) r))), \
              gone AS (DELETE FROM outbox_history h USING old o WHERE h.day = o.day \
                AND h.bucket = o.bucket AND h.place = o.place RETURNING 1) \
              SELECT count(*) FROM gone",
