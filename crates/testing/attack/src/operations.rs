@@ -45,7 +45,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 83] = [
+pub const TABLE: [(&str, &str, Who); 84] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers",                           Who::Reads),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
