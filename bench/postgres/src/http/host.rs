@@ -100,6 +100,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         clock: clock.clone(),
         flows: Arc::new(flows::registry()),
         keep: 0,
+        replay_room: 0,
     };
     let rules = TargetRules { allow_private: false, mails: false };
     let app = App {
