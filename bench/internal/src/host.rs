@@ -102,6 +102,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         clock: ours.clock.clone(),
         flows: Arc::new(flows::registry()),
         keep: 0,
+        replay_room: 0,
     };
     let rules = TargetRules { allow_private: false, mails: false };
     let app = App {

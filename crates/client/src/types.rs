@@ -34,7 +34,7 @@ pub struct Created {
 /// What became of a change of an account's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusAnswer {
-    /// It is set.
+    /// The status is set at once.
     Set(StatusSet),
     /// The caller barred the account: another person has to approve that it is freed.
     Proposed(Done),

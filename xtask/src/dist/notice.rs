@@ -16,7 +16,7 @@ const HEAD: &str = "Portage is under the Apache License 2.0 (LICENSE). Its binar
     licence beside its name. Where a package offers several (`OR`), any of them may be chosen. The texts that come with\n\
     the packages follow, each once.\n\n";
 
-/// The whole notice.
+/// Writes the text of the whole notice.
 pub(super) fn text(graph: &Graph) -> Outcome<String> {
     let mut text = HEAD.to_owned();
     // each text once, with the packages that have it

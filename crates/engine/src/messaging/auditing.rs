@@ -6,7 +6,7 @@ use crate::messaging::consume::Consumption;
 use crate::messaging::expected_message::{self, message_of};
 use crate::messaging::lanes::Ready;
 use crate::messaging::publisher::KEPT;
-use crate::messaging::source::Origin;
+use crate::messaging::source::MessageOrigin;
 use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;
 use kernel::flow::table::Table;
@@ -233,7 +233,7 @@ impl Messaging {
             return Some(format!("the history has no event {sequence}"));
         };
         let table = self.shared.plan.table(record.flow);
-        let unsaid = || self.source.origin(&one.delivery.message) == Origin::Unsaid;
+        let unsaid = || self.source.origin(&one.delivery.message) == MessageOrigin::Unsaid;
         expected_message::contradiction(table, record, linked, &one.delivery)
             .or_else(|| unsaid().then(|| "it has no ce_source".to_owned()))
     }

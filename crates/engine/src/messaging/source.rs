@@ -23,8 +23,8 @@ const QUIET: Millis = 3_600_000;
 
 /// The origin of a message, by its `ce_source`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// This journal.
+pub(super) enum MessageOrigin {
+    /// This journal's own message.
     Own,
     /// A release that did not write the journal's id; it may be this journal.
     Earlier,
@@ -47,33 +47,36 @@ impl MessageSource {
         &self.0
     }
 
-    pub(super) fn origin(&self, message: &BusMessage) -> Origin {
+    pub(super) fn origin(&self, message: &BusMessage) -> MessageOrigin {
         match headers(message).get("ce_source").and_then(Value::as_str) {
-            None => Origin::Unsaid,
-            Some(EARLIER) => Origin::Earlier,
-            Some(source) if *source == *self.0 => Origin::Own,
-            Some(source) => Origin::Foreign(source.to_owned()),
+            None => MessageOrigin::Unsaid,
+            Some(EARLIER) => MessageOrigin::Earlier,
+            Some(source) if *source == *self.0 => MessageOrigin::Own,
+            Some(source) => MessageOrigin::Foreign(source.to_owned()),
         }
     }
 
     /// The topic and the source of another deployment, where the topics are that one's: it wrote the last message
     /// of a partition, and nothing says that this journal has written any.
     fn other_deployment(&self, newest: &[BusDelivery]) -> Option<(Arc<str>, String)> {
-        let mut last: BTreeMap<&Partition, Origin> = BTreeMap::new();
+        let mut last: BTreeMap<&Partition, MessageOrigin> = BTreeMap::new();
         for one in newest {
             match self.origin(&one.message) {
-                Origin::Own => return None,
+                MessageOrigin::Own => return None,
                 origin => last.insert(&one.partition, origin),
             };
         }
-        if last.values().any(|origin| *origin == Origin::Earlier) {
+        if last.values().any(|origin| *origin == MessageOrigin::Earlier) {
             return None;
         }
         last.into_iter().find_map(|(partition, origin)| match origin {
-            Origin::Foreign(source) if is_deployment(&source) => {
+            MessageOrigin::Foreign(source) if is_deployment(&source) => {
                 Some((partition.topic.clone(), source))
             }
-            Origin::Own | Origin::Earlier | Origin::Unsaid | Origin::Foreign(_) => None,
+            MessageOrigin::Own
+            | MessageOrigin::Earlier
+            | MessageOrigin::Unsaid
+            | MessageOrigin::Foreign(_) => None,
         })
     }
 }
@@ -163,7 +166,9 @@ impl Messaging {
     /// True for a message of another deployment, which is counted: its offset goes on, and nothing else follows
     /// from it.
     pub(super) fn passes_over(&self, group: GroupTask, delivery: &BusDelivery) -> bool {
-        let Origin::Foreign(source) = self.source.origin(&delivery.message) else { return false };
+        let MessageOrigin::Foreign(source) = self.source.origin(&delivery.message) else {
+            return false;
+        };
         self.shared.parts.meter.see(Seen::Consumed { group: group.name(), outcome: "foreign" });
         self.foreign.add(delivery, &source, self.shared.parts.journal.now());
         true

@@ -148,7 +148,7 @@ pub struct BacklogQuery {
 /// The messages that an endpoint has still to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointBacklog {
-    /// All of them.
+    /// The number of all messages that wait.
     pub messages: u64,
     /// Those that were queued since the time of the request.
     pub queued_since: u64,

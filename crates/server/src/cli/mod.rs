@@ -132,7 +132,7 @@ enum Command {
     Completions(package::CompletionsArgs),
     /// Write a manual page for each command into a folder.
     Man(package::ManArgs),
-    /// Print the version.
+    /// Print the version of this program
     Version(package::VersionArgs),
 }
 

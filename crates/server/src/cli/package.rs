@@ -12,7 +12,7 @@ use std::path::PathBuf;
     Put it where the shell looks for it: ~/.local/share/bash-completion/completions/portage for bash,\n\
     ~/.config/fish/completions/portage.fish for fish, a folder of $fpath as _portage for zsh.")]
 pub(super) struct CompletionsArgs {
-    /// The shell.
+    /// The shell that reads the script
     shell: Shell,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct ManArgs {
     dir: PathBuf,
 }
 
-/// Print the version.
+/// Prints the version of this program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage version --json")]
 pub(super) struct VersionArgs {

@@ -23,7 +23,6 @@ mod server;
 pub mod sources;
 mod spot;
 mod transfer;
-mod work;
 
 pub use self::address::Address;
 pub use self::alerts::Alerts;
@@ -44,10 +43,9 @@ pub use self::ops::Ops;
 pub use self::pages::{print, reference};
 pub use self::relay::{NearNetwork, Relay};
 pub use self::secret::Secret;
-pub use self::server::{Server, Tls};
+pub use self::server::{Server, Tls, Work};
 pub use self::spot::Spot;
 pub use self::transfer::Transfer;
-pub use self::work::Work;
 
 use self::section::{Broken, SettingRules, section};
 use flows::relay::State;

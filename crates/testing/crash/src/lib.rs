@@ -28,7 +28,6 @@ pub mod server;
 pub mod store;
 pub mod strace;
 mod two_servers;
-mod wall_clock;
 pub mod workload;
 
 /// What went wrong, in the words that the terminal shows.

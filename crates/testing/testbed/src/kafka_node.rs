@@ -48,7 +48,7 @@ const PAIR: &str = "default.replication.factor=2\nmin.insync.replicas=1\noffsets
 /// What a node is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NodeRole {
-    /// A whole cluster.
+    /// A whole cluster in one process.
     Both,
     /// It elects the leaders of the partitions, and keeps no messages.
     Controller,

@@ -15,7 +15,7 @@ const ENDED: usize = 2;
 /// The HALTs and resumes of the chain.
 #[derive(Debug, Default)]
 pub(super) struct HaltReplay {
-    /// When, and why.
+    /// When each was raised, and its reason.
     raised: Vec<(Millis, String)>,
     resumed: BTreeSet<Millis>,
 }

@@ -125,7 +125,7 @@ pub struct RowFault {
     pub stored: String,
     /// The value that was written.
     pub proven: String,
-    /// What proves that.
+    /// The part of the audit that proves it.
     pub by: &'static str,
 }
 

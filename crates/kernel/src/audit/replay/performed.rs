@@ -15,7 +15,7 @@ pub(super) struct Performed {
     /// What was asked; null where it is no JSON.
     pub(super) value: Value,
     pub(super) reason: String,
-    /// The idempotency key.
+    /// The idempotency key of the action.
     pub(super) key: String,
     /// `None` for a result that this release does not know.
     pub(super) result: Option<ActionResult>,

@@ -6,9 +6,9 @@
 
 use super::clients::{self, Load, Sent, TokenRefused};
 use super::services::Services;
+use super::wall_clock::WallClock;
 use super::{oracle, settle};
 use crate::rng::Rng;
-use crate::wall_clock::WallClock;
 use crate::{Outcome, clock};
 use serde_json::Value;
 use std::collections::BTreeMap;

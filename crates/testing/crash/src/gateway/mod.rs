@@ -9,6 +9,7 @@ mod clients;
 mod jumps;
 mod oracle;
 mod services;
+mod wall_clock;
 
 use crate::rng::Rng;
 use crate::{Outcome, clock};

@@ -13,7 +13,7 @@ pub const PUBLISH_TIMEOUT: Millis = 10_000;
 /// A topic, or one of its partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicPart {
-    /// The topic.
+    /// The topic that takes nothing.
     pub topic: Arc<str>,
     /// Its partition; `None`: all of them.
     pub number: Option<u32>,

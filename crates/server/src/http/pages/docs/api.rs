@@ -108,7 +108,7 @@ fn errors(api: &Value, shared: &BTreeMap<(&str, &str), usize>) -> String {
     let sample = api.pointer(one).map(example).unwrap_or_default();
     format!(
         "<section id=\"errors\">\n<h2>Errors</h2>\n\
-         <p>Every error is JSON of one form. <code>code</code> is for programs, <code>error</code> for people, \
+         <p>Every error is JSON of one form. <code>code</code> is for programs, <code>error</code> for readers, \
          <code>docs</code> is the code's page: what happened, whether the money is safe, what to do. \
          <code>request_id</code> stands in the server's log too.</p>\n{sample}\
          <p>What a client may conclude: an error without a <code>req_id</code> opened nothing, unless its code is \

@@ -5,7 +5,7 @@ pub(super) struct Group {
     /// The anchor on the page.
     pub id: &'static str,
     pub title: &'static str,
-    /// In Markdown.
+    /// The explanation of the group, in Markdown.
     pub about: &'static str,
     /// A route is here if its path is one of these, or below one. The first group that fits has it.
     paths: &'static [&'static str],

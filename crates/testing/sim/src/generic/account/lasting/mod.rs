@@ -70,9 +70,9 @@ impl LastingFault {
 /// A fault, and when it begins and ends, in milliseconds after the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultWindow {
-    /// What goes wrong.
+    /// What goes wrong meanwhile.
     pub fault: LastingFault,
-    /// When it begins.
+    /// The time at which it begins.
     pub from: Millis,
     /// When it is over.
     pub until: Millis,
@@ -93,7 +93,7 @@ pub struct LastingRun {
     pub fuse: bool,
     /// The most messages that are taken at once.
     pub batch: usize,
-    /// The faults.
+    /// The faults, each with its time.
     pub windows: Vec<FaultWindow>,
     /// When each transfer is opened, in milliseconds after the run began.
     pub opens: Vec<Millis>,

@@ -36,7 +36,7 @@ pub(super) struct Seen {
 
 /// Since when a fact stands that must be reported, and what it is.
 #[derive(Debug, Clone, Copy)]
-struct Standing<T> {
+struct LastingFact<T> {
     fact: T,
     since: Millis,
 }
@@ -49,8 +49,8 @@ pub(super) struct Observed {
     /// When each case was seen first.
     cases: BTreeMap<(&'static str, Subject), Millis>,
     /// The oldest message of the outbox.
-    unpublished: Option<Standing<Millis>>,
-    ahead: Option<Standing<()>>,
+    unpublished: Option<LastingFact<Millis>>,
+    ahead: Option<LastingFact<()>>,
     /// Alarms that did not come, each once.
     missing: BTreeMap<String, Millis>,
 }
@@ -105,8 +105,8 @@ impl Observer {
             observed.cases.entry(case).or_insert(now);
         }
         let oldest = backlog.oldest.filter(|_| backlog.messages > 0);
-        observed.unpublished = standing(observed.unpublished, oldest, now);
-        observed.ahead = standing(observed.ahead, ahead.then_some(()), now);
+        observed.unpublished = lasting_since(observed.unpublished, oldest, now);
+        observed.ahead = lasting_since(observed.ahead, ahead.then_some(()), now);
         let mut due = Vec::new();
         // the journal's time goes on at half its speed at least
         if observed.unpublished.is_some_and(|one| one.since + 2 * UNPUBLISHED + SOON < now) {
@@ -133,14 +133,14 @@ impl Observer {
 }
 
 /// The fact that stands now, with the time since when it is the same.
-fn standing<T: PartialEq>(
-    before: Option<Standing<T>>,
+fn lasting_since<T: PartialEq>(
+    before: Option<LastingFact<T>>,
     fact: Option<T>,
     now: Millis,
-) -> Option<Standing<T>> {
+) -> Option<LastingFact<T>> {
     let fact = fact?;
     let since = before.filter(|before| before.fact == fact).map_or(now, |before| before.since);
-    Some(Standing { fact, since })
+    Some(LastingFact { fact, since })
 }
 
 impl Observed {

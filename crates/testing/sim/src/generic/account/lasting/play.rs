@@ -45,7 +45,7 @@ const WAITS: Millis = 20_000;
 
 /// A run that is played; its tasks share these parts.
 #[derive(Clone)]
-struct Stage {
+struct LastingPlay {
     observer: Observer,
     bus: SimBus,
     client: AccountClient,
@@ -78,7 +78,7 @@ pub(in super::super) fn play_lasting(
     let (clock, tries) = (Arc::new(sim.clone()), Tries::default());
     let client = AccountClient { process: process.clone(), clock, flow, tries };
     let observer = Observer::new(process, place, sim, journal_clock);
-    let stage = Stage { observer, bus: ports.bus.clone(), client };
+    let stage = LastingPlay { observer, bus: ports.bus.clone(), client };
     let ended = stage.transfers(case, run);
     let Ok(Ok(ended)) = ended else { panic!("{line}: {ended:?}") };
     let late = late_ends(case, run, &stage.observer.observed());
@@ -171,7 +171,7 @@ fn late_ends(case: &AccountCase, run: &LastingRun, observed: &Observed) -> Vec<S
     late
 }
 
-impl Stage {
+impl LastingPlay {
     /// Starts the faults, opens each transfer at its time, and waits until all have ended and the faults are over.
     fn transfers(
         &self,

@@ -14,7 +14,7 @@ async fn slow() -> Door {
 }
 
 /// Sends creates until one is refused; each that was made is a row.
-async fn until_refused(door: &Door, user: &str) -> super::Reply {
+async fn until_refused(door: &Door, user: &str) -> crate::fixture::Reply {
     for n in 0..1000 {
         let reply = door.post((user, USER), CREATE, transfer("1", &format!("{user}-{n}"))).await;
         if reply.status != 200 {
