@@ -144,11 +144,12 @@ fn a_request_names_one_host() {
     served.fund("4001", "10");
     let token = served.token("4001", USER);
     let hosts = |lines: &str| transfer(&token, "a").replacen("host: portage\r\n", lines, 1);
-    let two = hosts("host: portage\r\nhost: other\r\n");
-    refused(&served, &token, "400", &[hosts(""), two.clone(), two.replace("1.1", "1.0")]);
-    let old = "GET /livez HTTP/1.0\r\n\r\n";
-    let reply = super::asked(&mut served.connect(), old).expect("an answer");
-    assert_eq!(reply.status, 200, "{reply:?}");
+    refused(&served, &token, "400", &[hosts(""), hosts("host: portage\r\nhost: other\r\n")]);
+    // HTTP/1.0 knows no host
+    let mut stream = served.connect();
+    stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").expect("it is sent");
+    let said = rest(&mut stream);
+    assert!(said.contains(" 200 OK\r\n"), "{said}");
 }
 
 /// Turns red where what is refused by the first look at a request is not what a client may read.
