@@ -39,8 +39,6 @@ const BROKEN: &str = "Cannot deserialize the contract state.";
 const ASSET: AssetId = AssetId(3);
 /// What the relay has of it.
 const SUPPLY: u128 = 1_000_000;
-/// Wallets use our keys before this block of a case, so that a run comes to its end.
-const STRANGE_BLOCKS: u64 = 80;
 /// A call that takes longer waits for something that never comes.
 const LONGEST_CALL: Duration = Duration::from_secs(60);
 
@@ -234,15 +232,12 @@ impl LocalChain {
 
     /// What goes wrong in a block of the case, before it is made.
     fn disturbs(&self, block: u64) {
-        let ChainRules { refuses_from, strangers, .. } = self.0.rules;
+        let refuses_from = self.0.rules.refuses_from;
         if refuses_from > 0 && block == refuses_from {
             self.0.devnet.refuse_every_account(Some(BROKEN));
         }
         if refuses_from > 0 && block == refuses_from + REFUSES_FOR {
             self.0.devnet.refuse_every_account(None);
-        }
-        if strangers > 0 && block < STRANGE_BLOCKS && block.is_multiple_of(strangers) {
-            self.uses_key();
         }
     }
 
@@ -285,10 +280,6 @@ impl LocalChain {
     /// Another program uses the relay's first key: it sends the account itself one yocto.
     pub(crate) fn wallet_signs(&self) {
         self.advances();
-        self.uses_key();
-    }
-
-    fn uses_key(&self) {
         let (devnet, wallet) = (&self.0.devnet, &self.0.relay);
         let nonce = devnet.nonce(&wallet.account, &wallet.public_key()).unwrap() + 1;
         let transfer = TransferAction { deposit: Balance::from_yoctonear(1) };

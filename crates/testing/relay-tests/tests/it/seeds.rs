@@ -1,6 +1,6 @@
 //! Cases drawn from a seed over the local chain, with what goes wrong in them: writes and calls that fail, come twice or
 //! kill the process, a second worker, providers that mislead, transactions that come late or never, a contract that
-//! refuses whatever comes for some blocks, a wallet that signs with one of the relay's keys.
+//! refuses whatever comes for some blocks.
 
 use super::case::{NearCase, NearTrial};
 use super::local_chain::RULES;
@@ -16,8 +16,6 @@ const SEEDS: u64 = 16;
 
 /// A contract that refuses whatever comes begins with it within this number of blocks.
 const REFUSES_BY: u64 = 20;
-/// A wallet signs with the relay's first key in each block of five to about this number.
-const STRANGERS: u64 = 20;
 
 /// Seeds that found something once. 31: a worker that stood still past its lease looked for ever at an attempt that
 /// another one had ended. 221: a transfer for which no key could be had was counted as one that killed its worker.
@@ -28,21 +26,18 @@ fn played(seed: u64) -> Played {
     drawn(seed, true)
 }
 
-/// Plays the run of a seed. `contract_and_wallets`: with what may go wrong on the chain itself, which is drawn last, so
-/// that all else of a seed is the same without it.
-fn drawn(seed: u64, contract_and_wallets: bool) -> Played {
+/// Plays the run of a seed. `contract`: with a contract that may refuse all, which is drawn last, so that all else of a
+/// seed is the same without it.
+fn drawn(seed: u64, contract: bool) -> Played {
     let mut draws = SplitMix(seed ^ 0x10CA_15EE_D000_0001);
     let case = NearCase::of(RelayCase::drawn(&mut draws));
     let lanes = if draws.once_in(1, 2) { 2 } else { 1 };
     let mut or_none = |rate| if draws.once_in(1, 3) { rate } else { 0 };
     let rules = ChainRules { lanes, loses: or_none(3), misleads: or_none(4), ..RULES };
     let play = ChainPlay::drawn(&mut draws);
-    let mut or_never = |least, most| {
-        let (drawn, more) = (draws.once_in(1, 3), draws.next() % most);
-        if contract_and_wallets && drawn { least + more } else { 0 }
-    };
-    let (refuses_from, strangers) = (or_never(1, REFUSES_BY), or_never(5, STRANGERS));
-    let rules = ChainRules { refuses_from, strangers, ..rules };
+    let refuses = contract && draws.once_in(1, 3);
+    let refuses_from = if refuses { 1 + draws.next() % REFUSES_BY } else { 0 };
+    let rules = ChainRules { refuses_from, ..rules };
     let receivers = case.relay.receivers.join(" ");
     println!("cargo xtask campaign near --seed {seed}: {receivers}; {rules:?}, {play:?}");
     play.of_case(&NearTrial::new(rules), &case, seed)
