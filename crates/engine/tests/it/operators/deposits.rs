@@ -96,7 +96,7 @@ async fn a_refused_proposal_is_proposed_anew_and_a_booked_one_is_superseded() {
 }
 
 /// Money in and out of an asset that the settings do not name takes two persons above the default, which is none
-/// where it is 0. Seen red where `authority` looks at the named assets alone.
+/// where it is 0. Turns red where `authority` looks at the named assets alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_asset_without_a_bound_of_its_own_has_the_default() {
     let tune = |default: u64| {

@@ -1,6 +1,4 @@
 //! The freeing of accounts: with four eyes, a person who barred an account does not free it alone.
-//!
-//! Wrong builds that were run, each of which turns one of these red: WRONG_BUILDS
 
 use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
 use crate::fixture::test_service::TestService;

@@ -29,7 +29,7 @@ fn shut_out(reply: &Reply) {
     assert_eq!(reply.body.get("transferId"), None);
 }
 
-/// Turns red where a create counts by what it is when it is answered (run: the ends are never asked for), and
+/// Turns red where a create counts by what it is when it is answered (its end is never asked for), and
 /// where a repeat is counted or refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_probes_account_numbers_is_shut_out_after_a_few() {

@@ -13,7 +13,7 @@ async fn limited() -> Door {
     door
 }
 
-/// Turns red where FAILED takes no place (run: only GivenBack does), where what opened nothing takes one, and where
+/// Turns red where FAILED takes no place, where what opened nothing takes one, and where
 /// users share a limit.
 #[tokio::test]
 async fn refused_transfers_shut_their_user_out_for_a_while() {
