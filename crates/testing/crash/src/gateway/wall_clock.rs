@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const SOURCE: &str = include_str!("../clock/shift.c");
+const SOURCE: &str = include_str!("../../clock/shift.c");
 
 /// The wall clock of the processes that are started with its settings.
 #[derive(Debug)]
