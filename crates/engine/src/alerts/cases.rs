@@ -251,7 +251,7 @@ impl Cases {
                 Some(Wrote::Full | Wrote::Unknown(_)) | None => {
                     self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.cap).await;
                     // written after all?
-                    if self.stands(key).await == Some(opens) {
+                    if self.is_stored(key).await == Some(opens) {
                         return true;
                     }
                 }
@@ -260,7 +260,7 @@ impl Cases {
     }
 
     /// Whether the journal holds the episode; `None` where it does not say.
-    async fn stands(&self, (kind, subject): &CaseKey) -> Option<bool> {
+    async fn is_stored(&self, (kind, subject): &CaseKey) -> Option<bool> {
         let open = self.shared.parts.journal.open_cases().await.ok()?;
         Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
     }

@@ -60,12 +60,12 @@ impl Prover {
         loop {
             let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
             let batch = pool.carried.take(BATCH, journal, clock).await;
-            self.look(&pool, batch).await;
+            self.prove_batch(&pool, batch).await;
         }
     }
 
     /// Looks once at attempts whose time has come.
-    async fn look(&self, pool: &ChainPool, batch: Vec<Carried>) {
+    async fn prove_batch(&self, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
         let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
         // what has just left is not final yet, where it is known how long that takes
@@ -91,7 +91,7 @@ impl Prover {
                     carried.last = Some(cause);
                     waits.push(carried);
                 }
-                AttemptProof::Form(purpose) => self.one_more(pool, carried, purpose).await,
+                AttemptProof::Form(purpose) => self.sign_next_form(pool, carried, purpose).await,
                 AttemptProof::SpentElsewhere(spent) => {
                     let verdicts = carried.attempt.dead(&spent.evidence);
                     closes.push(ProvenEnd { carried, verdicts, spent: Some(spent) });
@@ -259,7 +259,7 @@ impl Prover {
     }
 
     /// Signs one more form under the same lock and stores it; the next look sends it.
-    async fn one_more(&self, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
+    async fn sign_next_form(&self, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
         let table = self.shared.plan.table(attempt.flow);
         let Some(act) = self.shared.plan.act_of(attempt) else {
@@ -428,7 +428,7 @@ impl Prover {
             }
             Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, carried).await,
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.ledgers.overtook(ledger, known);
+                self.ledgers.note_new_incarnation(ledger, known);
                 self.look_again(pool, carried, Cause::of("WRONG_LEDGER"));
             }
             Wrote::Lost(guard) => {

@@ -51,18 +51,18 @@ struct Flags {
 }
 
 impl Flags {
-    fn stands(&self, scope: Scope) -> bool {
+    fn has_pause(&self, scope: Scope) -> bool {
         self.paused.contains(&scope) || self.pausing.contains(&scope)
     }
 
     /// True where persons must lift something before the ledger may be called for this flow.
     fn bars_calls(&self, flow: FlowId, ledger: LedgerId) -> bool {
-        let paused = self.stands(Scope::Flow(flow)) || self.stands(Scope::Ledger(ledger));
+        let paused = self.has_pause(Scope::Flow(flow)) || self.has_pause(Scope::Ledger(ledger));
         self.halted.is_some() || paused
     }
 
     fn system_stands(&self, party: &Party) -> bool {
-        self.stands(system(party))
+        self.has_pause(system(party))
     }
 
     fn quiet(&self) -> bool {
@@ -72,7 +72,8 @@ impl Flags {
     /// Whether a pause of the transfer itself, of an asset or of one of its accounts stops it.
     fn bars(&self, record: &Record) -> bool {
         let parties = [record.source(), record.target()];
-        self.stands(Scope::Transfer(record.id)) || finer(parties).any(|scope| self.stands(scope))
+        self.has_pause(Scope::Transfer(record.id))
+            || finer(parties).any(|scope| self.has_pause(scope))
     }
 }
 
@@ -267,12 +268,12 @@ impl Controls {
 
     /// Whether persons paused exactly this scope.
     pub(crate) fn scope_paused(&self, scope: Scope) -> bool {
-        self.flags().stands(scope)
+        self.flags().has_pause(scope)
     }
 
     /// True where the flow is not paused, so that it may open transfers and ask its questions.
     pub(crate) fn takes(&self, flow: FlowId) -> bool {
-        !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))
+        !self.stops.load(Ordering::SeqCst) || !self.flags().has_pause(Scope::Flow(flow))
     }
 
     /// The scope that is paused, of a flow and, where they are known, of a transfer's terms: the flow, one
@@ -285,7 +286,7 @@ impl Controls {
         let flags = self.flags();
         let of_terms = terms.into_iter().flat_map(scopes);
         let of_terms = of_terms.filter(|scope| !matches!(scope, Scope::Chain(_)));
-        std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.stands(*scope))
+        std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.has_pause(*scope))
     }
 
     /// True where a pause of this transfer, its asset or its accounts stops it, while others of its station
@@ -302,7 +303,7 @@ impl Controls {
             return None;
         }
         let flags = self.flags();
-        let stands = flags.stands(Scope::Flow(record.flow)) || flags.bars(record);
+        let stands = flags.has_pause(Scope::Flow(record.flow)) || flags.bars(record);
         if flags.halted.is_some() || stands {
             return Some(FuseMode::NoClaim);
         }
@@ -312,7 +313,7 @@ impl Controls {
     }
 
     /// True where persons must lift something before the ledger may be called for this flow.
-    pub(crate) fn stands(&self, flow: FlowId, ledger: LedgerId) -> bool {
+    pub(crate) fn is_stopped(&self, flow: FlowId, ledger: LedgerId) -> bool {
         self.flags().bars_calls(flow, ledger)
     }
 
@@ -329,7 +330,7 @@ impl Controls {
     /// a pause of the ledger allows it; other pauses do.
     pub(crate) fn fence(&self, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
-        if flags.halted.is_some() || flags.stands(Scope::Ledger(ledger)) || self.stale() {
+        if flags.halted.is_some() || flags.has_pause(Scope::Ledger(ledger)) || self.stale() {
             return None;
         }
         flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
@@ -339,14 +340,14 @@ impl Controls {
     /// proofs go on where they may not.
     pub(crate) fn sends(&self, flow: FlowId, chain: ChainId) -> bool {
         let flags = self.flags();
-        let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Chain(chain));
+        let stands = flags.has_pause(Scope::Flow(flow)) || flags.has_pause(Scope::Chain(chain));
         flags.halted.is_none() && !stands && !self.stale()
     }
 
     /// True where what has an effect may reach this system now, of a flow and a transfer that is not paused.
     pub(crate) fn may_send(&self, system: System) -> bool {
         let flags = self.flags();
-        flags.halted.is_none() && !flags.stands(scope(system)) && !self.stale()
+        flags.halted.is_none() && !flags.has_pause(scope(system)) && !self.stale()
     }
 
     /// The pauses that concern some of the calls at a system, where there are any.
@@ -373,7 +374,7 @@ impl Controls {
     /// True where a unit of this flow may claim.
     pub(crate) fn claims(&self, flow: FlowId) -> bool {
         let flags = self.flags();
-        flags.halted.is_none() && !flags.stands(Scope::Flow(flow))
+        flags.halted.is_none() && !flags.has_pause(Scope::Flow(flow))
     }
 
     /// Learns what a ledger said of itself with an answer. False: the answer does not count, since it is of

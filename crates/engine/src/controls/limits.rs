@@ -133,7 +133,7 @@ fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
 
 /// Checks that each daily amount of the settings is a valid amount of an asset: one of no asset would bound
 /// nothing.
-pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
+pub(crate) fn check_daily_amounts(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
     let daily = settings.limits.daily_amount.iter().map(|limit| ("limits.daily_amount", limit));
     let deposits = settings.movement_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
     for (name, (symbol, text)) in daily.chain(deposits) {
@@ -352,7 +352,7 @@ impl CreateRates {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALM, CreateRates, sound};
+    use super::{CALM, CreateRates, check_daily_amounts};
     use crate::Settings;
     use kernel::ids::UserId;
     use kernel::money::Asset;
@@ -365,7 +365,7 @@ mod tests {
         let said = |symbol: &str, amount: &str| {
             let movement_limits = [(symbol.to_owned(), amount.to_owned())].into();
             let settings = Settings { movement_limits, ..Settings::default() };
-            sound(&settings, &Asset::fresh()).err().and_then(|cause| cause.detail)
+            check_daily_amounts(&settings, &Asset::fresh()).err().and_then(|cause| cause.detail)
         };
         assert_eq!(said("USDT", "10"), None);
         for (symbol, amount, why) in [

@@ -75,7 +75,7 @@ impl StatusSync {
                 .filter(|ours| ours.incarnation != stored.incarnation);
             let served = self.shared.plan.owner(*ledger).is_none();
             if served {
-                self.ledgers.overtook(*ledger, ours);
+                self.ledgers.note_new_incarnation(*ledger, ours);
             }
         }
     }

@@ -93,7 +93,7 @@ impl Ledgers {
 
     /// Returns the answer of a ledger where it is the one that was asked. Otherwise a task finds out its
     /// identity, and until then the ledger is not called.
-    pub(crate) fn said<T>(
+    pub(crate) fn verify_identity<T>(
         self: &Arc<Self>,
         ledger: LedgerId,
         asked: Known,
@@ -152,7 +152,7 @@ impl Ledgers {
 
     /// The journal has another incarnation of the ledger than the one that we called: the ledger was
     /// started again, or there are two copies of it.
-    pub(crate) fn overtook(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
+    pub(crate) fn note_new_incarnation(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
         if ours.is_some_and(|ours| self.shared.controls.suspect(ledger, ours)) {
             tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
             self.find_out(ledger);
@@ -438,6 +438,6 @@ impl Ledgers {
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let reply = port.status(known, change).await;
-        self.said(ledger, known, reply)
+        self.verify_identity(ledger, known, reply)
     }
 }

@@ -288,7 +288,8 @@ impl Messaging {
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let reply = caught(async { port.begin(known, ops.clone()).await }).await;
-        let begun = self.ledgers.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)?;
+        let begun =
+            self.ledgers.verify_identity(ledger, known, reply.ok_or(Cause::of("PANIC"))?)?;
         Ok(ops.iter().cloned().zip(begun).collect())
     }
 

@@ -102,7 +102,7 @@ impl Operators {
             }
         }
         self.change_status(context, ledger, user, status).await?;
-        self.plainly(context, Vec::new(), ActionResult::StatusSet).await
+        self.write_unguarded(context, Vec::new(), ActionResult::StatusSet).await
     }
 
     /// Frees an account for which a person who barred it proposed that, where its status is still the one
@@ -122,7 +122,7 @@ impl Operators {
         let outcome = ActionResult::StatusSet;
         let decide = decides(context, approval, ApprovalStatus::Approved);
         let puts = vec![decide, context.action(&outcome)];
-        match self.wrote(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
+        match self.write_unit(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(lost(&guard)),
         }
@@ -155,7 +155,7 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let proposal = self.proposal(context, value);
         let outcome = ActionResult::Proposed { approval: proposal.id };
-        self.plainly(context, vec![Put::Propose(proposal)], outcome).await
+        self.write_unguarded(context, vec![Put::Propose(proposal)], outcome).await
     }
 }
 

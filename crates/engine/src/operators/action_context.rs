@@ -105,7 +105,7 @@ impl ActionContext {
 
 impl Operators {
     /// Writes an action's unit. Returns the time of the write, or the guard that failed.
-    pub(crate) async fn wrote(
+    pub(crate) async fn write_unit(
         &self,
         context: &ActionContext,
         unit: Unit,
@@ -124,7 +124,7 @@ impl Operators {
             Some(Wrote::Lost(guard)) => Ok(Err(guard)),
             Some(Wrote::Full) => Err(Objection::Code(Code::Overloaded).into()),
             Some(Wrote::Unknown(cause)) => {
-                let done = self.after_all(context, cause).await;
+                let done = self.was_written(context, cause).await;
                 if done.is_err() {
                     // made late, it gives them to this process, and no scanner brings them
                     claimed
@@ -138,7 +138,7 @@ impl Operators {
     }
 
     /// Reads from the audit whether a write without a clear outcome was made.
-    async fn after_all(
+    async fn was_written(
         &self,
         context: &ActionContext,
         cause: Cause,
@@ -151,7 +151,7 @@ impl Operators {
     }
 
     /// Writes an action that nothing but the key guards.
-    pub(crate) async fn plainly(
+    pub(crate) async fn write_unguarded(
         &self,
         context: &ActionContext,
         puts: Vec<Put>,
@@ -159,7 +159,7 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let mut puts = puts;
         puts.push(context.action(&outcome));
-        match self.wrote(context, Unit::puts(puts)).await? {
+        match self.write_unit(context, Unit::puts(puts)).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(Cause::because("LOST", format!("{guard:?}")).into()),
         }

@@ -23,13 +23,13 @@ use serde_json::Value;
 const TRIES: usize = 20;
 
 /// The number of the last halt that is in force.
-fn stands(status: &ServiceStatus) -> Result<u64, Objection> {
+fn halt_in_force(status: &ServiceStatus) -> Result<u64, Objection> {
     let none = || Objection::NotPossible("nothing is halted".to_owned());
     status.halted.as_ref().map(|_| status.halts).ok_or_else(none)
 }
 
 /// The objection to a resume that names another halt.
-fn again() -> Stop {
+fn other_halt() -> Stop {
     let why = "it was halted again: that takes a proposal and a proof of its own".to_owned();
     Objection::NotPossible(why).into()
 }
@@ -50,7 +50,7 @@ impl Operators {
         evidence: &Value,
     ) -> Result<(ActionResult, Millis), Stop> {
         let record = self.open_transfer(id).await?;
-        self.may_be(&record, verdict)?;
+        self.check_verdict(&record, verdict)?;
         let state = self.shared.plan.table(record.flow).state(record.head.state).name;
         let entered = self.entered(id).await?;
         if !context.proposes {
@@ -73,7 +73,7 @@ impl Operators {
         let proposal = self.proposal(context, &value);
         let outcome = ActionResult::Proposed { approval: proposal.id };
         let puts = |_: &_| vec![Put::Propose(proposal.clone())];
-        let (_, outcome, at) = self.touched(context, id, outcome, puts).await?;
+        let (_, outcome, at) = self.write_with_event(context, id, outcome, puts).await?;
         Ok((outcome, at))
     }
 
@@ -93,7 +93,7 @@ impl Operators {
         accept: &[Accepted],
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
-            let halt = stands(&self.shared.parts.journal.service_status().await?)?;
+            let halt = halt_in_force(&self.shared.parts.journal.service_status().await?)?;
             let resume = ProposedResume { halt, accept: accept.to_vec() };
             if !context.proposes {
                 return self.lift(context, &resume).await;
@@ -102,7 +102,7 @@ impl Operators {
             let outcome = ActionResult::Proposed { approval: proposal.id };
             let puts = vec![Put::Propose(proposal), context.action(&outcome)];
             let unit = Unit::guarded(vec![Guard::Halt(halt)], puts);
-            match self.wrote(context, unit).await? {
+            match self.write_unit(context, unit).await? {
                 Ok(at) => return Ok((outcome, at)),
                 Err(Guard::Halt(_)) => {}
                 Err(guard) => return Err(lost(&guard)),
@@ -120,8 +120,8 @@ impl Operators {
         &ProposedResume { halt, ref accept }: &ProposedResume,
     ) -> Result<(ActionResult, Millis), Stop> {
         let status = self.shared.parts.journal.service_status().await?;
-        if stands(&status)? != halt {
-            return Err(again());
+        if halt_in_force(&status)? != halt {
+            return Err(other_halt());
         }
         let accepted = AcceptedBreaks::read(&*self.shared.parts.journal, &status).await?.named;
         let mut report = self.reconciler.prove(accept).await?;
@@ -147,7 +147,7 @@ impl Operators {
         let mut guards: Vec<Guard> = vec![Guard::Halt(halt)];
         guards.extend(approval.map(Guard::Pending));
         guards.extend(losses.iter().flat_map(|loss| self.guards_of(loss)));
-        match self.wrote(context, Unit::guarded(guards, puts)).await? {
+        match self.write_unit(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 self.reconciler.forgive(report).await;
                 self.status.refresh().await?;
@@ -160,7 +160,7 @@ impl Operators {
                     None => Ok((outcome, at)),
                 }
             }
-            Err(Guard::Halt(_)) => Err(again()),
+            Err(Guard::Halt(_)) => Err(other_halt()),
             Err(Guard::Incarnation { ledger, .. }) => {
                 let why = format!("{} was adopted meanwhile: propose again", ledger.name());
                 Err(Objection::NotPossible(why).into())
@@ -225,10 +225,10 @@ impl Operators {
             && self.open_transfer(transfer).await.is_ok()
         {
             let puts = |_: &_| vec![decide.clone()];
-            let done = self.touched(context, transfer, ActionResult::Refused, puts).await;
+            let done = self.write_with_event(context, transfer, ActionResult::Refused, puts).await;
             let (_, outcome, at) = done?;
             return Ok((outcome, at));
         }
-        self.plainly(context, vec![decide], ActionResult::Refused).await
+        self.write_unguarded(context, vec![decide], ActionResult::Refused).await
     }
 }

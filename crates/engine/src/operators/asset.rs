@@ -61,7 +61,7 @@ impl Operators {
             let guards = vec![Guard::Resource { name: "assets".into(), version }];
             let puts = vec![Put::Asset(asset), context.action(&outcome)];
             let unit = Unit::guarded(guards, puts);
-            if let Ok(at) = self.wrote(context, unit).await? {
+            if let Ok(at) = self.write_unit(context, unit).await? {
                 self.status.refresh().await?;
                 return Ok((outcome, at));
             }

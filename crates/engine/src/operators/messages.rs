@@ -42,7 +42,7 @@ impl Operators {
         let found = found.ok_or(Objection::NotFound("parked key"))?;
         let next = NextTry { failures: 0, cause: found.next.cause, due: 0 };
         inbox.try_again(name, next).await?;
-        self.plainly(context, Vec::new(), ActionResult::Unparked).await
+        self.write_unguarded(context, Vec::new(), ActionResult::Unparked).await
     }
 
     pub(super) async fn redrive_by_hand(
@@ -55,7 +55,7 @@ impl Operators {
         let redriven = self.messaging.redrive(asked).await?;
         let (messages, left) = (redriven.messages, redriven.left);
         let outcome = ActionResult::Redriven { messages, passed_over: redriven.passed_over, left };
-        self.plainly(context, Vec::new(), outcome).await
+        self.write_unguarded(context, Vec::new(), outcome).await
     }
 
     /// A dry run of a redrive: by the reason of each dead letter, how many would go back, and how many
@@ -109,7 +109,7 @@ impl Operators {
             messages = messages.saturating_add(again);
             self.messaging.outbox_written();
         }
-        self.plainly(context, Vec::new(), ActionResult::Reemitted { messages }).await
+        self.write_unguarded(context, Vec::new(), ActionResult::Reemitted { messages }).await
     }
 
     /// A dry run of a re-emission: how many messages it would send.
@@ -139,7 +139,7 @@ impl Operators {
         let moved = self.seek(group, to, true).await?;
         let partitions = moved.iter().filter(|seek| seek.from != seek.to).count();
         let partitions = u64::try_from(partitions).unwrap_or(u64::MAX);
-        self.plainly(context, Vec::new(), ActionResult::Sought { partitions }).await
+        self.write_unguarded(context, Vec::new(), ActionResult::Sought { partitions }).await
     }
 
     /// A dry run of a seek: the offsets to which it would set a group.

@@ -78,7 +78,7 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let proposal = self.proposal(context, &Proposed::Movement(proposed.clone()));
         let outcome = ActionResult::Proposed { approval: proposal.id };
-        self.plainly(context, vec![Put::Propose(proposal)], outcome).await
+        self.write_unguarded(context, vec![Put::Propose(proposal)], outcome).await
     }
 
     /// Books the proposed movement and decides the proposal, in one transaction.
@@ -106,7 +106,7 @@ impl Operators {
             Ok(Moved::Done { replayed: true, .. } | Moved::Conflict(_)) => {
                 self.key_unused(context).await?;
                 let decide = decides(context, approval.id, ApprovalStatus::Superseded);
-                self.plainly(
+                self.write_unguarded(
                     context,
                     vec![decide],
                     ActionResult::Superseded { state: "BOOKED".into() },

@@ -46,7 +46,8 @@ impl Operators {
         }
         let (reason, caller) = (context.actor.reason.clone(), context.actor.caller.clone());
         let puts = vec![Put::Pause { scope, reason, caller }];
-        let done = self.plainly(context, puts, ActionResult::Paused { number: None }).await?;
+        let done =
+            self.write_unguarded(context, puts, ActionResult::Paused { number: None }).await?;
         self.status.refresh().await?;
         Ok(done)
     }
@@ -113,11 +114,12 @@ impl Operators {
         };
         let done = match open {
             Some(id) => {
-                let (_, outcome, at) =
-                    self.touched(context, id, ActionResult::Unpaused, |_| unpause()).await?;
+                let (_, outcome, at) = self
+                    .write_with_event(context, id, ActionResult::Unpaused, |_| unpause())
+                    .await?;
                 (outcome, at)
             }
-            None => self.plainly(context, unpause(), ActionResult::Unpaused).await?,
+            None => self.write_unguarded(context, unpause(), ActionResult::Unpaused).await?,
         };
         self.status.refresh().await?;
         Ok(done)
@@ -133,7 +135,7 @@ impl Operators {
         let mut unit = self.chains.accepts_lanes(chain).await?;
         let outcome = ActionResult::Unpaused;
         unit.then.puts.extend([Put::Unpause(number), context.action(&outcome)]);
-        match self.wrote(context, unit).await? {
+        match self.write_unit(context, unit).await? {
             Ok(at) => {
                 self.status.refresh().await?;
                 Ok((outcome, at))
@@ -191,7 +193,7 @@ impl Operators {
         let outcome = ActionResult::Unpaused;
         let decide = decides(context, approval, ApprovalStatus::Approved);
         let puts = vec![Put::Unpause(pause), decide, context.action(&outcome)];
-        match self.wrote(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
+        match self.write_unit(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
             Ok(at) => {
                 self.status.refresh().await?;
                 Ok((outcome, at))
@@ -225,7 +227,7 @@ impl Operators {
             decides(context, approval, ApprovalStatus::Approved),
             context.action(&outcome),
         ]);
-        match self.wrote(context, unit).await? {
+        match self.write_unit(context, unit).await? {
             Ok(at) => {
                 self.status.refresh().await?;
                 Ok((outcome, at))
@@ -248,7 +250,7 @@ impl Operators {
         let decide = decides(context, approval, ApprovalStatus::Superseded);
         let puts = vec![decide, context.action(&outcome)];
         let unit = Unit::guarded(vec![Guard::Pending(approval)], puts);
-        match self.wrote(context, unit).await? {
+        match self.write_unit(context, unit).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(lost(&guard)),
         }
@@ -283,7 +285,7 @@ impl Operators {
         let halt = Put::Halt { reason };
         let wrote = loop {
             match self
-                .wrote(context, Unit::puts(vec![halt.clone(), context.action(&outcome)]))
+                .write_unit(context, Unit::puts(vec![halt.clone(), context.action(&outcome)]))
                 .await
             {
                 // a halt does not wait for room or for a better moment

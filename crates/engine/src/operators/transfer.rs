@@ -31,7 +31,7 @@ impl Operators {
 
     /// Writes an action with its event in a transfer's history, at the state of the transfer then; again
     /// where it moved meanwhile.
-    pub(crate) async fn touched(
+    pub(crate) async fn write_with_event(
         &self,
         context: &ActionContext,
         id: Id,
@@ -47,7 +47,7 @@ impl Operators {
                 guards: vec![at_state(&record)],
                 then: Then { puts, events, ..Then::default() },
             };
-            match self.wrote(context, unit).await? {
+            match self.write_unit(context, unit).await? {
                 Ok(at) => return Ok((record, outcome, at)),
                 Err(Guard::Transfer { .. }) => {}
                 Err(guard) => return Err(Cause::because("LOST", format!("{guard:?}")).into()),
@@ -67,7 +67,7 @@ impl Operators {
             return self.attempt_due_now(context, id, outcome).await;
         }
         let (mut record, outcome, at) = self
-            .touched(context, id, outcome, |record| {
+            .write_with_event(context, id, outcome, |record| {
                 if self.shared.plan.in_attempt(record) {
                     // it was claimed meanwhile: its attempt is looked at often
                     return Vec::new();
@@ -97,7 +97,7 @@ impl Operators {
         id: Id,
         outcome: ActionResult,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let (_, outcome, at) = self.touched(context, id, outcome, |_| Vec::new()).await?;
+        let (_, outcome, at) = self.write_with_event(context, id, outcome, |_| Vec::new()).await?;
         if let Some(attempt) = self.chains.open_attempt_of(id).await?
             && let Some(pool) = self.chains.pool(attempt.chain)
         {
@@ -138,7 +138,7 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let found = self.shared.parts.journal.get(vec![id]).await?.pop();
         found.ok_or(Objection::NotFound("transfer"))?;
-        self.plainly(context, Vec::new(), ActionResult::Noted).await
+        self.write_unguarded(context, Vec::new(), ActionResult::Noted).await
     }
 
     /// Asks the ledger of the open call. The call's own repeat takes the answer that is stored there.
@@ -162,7 +162,7 @@ impl Operators {
         if answers {
             return self.due_now(context, id, outcome).await;
         }
-        let (_, outcome, at) = self.touched(context, id, outcome, |_| Vec::new()).await?;
+        let (_, outcome, at) = self.write_with_event(context, id, outcome, |_| Vec::new()).await?;
         Ok((outcome, at))
     }
 
@@ -190,7 +190,7 @@ impl Operators {
         let known = self.shared.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
         match race(caught(async { port.query(known, key).await }), timeout).await {
-            First::Left(Some(reply)) => self.ledgers.said(ledger, known, reply),
+            First::Left(Some(reply)) => self.ledgers.verify_identity(ledger, known, reply),
             First::Left(None) => Err(Cause::of("PANIC")),
             First::Right(()) => Err(Cause::of("TIMEOUT")),
         }
@@ -206,7 +206,7 @@ impl Operators {
         let pause = Put::Pause { scope, reason, caller };
         let puts = |_: &Record| vec![pause.clone()];
         let (_, outcome, at) =
-            self.touched(context, id, ActionResult::Paused { number: None }, puts).await?;
+            self.write_with_event(context, id, ActionResult::Paused { number: None }, puts).await?;
         self.status.refresh().await?;
         Ok((outcome, at))
     }
@@ -224,7 +224,8 @@ impl Operators {
             return Err(Objection::NotFound("pause").into());
         }
         let puts = |_: &Record| lifts.clone();
-        let (_, outcome, at) = self.touched(context, id, ActionResult::Unpaused, puts).await?;
+        let (_, outcome, at) =
+            self.write_with_event(context, id, ActionResult::Unpaused, puts).await?;
         self.status.refresh().await?;
         Ok((outcome, at))
     }

@@ -49,7 +49,7 @@ pub(super) struct VerdictUnit {
 
 impl Operators {
     /// Checks that such a verdict can ever be given for the call that the record waits for.
-    pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
+    pub(crate) fn check_verdict(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
         if self.shared.plan.cancels(record) {
             return cancellable(verdict);
         }
@@ -96,7 +96,7 @@ impl Operators {
                 self.cases.too_late(late.into_iter().collect()).await;
                 return self.superseded(context, state).await;
             }
-            self.may_be(&record, judgement.verdict)?;
+            self.check_verdict(&record, judgement.verdict)?;
             if self.shared.plan.cancels(&record) {
                 if let Some(done) = self.cancel(context, &record).await? {
                     return Ok(done);
@@ -104,10 +104,10 @@ impl Operators {
                 continue;
             }
             let (ledger, op) = self.open_call(&record)?;
-            let held = match self.held_by(ledger, &op, judgement.verdict).await? {
+            let held = match self.stored_answer(ledger, &op, judgement.verdict).await? {
                 Some(operation) => Some(operation),
                 None => {
-                    let fenced = self.fenced(context, &record, ledger, &op).await?;
+                    let fenced = self.fence_call(context, &record, ledger, &op).await?;
                     told |= fenced.is_some();
                     fenced
                 }
@@ -115,7 +115,7 @@ impl Operators {
             let Some(operation) = held else { continue };
             let line = (!told).then(|| context.event(&record));
             late = Some(Late { record: record.clone(), ledger, operation: operation.clone() });
-            if let Some(done) = self.ruled(context, &record, line, operation).await? {
+            if let Some(done) = self.take_edge(context, &record, line, operation).await? {
                 return Ok(done);
             }
         }
@@ -133,7 +133,7 @@ impl Operators {
 
     /// The answer that the ledger has stored under the open call's key, where that bears the verdict out;
     /// `None` where it has stored nothing and the verdict needs a fence.
-    async fn held_by(
+    async fn stored_answer(
         &self,
         ledger: LedgerId,
         op: &Op,
@@ -161,13 +161,15 @@ impl Operators {
                 }
                 Ok(Some(Operation { op: op.clone(), ..operation }))
             }
-            Ended::Fenced | Ended::Done | Ended::Rejected(_) => mine(name, op, operation).map(Some),
+            Ended::Fenced | Ended::Done | Ended::Rejected(_) => {
+                check_operation(name, op, operation).map(Some)
+            }
         }
     }
 
     /// Fences the open call. That is an effect, so its intent is in the history before it, and HALT forbids
     /// it. `None`: the transfer moved before.
-    async fn fenced(
+    async fn fence_call(
         &self,
         context: &ActionContext,
         record: &Record,
@@ -187,7 +189,7 @@ impl Operators {
         let mut guards = vec![at_state(record), Guard::NotHalted];
         guards.extend(context.approval.map(Guard::Pending));
         let intent = Then { events: vec![context.event(record)], ..Then::default() };
-        match self.wrote(context, Unit { guards, then: intent }).await? {
+        match self.write_unit(context, Unit { guards, then: intent }).await? {
             Ok(_) => {}
             Err(Guard::NotHalted) => return Err(Objection::Code(Code::Halted).into()),
             Err(guard) => return moved(&guard).map(|()| None),
@@ -195,7 +197,7 @@ impl Operators {
         let reply = caught(async { port.fence(known, op.key).await }).await;
         drop(ticket);
         let reply = reply.ok_or(Cause::of("PANIC"))?;
-        let stored = match self.ledgers.said(ledger, known, reply) {
+        let stored = match self.ledgers.verify_identity(ledger, known, reply) {
             // it was halted since the intent was written: nothing is fenced
             Err(cause) if cause.class == Cause::HALTED => {
                 return Err(Objection::Code(Code::Halted).into());
@@ -203,7 +205,7 @@ impl Operators {
             stored => stored?,
         };
         match stored {
-            Stored::Found(operation) => mine(ledger.name(), op, operation).map(Some),
+            Stored::Found(operation) => check_operation(ledger.name(), op, operation).map(Some),
             Stored::Nothing => Err(Cause::of("BAD_REPLY").into()),
         }
     }
@@ -219,7 +221,7 @@ impl Operators {
 
     /// Takes the edge of the ledger's answer, in one unit with the action and its event in the history,
     /// where that is not written yet. `None`: the transfer moved before.
-    async fn ruled(
+    async fn take_edge(
         &self,
         context: &ActionContext,
         record: &Record,
@@ -284,7 +286,7 @@ impl Operators {
         let approves = context.approval.map(|id| decides(context, id, ApprovalStatus::Approved));
         planned.unit.then.puts.extend(approves);
         planned.unit.then.puts.push(context.action(&outcome));
-        match self.wrote(context, planned.unit).await? {
+        match self.write_unit(context, planned.unit).await? {
             Ok(at) => {
                 let mut record = record.clone();
                 let before = record.head;
@@ -300,7 +302,7 @@ impl Operators {
                 Ok(None)
             }
             Err(Guard::Incarnation { ledger, known }) => {
-                self.ledgers.overtook(ledger, known);
+                self.ledgers.note_new_incarnation(ledger, known);
                 Err(Cause::of("WRONG_LEDGER").into())
             }
             // the engine had one more reason to stop the chain: it is looked at again
@@ -321,7 +323,7 @@ impl Operators {
         let outcome = ActionResult::Superseded { state: state.into() };
         let puts = vec![decides(context, id, ApprovalStatus::Superseded), context.action(&outcome)];
         let unit = Unit::guarded(vec![Guard::Pending(id)], puts);
-        match self.wrote(context, unit).await? {
+        match self.write_unit(context, unit).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::KeyUsed)),
         }
@@ -329,7 +331,7 @@ impl Operators {
 }
 
 /// Checks that the stored operation is that of the open call. A fence knows only the key.
-fn mine(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
+fn check_operation(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
     if operation.outcome == Ended::Fenced || operation.op == *op {
         return Ok(operation);
     }

@@ -185,7 +185,7 @@ impl Pipeline {
                         self.not_opened(&pending.record, pending.again, order, Code::Halted);
                     }
                     CommitReason::Answered(_) => {
-                        rest.again.extend(self.again(pending, FuseMode::NoClaim))
+                        rest.again.extend(self.replan(pending, FuseMode::NoClaim))
                     }
                     CommitReason::Moves | CommitReason::Later | CommitReason::Freed => {
                         rest.moved.push(pending.record)
@@ -208,8 +208,8 @@ impl Pipeline {
                 }
             }
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.ledgers.overtook(ledger, known);
-                self.relied(ledger, pending, rest);
+                self.ledgers.note_new_incarnation(ledger, known);
+                self.replan_for_incarnation(ledger, pending, rest);
             }
             Wrote::Lost(guard) => self.lost(pending, &guard, rest),
             Wrote::Full => {
@@ -264,7 +264,7 @@ impl Pipeline {
                     let Record { flow, terms, id, .. } = &pending.record;
                     pending.record.id = self.shared.mint_for(*flow, terms, Some(*id));
                     let fuse_mode = self.shared.fuse_mode(&pending.record);
-                    rest.again.extend(self.again(pending, fuse_mode));
+                    rest.again.extend(self.replan(pending, fuse_mode));
                 }
             }
             CommitReason::Opens(order) | CommitReason::Parks(order) => {
@@ -286,7 +286,7 @@ impl Pipeline {
     }
 
     /// The journal has another incarnation of the ledger than the one that the unit relied on.
-    fn relied(&self, ledger: LedgerId, pending: PendingWrite, rest: &mut Rest) {
+    fn replan_for_incarnation(&self, ledger: LedgerId, pending: PendingWrite, rest: &mut Rest) {
         rest.late.extend(self.late(&pending));
         match &pending.reason {
             // what it answered it will answer again, where it is the right one
@@ -299,8 +299,9 @@ impl Pipeline {
             CommitReason::Opens(_) | CommitReason::Parks(_) | CommitReason::Answered(_) => {
                 // it was not written for sure: the next one is the first that may be unknown
                 let again = pending.again;
-                rest.again
-                    .extend(self.again(pending, FuseMode::NoClaim).map(|job| Job { again, ..job }));
+                rest.again.extend(
+                    self.replan(pending, FuseMode::NoClaim).map(|job| Job { again, ..job }),
+                );
             }
             CommitReason::Moves | CommitReason::Later | CommitReason::Freed => {
                 rest.again.push(self.postponed(pending.record, &Cause::of("WRONG_LEDGER")));
@@ -364,7 +365,7 @@ impl Pipeline {
     }
 
     /// Plans the same step again in another fuse mode.
-    fn again(&self, pending: PendingWrite, fuse_mode: FuseMode) -> Option<Job> {
+    fn replan(&self, pending: PendingWrite, fuse_mode: FuseMode) -> Option<Job> {
         let PendingWrite { record, answered_as, reason, again, .. } = pending;
         let planned = match &reason {
             CommitReason::Opens(order) => {
@@ -433,7 +434,7 @@ impl Pipeline {
                 if pending.again == 0 =>
             {
                 let pending = PendingWrite { reason, ..pending };
-                rest.again.extend(self.again(pending, FuseMode::Plain));
+                rest.again.extend(self.replan(pending, FuseMode::Plain));
             }
             (None, CommitReason::Opens(order)) => {
                 self.in_flight.maybe_held(pending.record.id, pending.record.head.version);
@@ -444,7 +445,7 @@ impl Pipeline {
             // the answer alone, without the call that was fused to it
             (None, reason @ CommitReason::Answered(_)) if pending.again == 0 => {
                 let pending = PendingWrite { reason, ..pending };
-                rest.again.extend(self.again(pending, FuseMode::Plain));
+                rest.again.extend(self.replan(pending, FuseMode::Plain));
             }
             // the same call again later: it repeats what the ledger stored
             (None, CommitReason::Answered(_) | CommitReason::Moves) => {
@@ -480,7 +481,7 @@ impl Pipeline {
                 continue;
             }
             let station = self.station(&record);
-            if !self.in_flight.not_yet.holds(&record) {
+            if !self.in_flight.not_yet.holds_back(&record) {
                 arriving.entry(station.place).or_default().push(record);
             } else if let Some(over) = station.ring.keep(record) {
                 jobs.push(self.overflowed(&station, over));

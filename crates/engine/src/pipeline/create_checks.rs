@@ -65,14 +65,14 @@ impl CreateChecks {
         if let Some(code) = self.limits.used_up(flow, terms).await? {
             return Ok(Some(code));
         }
-        match self.pays(terms).await? {
+        match self.payer_refusal(terms).await? {
             Some(code) => Ok(Some(code)),
             None => self.receives(terms).await,
         }
     }
 
     /// The code with which the source would refuse, by the account as it is now (`ledgers.md` §1).
-    async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+    async fn payer_refusal(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
         if self.shows_none(&terms.source.system).is_some() {
             return Ok(None);
         }

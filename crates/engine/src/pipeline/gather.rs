@@ -69,7 +69,7 @@ impl NotYet {
     }
 
     /// True where a rule holds this record back in its state.
-    pub(crate) fn holds(&self, record: &Record) -> bool {
+    pub(crate) fn holds_back(&self, record: &Record) -> bool {
         let here = |times: &BTreeMap<Id, (S, u32)>| {
             times.get(&record.id).is_some_and(|(state, _)| *state == record.head.state)
         };
@@ -163,7 +163,7 @@ impl Pipeline {
                 self.in_flight.not_yet.forget(record.id);
                 Some(Job::new(record, planned, CommitReason::Moves))
             }
-            None => self.waits(record),
+            None => self.keep_waiting(record),
         }
     }
 
@@ -209,7 +209,7 @@ impl Pipeline {
 
     /// Lets a record wait after *not yet*, without a trace. Where the record was marked as tried alone, it
     /// has proven itself, and the mark is taken away so that no later restart counts it.
-    pub(crate) fn waits(self: &Arc<Self>, mut record: Record) -> Option<Job> {
+    pub(crate) fn keep_waiting(self: &Arc<Self>, mut record: Record) -> Option<Job> {
         if !matches!(
             self.shared.plan.table(record.flow).step(record.head.state),
             Step::Decide { .. }

@@ -271,7 +271,7 @@ impl Pipeline {
                 // something was stopped since the gate was asked
                 None if fuse_mode != self.shared.parts.settings.fuse_mode() => back.push(record),
                 // a rule that reads the record alone says not yet
-                None => jobs.extend(self.waits(record)),
+                None => jobs.extend(self.keep_waiting(record)),
             }
         }
         jobs.extend(self.advance(back));
@@ -360,7 +360,7 @@ impl Pipeline {
         asked: usize,
     ) -> (Result<Vec<Writing<Answer>>, Cause>, bool) {
         let Some(reply) = reply else { return (Err(Cause::of("PANIC")), true) };
-        match self.ledgers.said(ledger, known, reply) {
+        match self.ledgers.verify_identity(ledger, known, reply) {
             Ok(answers) if answers.len() == asked => (Ok(answers), false),
             Ok(_) => (Err(Cause::of("BAD_REPLY")), true),
             Err(cause) => {

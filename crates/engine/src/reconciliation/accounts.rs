@@ -66,7 +66,7 @@ impl Beside {
     }
 
     /// Lists the ledger's operations up to now.
-    async fn goes_on(&mut self, ledger: &dyn Ledger) -> Result<(), Cause> {
+    async fn list_new_operations(&mut self, ledger: &dyn Ledger) -> Result<(), Cause> {
         let (known, ()) = known_answer(ledger.hello().await)?;
         let operations = list(ledger, self.listed, known.highest, usize::MAX).await?;
         let there = u64::try_from(operations.len()).unwrap_or(u64::MAX);
@@ -195,7 +195,7 @@ pub(super) async fn elsewhere(
     let (mut after, mut proven) = (0_u64, 0_u64);
     loop {
         let holdings = holdings(ledger, after).await?;
-        beside.goes_on(ledger).await?;
+        beside.list_new_operations(ledger).await?;
         let last = holdings.last().map(|holding| holding.user);
         let bound = last.map(Account::User);
         let row = |holding: Holding| {

@@ -214,7 +214,7 @@ impl Reconciler {
         for ledger in &self.shared.parts.ledgers {
             let Some(known) = self.shared.controls.known(ledger.id()) else { continue };
             let reply = ledger.horizon(known, id, open.clone()).await;
-            let said = self.ledgers.said(ledger.id(), known, reply);
+            let said = self.ledgers.verify_identity(ledger.id(), known, reply);
             // one that does not answer keeps no other from forgetting
             told = told.and(said);
         }

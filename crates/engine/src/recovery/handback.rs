@@ -23,7 +23,7 @@ impl Recovery {
                 continue;
             };
             // what is stopped waits for persons, wherever it is held
-            if self.shared.controls.stands(station.place.flow, ledger) {
+            if self.shared.controls.is_stopped(station.place.flow, ledger) {
                 continue;
             }
             let records = station.ring.some(self.shared.parts.settings.batch_max);

@@ -78,7 +78,7 @@ fn birth_of_one_amount(id: Id, flow: &str, terms: &Terms) -> Hash {
     hash.update(source.asset.0.to_be_bytes());
     hash.update(source.amount.0.to_be_bytes());
     hash.update(fee.0.to_be_bytes());
-    besides(&mut hash, terms);
+    hash_optional_fields(&mut hash, terms);
     hash.finalize().into()
 }
 
@@ -101,7 +101,7 @@ fn birth_of_parties(id: Id, flow: &str, terms: &Terms) -> Hash {
     }
     hash.update(fee.0.to_be_bytes());
     hash.update(u64::try_from(terms.metadata.len()).unwrap_or(u64::MAX).to_be_bytes());
-    besides(&mut hash, terms);
+    hash_optional_fields(&mut hash, terms);
     if let Some(Origin { chain, key }) = origin {
         hash.update([1, chain.0]);
         text(&mut hash, Some(key));
@@ -122,7 +122,7 @@ fn bound(hash: &mut Sha256, binding: Option<&Binding>) {
 }
 
 /// Hashes the fields that only some transfers have.
-fn besides(hash: &mut Sha256, terms: &Terms) {
+fn hash_optional_fields(hash: &mut Sha256, terms: &Terms) {
     let Terms { deadline, memo, reference, metadata, day, .. } = terms;
     hash.update([u8::from(deadline.is_some())]);
     hash.update(deadline.unwrap_or_default().to_be_bytes());

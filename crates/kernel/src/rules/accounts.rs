@@ -87,7 +87,7 @@ impl Posting {
         };
         let account = match self.account(state, number)? {
             None => {
-                if !super::legs::sound(owner) || !state.knows(asset)? || number.is_empty() {
+                if !super::legs::is_valid_user(owner) || !state.knows(asset)? || number.is_empty() {
                     return no("BAD_OPERATION", "number, owner or asset");
                 }
                 let (number, balance) = (number.clone(), Amount::ZERO);

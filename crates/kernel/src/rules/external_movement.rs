@@ -1,6 +1,6 @@
 //! External money in and out of Funding accounts.
 
-use super::legs::sound;
+use super::legs::is_valid_user;
 use super::{Book, Posting, StateReader, Stopped, StoredBalance, SystemBook};
 use crate::code::Code;
 use crate::ids::{AssetId, Millis, UserId};
@@ -90,7 +90,7 @@ pub fn book<S: StateReader>(
     let counter = allowed(state, request)?;
     let movement = &request.movement;
     let External { user, asset, amount, .. } = *movement;
-    let known = state.knows(asset)? && sound(user);
+    let known = state.knows(asset)? && is_valid_user(user);
     let Some(delta) = amount.signed().filter(|amount| *amount > 0 && known) else {
         return Err(Stopped::Answer(Code::InvalidAmount));
     };

@@ -25,7 +25,7 @@ pub struct Posting {
 }
 
 /// The same thing was asked.
-fn same(stored: &Op, op: &Op) -> bool {
+fn is_same_operation(stored: &Op, op: &Op) -> bool {
     stored.account == op.account
         && stored.other == op.other
         && stored.asset == op.asset
@@ -123,7 +123,7 @@ impl Posting {
         op: &Op,
     ) -> Result<Answer, S::Error> {
         if let Some(stored) = self.find(state.legs(op.key.id)?, ledger, op.key) {
-            if stored.outcome != StoredOutcome::Fenced && !same(&stored.op, op) {
+            if stored.outcome != StoredOutcome::Fenced && !is_same_operation(&stored.op, op) {
                 let cause = Cause::because("CONTRADICTION", "the key holds another operation");
                 return Ok(Answer::Unknown(cause));
             }
@@ -157,7 +157,7 @@ impl Posting {
             return Err(unknown("BAD_OPERATION", "not a user's account"));
         };
         // a number that no column holds would be stored as another user's
-        let sound = sound(user) && op.other.is_none();
+        let sound = is_valid_user(user) && op.other.is_none();
         if !sound || !counts(op) || !state.knows(op.asset)? {
             return Err(unknown("BAD_OPERATION", "user, asset or amount"));
         }
@@ -231,7 +231,7 @@ impl Posting {
             let stored = self.find(legs, LedgerId::FUNDING, Key { leg, ..op.key });
             stored.filter(|operation| operation.outcome == StoredOutcome::Done)
         };
-        let held = done(Leg::Withdraw).is_some_and(|withdraw| same(&withdraw.op, op));
+        let held = done(Leg::Withdraw).is_some_and(|withdraw| is_same_operation(&withdraw.op, op));
         let other = if refunds { Leg::Settle } else { Leg::Refund };
         if !held || done(other).is_some() {
             return Err(unknown("CONTRADICTION", "no hold that this could close"));
@@ -286,6 +286,6 @@ pub(super) fn counts(op: &Op) -> bool {
 }
 
 /// A number that a column of users holds.
-pub(super) fn sound(user: UserId) -> bool {
+pub(super) fn is_valid_user(user: UserId) -> bool {
     user.0 > 0 && i64::try_from(user.0).is_ok()
 }

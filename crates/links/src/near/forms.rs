@@ -94,8 +94,12 @@ fn serves(form: &Form, found: &ReadTransaction, members: &[Record]) -> bool {
                 memo == member.id.to_string() || !signed_here && foreign()
             };
             let is_of = |action: &BatchAction, member: &Record| match action {
-                BatchAction::Pay { memo, .. } => names(memo, member) && pays(action, member),
-                BatchAction::Register { .. } | BatchAction::Nothing => pays(action, member),
+                BatchAction::Pay { memo, .. } => {
+                    names(memo, member) && matches_member(action, member)
+                }
+                BatchAction::Register { .. } | BatchAction::Nothing => {
+                    matches_member(action, member)
+                }
             };
             let all = members.iter().all(|member| actions.any(|action| is_of(action, member)));
             let right = found.actions.len() == members.len() || !signed_here && !members.is_empty();
@@ -105,7 +109,7 @@ fn serves(form: &Form, found: &ReadTransaction, members: &[Record]) -> bool {
 }
 
 /// Whether an action does what a member waits for, whatever its memo says.
-fn pays(action: &BatchAction, member: &Record) -> bool {
+fn matches_member(action: &BatchAction, member: &Record) -> bool {
     let target = member.target();
     let named = |account| target.account == Account::Named(account);
     match action {

@@ -131,7 +131,7 @@ impl TokenRest {
     }
 
     /// Why nothing is signed, and what was seen, as long as it is not known to be over.
-    pub(super) fn stands(&self, now: u64) -> Option<(RestCause, Arc<str>)> {
+    pub(super) fn cause_in_force(&self, now: u64) -> Option<(RestCause, Arc<str>)> {
         let rest = self.rest();
         let rest = rest.as_ref().filter(|rest| !forgotten(rest, now))?;
         Some((rest.why, rest.facts.clone()))
@@ -217,15 +217,15 @@ mod tests {
         rest.succeeded(7);
         assert_eq!(rest.left(0), Some(FIRST));
         rest.succeeded(8);
-        assert_eq!((turn(&rest, 0), rest.stands(0)), (SignTurn::All, None));
+        assert_eq!((turn(&rest, 0), rest.cause_in_force(0)), (SignTurn::All, None));
     }
 
     #[test]
     fn a_rest_that_no_member_tries_to_end_is_over() {
         let rest = TokenRest::default();
         fails(&rest, 7, 0);
-        assert!(rest.stands(149 * SECOND).is_some());
-        assert_eq!(rest.stands(150 * SECOND), None);
+        assert!(rest.cause_in_force(149 * SECOND).is_some());
+        assert_eq!(rest.cause_in_force(150 * SECOND), None);
         fails(&rest, 9, 150);
         assert_eq!(rest.left(150 * SECOND), Some(FIRST), "it begins anew");
     }

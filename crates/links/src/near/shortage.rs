@@ -49,7 +49,7 @@ impl TokenShortage {
     }
 
     /// The facts of the shortage, as long as it is not known to be over.
-    pub(super) fn stands(&self, now: u64) -> Option<Arc<str>> {
+    pub(super) fn facts_in_force(&self, now: u64) -> Option<Arc<str>> {
         let shortage = self.shortage();
         let over = |until: u64| until.saturating_add(FORGOTTEN.saturating_mul(TICKS)) <= now;
         shortage.as_ref().filter(|shortage| !over(shortage.until)).map(|found| found.facts.clone())
@@ -67,15 +67,15 @@ mod tests {
     #[test]
     fn what_is_above_the_balance_waits_and_the_rest_goes_on() {
         let shortage = TokenShortage::default();
-        assert_eq!((shortage.left(9, 0), shortage.stands(0)), (None, None));
+        assert_eq!((shortage.left(9, 0), shortage.facts_in_force(0)), (None, None));
         shortage.seen(5, "5 of 9".into(), 30 * SECOND);
         assert_eq!([5, 6].map(|amount| shortage.left(amount, 10 * SECOND)), [None, Some(20_000)]);
         shortage.affords(5);
         assert_eq!(shortage.left(6, 30 * SECOND), None, "it is tried again");
-        assert_eq!(shortage.stands(149 * SECOND).as_deref(), Some("5 of 9"));
-        assert_eq!(shortage.stands(150 * SECOND), None, "no payment waits for it");
+        assert_eq!(shortage.facts_in_force(149 * SECOND).as_deref(), Some("5 of 9"));
+        assert_eq!(shortage.facts_in_force(150 * SECOND), None, "no payment waits for it");
         shortage.seen(5, "5 of 9".into(), 180 * SECOND);
         shortage.affords(6);
-        assert_eq!((shortage.left(9, 0), shortage.stands(0)), (None, None));
+        assert_eq!((shortage.left(9, 0), shortage.facts_in_force(0)), (None, None));
     }
 }

@@ -148,13 +148,13 @@ impl TokenStates {
     /// The facts about tokens that rest for a cause, in words for operators.
     pub(super) fn resting(&self, cause: RestCause, now: u64) -> Option<String> {
         let rests = self.0.iter().flat_map(|token| [&token.pays, &token.registers]);
-        let stand = rests.filter_map(|rest| rest.stands(now));
+        let stand = rests.filter_map(|rest| rest.cause_in_force(now));
         listed(stand.filter(|(why, _)| *why == cause).map(|(_, facts)| facts))
     }
 
     /// The facts about tokens of which the relay's account has too little, in words for operators.
     pub(super) fn short(&self, now: u64) -> Option<String> {
-        listed(self.0.iter().filter_map(|token| token.shortage.stands(now)))
+        listed(self.0.iter().filter_map(|token| token.shortage.facts_in_force(now)))
     }
 
     /// The most members that any of them takes.

@@ -35,7 +35,7 @@ fn only_a_signed_token_is_let_in() {
     let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
     let done = target.run(starts, |input| {
         let token = String::from_utf8_lossy(input);
-        match verifier.look(&token, KeyAge::Fresh) {
+        match verifier.check_with_keys(&token, KeyAge::Fresh) {
             Ok(caller) => {
                 assert!(good.iter().any(|good| *good == token), "let in as {}", caller.principal);
                 kind(&"let in")

@@ -63,7 +63,7 @@ fn base64url(bytes: &[u8]) -> String {
 pub(super) const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
 
 fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, TokenRefusal> {
-    verifier().look(&signed_text(header, &claims.to_string(), KEY), KeyAge::Fresh)
+    verifier().check_with_keys(&signed_text(header, &claims.to_string(), KEY), KeyAge::Fresh)
 }
 
 #[test]
@@ -100,7 +100,11 @@ fn a_token_of_a_provider_passes() {
     ] {
         let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
         let token = signed_text(&header, &claims(changes).to_string(), KEY);
-        assert_eq!(verifier.look(&token, KeyAge::Fresh).unwrap().scopes, both, "{settings:?}");
+        assert_eq!(
+            verifier.check_with_keys(&token, KeyAge::Fresh).unwrap().scopes,
+            both,
+            "{settings:?}"
+        );
     }
     let why = |changes| check(HEADER, &claims(changes)).unwrap_err();
     assert_eq!(why(json!({"exp": null})), TokenRefusal::Because("exp is missing"));
@@ -117,7 +121,7 @@ fn a_user_is_a_plain_number() {
     let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
     for uid in [json!(77), json!("77")] {
         let token = signed_text(HEADER, &claims(json!({"uid": uid})).to_string(), KEY);
-        assert_eq!(verifier.look(&token, KeyAge::Fresh).unwrap().user, Some(UserId(77)));
+        assert_eq!(verifier.check_with_keys(&token, KeyAge::Fresh).unwrap().user, Some(UserId(77)));
     }
 }
 
@@ -128,13 +132,16 @@ fn a_token_that_passed_is_remembered_but_never_beyond_its_end() {
     let verifier = Verifier::new(&config::Auth::default(), KEY, clock.clone());
     let exp = start / 1000 + 3;
     let token = signed_text(HEADER, &claims(json!({"exp": exp})).to_string(), KEY);
-    let first = verifier.look(&token, KeyAge::Fresh).unwrap();
-    assert!(Arc::ptr_eq(&first, &verifier.look(&token, KeyAge::Fresh).unwrap()));
+    let first = verifier.check_with_keys(&token, KeyAge::Fresh).unwrap();
+    assert!(Arc::ptr_eq(&first, &verifier.check_with_keys(&token, KeyAge::Fresh).unwrap()));
     clock.set(exp * 1000);
-    let again = verifier.look(&token, KeyAge::Fresh).unwrap();
+    let again = verifier.check_with_keys(&token, KeyAge::Fresh).unwrap();
     assert!(!Arc::ptr_eq(&first, &again), "checked anew at its exp");
     clock.set((exp + 5) * 1000);
-    assert_eq!(verifier.look(&token, KeyAge::Fresh), Err(TokenRefusal::Because("expired")));
+    assert_eq!(
+        verifier.check_with_keys(&token, KeyAge::Fresh),
+        Err(TokenRefusal::Because("expired"))
+    );
 }
 
 #[test]
@@ -149,10 +156,14 @@ fn what_is_minted_passes() {
         nbf: now,
         exp: now + 3600,
     };
-    assert!(verifier().look(&minted.sign("at+jwt", KEY).unwrap(), KeyAge::Fresh).is_ok());
-    assert!(verifier().look(&minted.sign("id+jwt", KEY).unwrap(), KeyAge::Fresh).is_err());
+    assert!(
+        verifier().check_with_keys(&minted.sign("at+jwt", KEY).unwrap(), KeyAge::Fresh).is_ok()
+    );
+    assert!(
+        verifier().check_with_keys(&minted.sign("id+jwt", KEY).unwrap(), KeyAge::Fresh).is_err()
+    );
     let mut header = Header::new(Algorithm::HS512);
     header.typ = Some("at+jwt".to_owned());
     let other = jsonwebtoken::encode(&header, &minted, &EncodingKey::from_secret(KEY)).unwrap();
-    assert!(verifier().look(&other, KeyAge::Fresh).is_err());
+    assert!(verifier().check_with_keys(&other, KeyAge::Fresh).is_err());
 }

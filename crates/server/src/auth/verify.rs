@@ -114,14 +114,14 @@ impl Verifier {
     /// # Errors
     /// [`Denied`].
     pub async fn check(&self, token: &str, age: KeyAge) -> Result<Arc<Caller>, Denied> {
-        let generation = match self.look(token, age) {
+        let generation = match self.check_with_keys(token, age) {
             Ok(caller) => return Ok(caller),
             Err(TokenRefusal::Because(why)) => return Err(Denied::Because(why)),
             Err(TokenRefusal::Stale) => return Err(Denied::Stale),
             Err(TokenRefusal::UnknownKey(generation)) => generation,
         };
         self.keys.unknown(generation).await;
-        self.look(token, age).map_err(|no| match no {
+        self.check_with_keys(token, age).map_err(|no| match no {
             TokenRefusal::Because(why) => Denied::Because(why),
             TokenRefusal::Stale => Denied::Stale,
             // a set that was read since may have it
@@ -136,7 +136,11 @@ impl Verifier {
     }
 
     /// As [`Verifier::check`], with the keys as they are.
-    pub(super) fn look(&self, token: &str, age: KeyAge) -> Result<Arc<Caller>, TokenRefusal> {
+    pub(super) fn check_with_keys(
+        &self,
+        token: &str,
+        age: KeyAge,
+    ) -> Result<Arc<Caller>, TokenRefusal> {
         if token.len() > LONGEST {
             return Err(TokenRefusal::Because("the token is too long"));
         }
@@ -174,7 +178,7 @@ impl Verifier {
         let rules = self.rules.iter().find(|(alg, _)| *alg == key.alg && *alg == header.alg);
         let (_, rules) = rules.ok_or("another algorithm")?;
         let read = jsonwebtoken::decode::<UniqueClaims>(token, &key.key, rules);
-        let claims = read.map_err(|fault| said(fault.kind()))?.claims;
+        let claims = read.map_err(|fault| kind_name(fault.kind()))?.claims;
         plain(token)?;
         let claims = Claims::read(claims, &self.user_claim, &self.scope_claim)?;
         let latest = now.saturating_add(self.leeway);
@@ -259,7 +263,7 @@ fn validation(settings: &config::Auth, alg: Algorithm) -> Validation {
 }
 
 /// The library's reason in a word of bounded kinds.
-fn said(kind: &jsonwebtoken::errors::ErrorKind) -> &'static str {
+fn kind_name(kind: &jsonwebtoken::errors::ErrorKind) -> &'static str {
     use jsonwebtoken::errors::ErrorKind;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the library's list may grow")]
     match kind {

@@ -146,11 +146,14 @@ fn listed(text: &mut String, word: &str, found: &[Break]) {
 
 /// Whether the books do, whatever else stops the money: `ok` also says that it may move.
 fn adds_up(proof: &Proof) -> bool {
-    proof.ok || (proof.halted.is_some() && proof.breaks.is_empty() && silent(proof).count() == 0)
+    proof.ok
+        || (proof.halted.is_some()
+            && proof.breaks.is_empty()
+            && unproven_ledgers(proof).count() == 0)
 }
 
 /// The ledgers that were not proven in this round.
-fn silent(proof: &Proof) -> impl Iterator<Item = (&str, &str)> {
+fn unproven_ledgers(proof: &Proof) -> impl Iterator<Item = (&str, &str)> {
     proof.ledgers.iter().filter_map(|one| Some((&*one.ledger, one.why_not.as_deref()?)))
 }
 
@@ -177,7 +180,7 @@ pub(super) fn proven(proof: &Proof) -> String {
     if let Some(reason) = &proof.halted {
         text.push_str(&format!("\nHALT: {reason}"));
     }
-    for (ledger, why) in silent(proof) {
+    for (ledger, why) in unproven_ledgers(proof) {
         text.push_str(&format!("\nNOT PROVEN NOW {ledger}: {why}"));
     }
     for one in &proof.ledgers {

@@ -116,7 +116,7 @@ fn unknown(what: &'static str, cause: &Cause) {
 }
 
 /// The journal did not answer a question.
-fn silent(what: &'static str) -> impl Fn(Cause) -> Refusal {
+fn no_answer(what: &'static str) -> impl Fn(Cause) -> Refusal {
     move |cause| {
         unknown(what, &cause);
         Refusal::because(Code::SystemError, "The journal does not answer at the moment")

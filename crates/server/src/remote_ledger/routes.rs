@@ -239,7 +239,7 @@ const fn most() -> usize {
 }
 
 impl PageQuery {
-    fn sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         (1..=wire::MOST_LISTED).contains(&self.limit)
     }
 }
@@ -252,7 +252,7 @@ struct Listed {
 
 /// Operations above a number.
 pub(super) async fn list(State(service): At, Query(page): Query<PageQuery>) -> Response {
-    if !page.sound() {
+    if !page.is_valid() {
         return answer::refused(Code::BadRequest);
     }
     reply(service.ledger.operations(page.after, page.limit).await, |known, found| {
@@ -308,7 +308,7 @@ pub(super) async fn account(State(service): At, Path(user): Path<u64>) -> Respon
 
 /// The balances of all users.
 pub(super) async fn accounts(State(service): At, Query(page): Query<PageQuery>) -> Response {
-    if !page.sound() {
+    if !page.is_valid() {
         return answer::refused(Code::BadRequest);
     }
     held(&service, Whose::After(page.after, page.limit), |holding| Some(holding.user.to_string()))

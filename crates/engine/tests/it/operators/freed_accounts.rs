@@ -4,7 +4,7 @@ use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
 use crate::fixture::test_service::TestService;
 use engine::operators::{ActionResult, AdminAction, NewNumberedAccount, Objection};
 use kernel::accounts::{AccountsOf, NumberedStatus};
-use kernel::ids::{Id, LedgerId, UserId};
+use kernel::ids::{LedgerId, UserId};
 use kernel::operators::{ApprovalStatus, Scope};
 use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{AccountStatus, Reply, Whose};

@@ -9,7 +9,7 @@ use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::pages::openapi::descriptions;
 use crate::http::transfers::{create, routes};
-use crate::http::{App, silent};
+use crate::http::{App, no_answer};
 use crate::telemetry;
 use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
 use api::problem::Problem;
@@ -78,7 +78,8 @@ async fn owner(app: &App, caller: &Caller, number: &str) -> Result<UserId, Refus
     let any = caller.may(Scope::TransfersAny);
     let user = if any { None } else { Some(own(caller)?) };
     let asked = AccountsOf::Numbers(vec![number.into()]);
-    let found = app.engine.journal().numbered_accounts(asked).await.map_err(silent("accounts"))?;
+    let found =
+        app.engine.journal().numbered_accounts(asked).await.map_err(no_answer("accounts"))?;
     let owner = found.first().map(|account| account.owner);
     owner.filter(|owner| any || user == Some(*owner)).ok_or_else(|| {
         tracing::warn!(target: "security", account = number, "another user's account");

@@ -7,7 +7,7 @@ use crate::http::middleware::caller::{RequireOpsApprove, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::{Done, ReasonBody};
 use api::admin::approvals::{ApprovalRow, Approvals};
 use api::problem::Problem;
@@ -59,7 +59,7 @@ pub(in crate::http) async fn list(
     let stand = query.status.as_deref().map(|text| ApprovalStatus::parse(text).ok_or_else(unfit));
     let (before, limit) = (cursor::<Id>(query.cursor.as_deref())?, limit(query.limit)?);
     let found = app.admin_queries.approvals(stand.transpose()?, before, limit).await;
-    let found = found.map_err(silent("approvals"))?;
+    let found = found.map_err(no_answer("approvals"))?;
     let next = found.last().filter(|_| found.len() == limit).map(|last| last.id.to_string());
     Ok(Json(Approvals { approvals: found.iter().map(shown).collect(), next }))
 }

@@ -3,7 +3,7 @@
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
-use crate::http::{App, format, silent, unknown};
+use crate::http::{App, format, no_answer, unknown};
 use api::audit::{AuditProof, SealRow, Seals};
 use api::problem::Problem;
 use axum::Json;
@@ -112,7 +112,7 @@ pub(crate) async fn seals(
     QueryParams(query): QueryParams<SealsQuery>,
 ) -> Result<Json<Seals>, Refusal> {
     let limit = limit(query.limit, 100, 1..=1000)?;
-    let found = app.sealer.seals(query.before, limit).await.map_err(silent("seals"))?;
+    let found = app.sealer.seals(query.before, limit).await.map_err(no_answer("seals"))?;
     let next = found.last().filter(|last| last.number > 1).map(|last| last.number);
     Ok(Json(Seals { seals: found.iter().map(row).collect(), next }))
 }

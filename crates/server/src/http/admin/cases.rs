@@ -7,7 +7,7 @@ use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::Done;
 use api::admin::cases::{Assign, Case, CaseNote, CaseStory, Cases, Comment};
 use api::problem::Problem;
@@ -65,7 +65,7 @@ pub(in crate::http) async fn list(
     let subject = query.subject.as_deref().map(|text| Subject::parse(text).ok_or_else(unfit));
     let (before, limit) = (cursor(query.cursor.as_deref())?, limit(query.limit)?);
     let found = app.admin_queries.cases(open, subject.transpose()?, before, limit).await;
-    let found = found.map_err(silent("cases"))?;
+    let found = found.map_err(no_answer("cases"))?;
     let next =
         found.last().filter(|_| found.len() == limit).map(|last| last.opened.number.to_string());
     Ok(Json(Cases { cases: found.iter().map(shown).collect(), next }))
@@ -103,7 +103,7 @@ pub(in crate::http) async fn get(
     RequireOpsRead(_): RequireOpsRead,
     PathParams(number): PathParams<u64>,
 ) -> Result<Json<CaseStory>, Refusal> {
-    let found = app.admin_queries.case(number).await.map_err(silent("case"))?;
+    let found = app.admin_queries.case(number).await.map_err(no_answer("case"))?;
     let (case, notes) = found.ok_or(Code::NotFound)?;
     let notes = notes.into_iter().map(noted).collect();
     Ok(Json(CaseStory { case: shown(&case), notes }))

@@ -6,7 +6,7 @@ use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireHalt, RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::{AcceptedBreak, Done, ReasonBody};
 use api::admin::halts::{HaltRow, Halts, Resume};
 use api::problem::Problem;
@@ -48,7 +48,7 @@ pub(in crate::http) async fn list(
     QueryParams(query): QueryParams<HaltsQuery>,
 ) -> Result<Json<Halts>, Refusal> {
     let (before, limit) = (cursor::<u64>(query.cursor.as_deref())?, limit(query.limit)?);
-    let found = app.admin_queries.halts(before, limit).await.map_err(silent("halts"))?;
+    let found = app.admin_queries.halts(before, limit).await.map_err(no_answer("halts"))?;
     let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
     Ok(Json(Halts { halts: found.into_iter().map(row).collect(), next }))
 }

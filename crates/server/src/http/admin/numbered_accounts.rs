@@ -9,7 +9,7 @@ use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::create;
 use crate::http::transfers::validate::AccountNames;
-use crate::http::{App, format, name_errors, silent};
+use crate::http::{App, format, name_errors, no_answer};
 use api::admin::actions::Done;
 use api::admin::numbered_accounts::{
     NumberedAccountRow, NumberedAccounts, OpenNumberedAccount, SetNumberedStatus,
@@ -75,7 +75,7 @@ async fn list(
         Some(owner) => AccountsOf::Owner(user(owner)?),
         None => AccountsOf::After(after.clone(), limit),
     };
-    let found = app.engine.journal().numbered_accounts(of).await.map_err(silent("accounts"))?;
+    let found = app.engine.journal().numbered_accounts(of).await.map_err(no_answer("accounts"))?;
     let page = found.iter().filter(|account| account.number > after).take(limit);
     let page: Vec<_> = page.collect();
     let next = page.last().filter(|_| page.len() == limit).map(|last| last.number.to_string());
@@ -109,7 +109,7 @@ async fn get(
 /// 404: there is none; 500: the journal does not answer.
 pub(super) async fn find(app: &App, number: &str) -> Result<NumberedAccount, Refusal> {
     let of = AccountsOf::Numbers(vec![number.into()]);
-    let found = app.engine.journal().numbered_accounts(of).await.map_err(silent("accounts"))?;
+    let found = app.engine.journal().numbered_accounts(of).await.map_err(no_answer("accounts"))?;
     found.into_iter().next().ok_or_else(|| Refusal::of(Code::AccountNotFound))
 }
 

@@ -4,7 +4,7 @@ use super::{cursor, limit};
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::{ActionRow, Actions};
 use api::problem::Problem;
 use axum::Json;
@@ -44,7 +44,7 @@ pub(in crate::http) async fn list(
 ) -> Result<Json<Actions>, Refusal> {
     let (before, limit) = (cursor(query.cursor.as_deref())?, limit(query.limit)?);
     let found = app.admin_queries.actions(query.subject.map(Into::into), before, limit).await;
-    let found = found.map_err(silent("audit"))?;
+    let found = found.map_err(no_answer("audit"))?;
     let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
     Ok(Json(Actions { actions: found.iter().map(shown).collect(), next }))
 }

@@ -6,7 +6,7 @@ use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead, user};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, name_errors, silent};
+use crate::http::{App, format, name_errors, no_answer};
 use api::admin::actions::Done;
 use api::admin::pauses::{NewPause, Pause, Pauses};
 use api::problem::Problem;
@@ -31,7 +31,7 @@ pub(in crate::http) async fn list(
     State(app): State<Arc<App>>,
     RequireOpsRead(_): RequireOpsRead,
 ) -> Result<Json<Pauses>, Refusal> {
-    let status = app.engine.journal().service_status().await.map_err(silent("pauses"))?;
+    let status = app.engine.journal().service_status().await.map_err(no_answer("pauses"))?;
     let pauses = status.paused.iter().map(|paused| shown(&app, paused)).collect();
     Ok(Json(Pauses { pauses }))
 }

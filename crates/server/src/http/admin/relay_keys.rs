@@ -6,7 +6,7 @@ use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::relay::intake::offered;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::{Done, ReasonBody};
 use api::admin::relay_keys::{
     KeyRetirement, OpenRelayAttempt, RelayChain, RelayKey, RelayKeys, RelayProvider,
@@ -42,7 +42,7 @@ pub(in crate::http) async fn list(
     let account_id = offered(&app)?.intake.account.to_string();
     let acts: Vec<&str> = Act::ALL.iter().map(|act| act.name()).collect();
     let report =
-        app.engine.chains.chain_report(ChainId::NEAR, &acts).await.map_err(silent("lanes"))?;
+        app.engine.chains.chain_report(ChainId::NEAR, &acts).await.map_err(no_answer("lanes"))?;
     let ChainReport { paused, unexplained, identity, providers, lanes, fees, unasked, at } = report;
     let near = |units, fees: &FeeBalance| Amount(units).decimal(fees.precision);
     Ok(Json(RelayKeys {

@@ -8,7 +8,7 @@ use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::list;
 use crate::http::transfers::response;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::problem::Problem;
 use api::transfers::Transfer;
 use api::user_id::UserIdText;
@@ -210,7 +210,7 @@ pub(in crate::http) async fn find(
 ) -> Result<Json<Found>, Refusal> {
     let search = search(&app, query)?;
     let limit = search.limit;
-    let records = app.admin_queries.transfers(search).await.map_err(silent("transfers"))?;
+    let records = app.admin_queries.transfers(search).await.map_err(no_answer("transfers"))?;
     let last = records.last().filter(|_| records.len() == limit);
     let next = last.and_then(|last| last.serial).map(|serial| serial.to_string());
     Ok(Json(Found { transfers: records.iter().map(|r| found(&app, r)).collect(), next }))
@@ -314,9 +314,9 @@ pub(in crate::http) async fn get(
     PathParams(text): PathParams<String>,
 ) -> Result<Json<Dossier>, Refusal> {
     let id = named(&app, &text).await?.ok_or(Code::NotFound)?;
-    let read = app.engine.transfer(id).await.map_err(silent("transfer"))?;
+    let read = app.engine.transfer(id).await.map_err(no_answer("transfer"))?;
     let (record, history) = read.ok_or(Code::NotFound)?;
-    let legs = app.admin_queries.legs(id).await.map_err(silent("legs"))?;
+    let legs = app.admin_queries.legs(id).await.map_err(no_answer("legs"))?;
     let table = app.engine.flows().table(record.flow);
     let name = |code| table.coded(code).map_or("", |state| table.state(state).name);
     let entry = |linked: Linked| Evidence {
@@ -351,7 +351,7 @@ async fn notes(app: &App, id: Id) -> Result<Vec<TransferNote>, Refusal> {
     let (mut notes, mut before) = (Vec::new(), None);
     loop {
         let page = app.admin_queries.actions(Some(Arc::clone(&subject)), before, PAGE).await;
-        let page = page.map_err(silent("notes"))?;
+        let page = page.map_err(no_answer("notes"))?;
         before = page.last().filter(|_| page.len() == PAGE).map(|last| last.number);
         notes.extend(page.iter().filter_map(note));
         if before.is_none() {
@@ -379,7 +379,7 @@ async fn named(app: &App, text: &str) -> Result<Option<Id>, Refusal> {
         return Ok(Some(id));
     }
     let Ok(serial) = text.parse() else { return Ok(None) };
-    let found = app.admin_queries.numbered(Serial(serial)).await.map_err(silent("transfer"))?;
+    let found = app.admin_queries.numbered(Serial(serial)).await.map_err(no_answer("transfer"))?;
     Ok(found.map(|record| record.id))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use axum::Json;
 use axum::extract::State;
 use kernel::flow::life::Outcome;
@@ -99,7 +99,7 @@ pub(in crate::http) async fn stats(
     State(app): State<Arc<App>>,
     RequireOpsRead(_): RequireOpsRead,
 ) -> Result<Json<Stats>, Refusal> {
-    let counted = app.admin_queries.stats().await.map_err(silent("stats"))?;
+    let counted = app.admin_queries.stats().await.map_err(no_answer("stats"))?;
     let now = app.engine.journal().now();
     let flows = app.engine.flows();
     let age = |at: u64| now.saturating_sub(at) / 1000;
@@ -148,10 +148,10 @@ fn ratio(part: u64, whole: u64) -> Option<String> {
 
 async fn dwell(app: &App) -> Result<Vec<Dwell>, Refusal> {
     let search = Search { open: Some(false), limit: RECENT, ..Search::default() };
-    let recent = app.admin_queries.transfers(search).await.map_err(silent("stats"))?;
+    let recent = app.admin_queries.transfers(search).await.map_err(no_answer("stats"))?;
     let mut all: BTreeMap<(FlowId, i16), Vec<u64>> = BTreeMap::new();
     for record in recent {
-        let history = app.engine.journal().history(record.id).await.map_err(silent("stats"))?;
+        let history = app.engine.journal().history(record.id).await.map_err(no_answer("stats"))?;
         for (state, stood) in stood(&history) {
             all.entry((record.flow, state)).or_default().push(stood);
         }

@@ -4,7 +4,7 @@ use crate::http::fan_out::{LedgerReply, fan_out};
 use crate::http::middleware::body;
 use crate::http::middleware::caller::{RequireTransfersRead, own};
 use crate::http::middleware::error::Refusal;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::accounts::Balance;
 use api::problem::Problem;
 use axum::Json;
@@ -40,7 +40,7 @@ pub(crate) async fn balances(
     let said = fan_out(app.user_ledgers(), |ledger| ledger.accounts(Whose::User(user))).await;
     let rows = said.into_iter().flat_map(|said| of_ledger(said, &assets, &flying));
     let numbered = app.engine.journal().numbered_accounts(AccountsOf::Owner(user)).await;
-    let numbered = numbered.map_err(silent("balances"))?.into_iter();
+    let numbered = numbered.map_err(no_answer("balances"))?.into_iter();
     Ok(Json(rows.chain(numbered.map(|account| of_number(&account, &assets))).collect()))
 }
 
@@ -89,7 +89,7 @@ fn of_ledger(
 
 /// The amounts in flight out of ledgers that debit at once; a ledger that holds shows them as frozen.
 async fn in_flight(app: &App, user: UserId) -> Result<Flying, Refusal> {
-    let open = app.engine.journal().open_of(user).await.map_err(silent("balances"))?;
+    let open = app.engine.journal().open_of(user).await.map_err(no_answer("balances"))?;
     let mut flying = Flying::new();
     for record in open {
         let System::Ledger(source) = record.terms.source.system else { continue };

@@ -4,7 +4,7 @@ use super::openapi;
 use crate::http::fan_out::fan_out;
 use crate::http::middleware::caller::RequirePageAccess;
 use crate::http::middleware::error::Refusal;
-use crate::http::{App, silent};
+use crate::http::{App, no_answer};
 use crate::metrics::Metrics;
 use api::health::{Alive, Health, ProviderHealth};
 use axum::Json;
@@ -162,8 +162,8 @@ pub(super) async fn metrics(
 /// 500: the journal does not answer.
 pub(super) async fn measured(engine: &Engine, metrics: &Metrics) -> Result<Response, Refusal> {
     let journal = engine.journal();
-    let counts = journal.counts().await.map_err(silent("metrics"))?;
-    metrics.cases(&journal.open_cases().await.map_err(silent("metrics"))?);
+    let counts = journal.counts().await.map_err(no_answer("metrics"))?;
+    metrics.cases(&journal.open_cases().await.map_err(no_answer("metrics"))?);
     metrics.counted(engine.flows(), &counts, journal.now());
     Ok(metrics_page(metrics.page()))
 }

@@ -3,7 +3,7 @@
 
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::response::message;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::relay::{OpenedRelayTransfer, RelayEvent, RelayTransfer};
 use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
@@ -29,11 +29,11 @@ pub(super) async fn create_response(
     }
     let table = app.engine.flows().table(record.flow);
     let attempts = app.engine.journal().attempts_of(vec![record.id]).await;
-    let attempts = attempts.map_err(silent("attempts"))?;
+    let attempts = attempts.map_err(no_answer("attempts"))?;
     let mut history = Vec::new();
     if table.state(record.head.state).outcome == Some(Outcome::Paid) {
         // of several forms the proof says which one paid
-        let found = app.engine.transfer(record.id).await.map_err(silent("replay"))?;
+        let found = app.engine.transfer(record.id).await.map_err(no_answer("replay"))?;
         history = found.map(|(_, history)| history).unwrap_or_default();
     }
     let proof = history.last().and_then(|linked| linked.entry.detail.as_deref());
@@ -42,7 +42,7 @@ pub(super) async fn create_response(
 
 /// The attempts that pay, and do not register.
 fn payments<'a>(table: &Table, attempts: &'a [Attempt]) -> Vec<&'a Attempt> {
-    attempts.iter().filter(|attempt| pays(table, attempt.state)).collect()
+    attempts.iter().filter(|attempt| is_payment_state(table, attempt.state)).collect()
 }
 
 /// The basis of a transfer's status: its last attempt that pays, while that one is sent and open, or its state.
@@ -110,7 +110,7 @@ fn status_of(table: &Table, state: S, shown: StatusBasis) -> Option<&'static str
 }
 
 /// True for an attempt in this state that pays, and does not register.
-fn pays(table: &Table, state: S) -> bool {
+fn is_payment_state(table: &Table, state: S) -> bool {
     table.makes(state).is_some_and(|act| table.act(act).name == Act::Pay.name())
 }
 
@@ -151,7 +151,7 @@ fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<Rel
         let to = table.coded(entry.to);
         // a claim to pay makes one attempt, in the same unit
         let attempt = to
-            .filter(|to| entry.from != Some(entry.to) && pays(table, *to))
+            .filter(|to| entry.from != Some(entry.to) && is_payment_state(table, *to))
             .filter(|to| status_of(table, *to, StatusBasis::State) == Some(State::Submitted.name()))
             .and_then(|_| attempts.next());
         let Some(event) = to.and_then(|to| status_of(table, to, StatusBasis::State)) else {

@@ -9,7 +9,7 @@ use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::pages::openapi::descriptions;
 use crate::http::transfers::create;
-use crate::http::{App, silent};
+use crate::http::{App, no_answer};
 use crate::telemetry;
 use api::problem::Problem;
 use api::relay::{CreateRelayTransfer, OpenedRelayTransfer, RelayTransfer};
@@ -91,11 +91,12 @@ pub(crate) async fn get(
     let relay = offered(&app)?;
     let nothing = || Refusal::of(Code::NotFound);
     body::visible("key", &key, request::KEY).map_err(|_| nothing())?;
-    let bound = request::bound(&app, relay, &caller, &key).await.map_err(silent("get"))?;
+    let bound = request::bound(&app, relay, &caller, &key).await.map_err(no_answer("get"))?;
     let id = bound.ok_or_else(nothing)?.id;
     telemetry::subject(id);
-    let found = app.engine.transfer(id).await.map_err(silent("get"))?;
+    let found = app.engine.transfer(id).await.map_err(no_answer("get"))?;
     let (record, history) = found.ok_or_else(nothing)?;
-    let attempts = app.engine.journal().attempts_of(vec![id]).await.map_err(silent("attempts"))?;
+    let attempts =
+        app.engine.journal().attempts_of(vec![id]).await.map_err(no_answer("attempts"))?;
     Ok(Json(response::story(&app, &record, &attempts, history)))
 }

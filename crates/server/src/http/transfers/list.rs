@@ -5,7 +5,7 @@ use crate::auth::{Caller, Scope};
 use crate::http::middleware::caller::{RequireTransfersRead, own};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::problem::Problem;
 use api::transfers::Page;
 use axum::Json;
@@ -88,7 +88,7 @@ pub(crate) async fn found(app: &App, search: Search) -> Result<Listed, Refusal> 
     let limit = search.limit;
     // one more than is shown tells whether there are more
     let search = Search { limit: limit.saturating_add(1), ..search };
-    let mut records = app.admin_queries.transfers(search).await.map_err(silent("list"))?;
+    let mut records = app.admin_queries.transfers(search).await.map_err(no_answer("list"))?;
     let more = records.len() > limit;
     records.truncate(limit);
     let last = records.last().and_then(|record| record.serial).filter(|_| more);

@@ -11,7 +11,7 @@ use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::pages::openapi::descriptions;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use crate::telemetry;
 use api::problem::Problem;
 use api::transfers::{CreateResult, CreateTransfer, Transfer, TransferStory, UnsuccessfulCreate};
@@ -147,7 +147,7 @@ pub(crate) async fn seen(
     let nothing = || Refusal::of(Code::NotFound);
     let id = format::id(req_id).ok_or_else(nothing)?;
     telemetry::subject(id);
-    let found = app.engine.transfer(id).await.map_err(silent("get"))?;
+    let found = app.engine.transfer(id).await.map_err(no_answer("get"))?;
     let ours = |record: &Record| record.flow == flow && response::may_see(app, caller, record);
     found.filter(|(record, _)| ours(record)).ok_or_else(nothing)
 }

@@ -34,7 +34,7 @@ pub(crate) struct EndedTransfers {
 }
 
 /// True where the transfer has no retries, rejections or deaths, and is not alone.
-const fn smooth(head: &Head) -> bool {
+const fn has_no_trouble(head: &Head) -> bool {
     let Head { retries, rejections, alone, deaths, .. } = *head;
     retries == 0 && rejections == 0 && !alone && deaths == 0
 }
@@ -44,7 +44,7 @@ fn plain(record: &Record) -> bool {
     let terms = &*record.terms;
     let Terms { fee, deadline, memo, reference, metadata, day, .. } = terms;
     let bare = deadline.is_none() && memo.is_none() && reference.is_none() && day.is_none();
-    let quiet = record.error.is_none() && smooth(&record.head);
+    let quiet = record.error.is_none() && has_no_trouble(&record.head);
     let one = columns::target_asset(terms).is_none() && columns::target_amount(terms).is_none();
     let user = terms.owner.user().is_some() && terms.origin.is_none() && record.agreed.is_none();
     let present = terms.version == TermsVersion::V2 && one && user;
@@ -52,7 +52,7 @@ fn plain(record: &Record) -> bool {
 }
 
 /// The columns that only some opened transfers have.
-fn besides(rows: &[Opened]) -> Params {
+fn optional_columns(rows: &[Opened]) -> Params {
     let metadata = |row: &Opened| {
         let metadata = &row.record.terms.metadata;
         (!metadata.is_empty()).then(|| serde_json::json!(metadata).to_string())
@@ -84,7 +84,7 @@ fn besides(rows: &[Opened]) -> Params {
 }
 
 /// The columns that only some moving transfers have.
-fn troubles(rows: &[(&Changed, Head)]) -> Params {
+fn trouble_columns(rows: &[(&Changed, Head)]) -> Params {
     let class = |row: &Changed| row.error.as_ref().map(|why| why.code.to_string());
     let words =
         |row: &Changed| row.error.as_ref().and_then(|why| why.doc.as_deref().map(str::to_owned));
@@ -162,7 +162,7 @@ impl Statements {
         if rows.iter().all(|row| plain(&row.record)) {
             self.add(OPEN_PLAIN, all);
         } else {
-            all.extend(besides(rows));
+            all.extend(optional_columns(rows));
             self.add(OPEN, all);
         }
         // transactions that wait for each other's keys wait in one order
@@ -196,12 +196,12 @@ impl Statements {
             ];
             let plain = |(row, head): &(&Changed, Head)| {
                 let quiet = row.error.is_none() && row.agreed.is_none();
-                quiet && smooth(head) && head.due_at.is_none()
+                quiet && has_no_trouble(head) && head.due_at.is_none()
             };
             if moved.iter().all(plain) {
                 self.exactly(moved.len(), MOVE_PLAIN, all);
             } else {
-                all.extend(troubles(&moved));
+                all.extend(trouble_columns(&moved));
                 self.exactly(moved.len(), MOVE, all);
             }
         }

@@ -378,7 +378,9 @@ impl WriterTask {
         let items = vec![item];
         match self.try_items(&items, &mode).await {
             Ok(results) => match self.reread(ledger, key).await {
-                Ok(Some(answer)) => drop(self.answer(items, with(results, &answer), mode.wait)),
+                Ok(Some(answer)) => {
+                    drop(self.answer(items, with_outcome(results, &answer), mode.wait))
+                }
                 Ok(None) => items.into_iter().for_each(|item| item.unknown(&unknown)),
                 // it was written, and what it says could not be read
                 Err(_) => items.into_iter().for_each(|item| item.unknown(&unknown)),
@@ -415,7 +417,7 @@ const REFUSED: &str = "CHECK_VIOLATION";
 fn refusable(item: &WorkItem) -> Option<EnlistedOp> {
     let asked = match item {
         WorkItem::Leg(asked, _) => asked.clone(),
-        WorkItem::Unit(unit, _) => lone(unit)?,
+        WorkItem::Unit(unit, _) => single_leg(unit)?,
     };
     asked.op.key.leg.refusable().then_some(asked)
 }
@@ -423,7 +425,7 @@ fn refusable(item: &WorkItem) -> Option<EnlistedOp> {
 /// The leg of a unit that records nothing else: the row that opens its transfer, or the answer to a
 /// call whose claim is durable. A unit with another ledger's answer in it, or a settle, refuses
 /// nothing.
-fn lone(unit: &Unit) -> Option<EnlistedOp> {
+fn single_leg(unit: &Unit) -> Option<EnlistedOp> {
     let then = &unit.then;
     let fork =
         then.fork.as_deref().filter(|fork| fork.rejected.is_some() && then.ops.is_empty())?;
@@ -435,7 +437,7 @@ fn lone(unit: &Unit) -> Option<EnlistedOp> {
 }
 
 /// The answers with what was read again of the fork, or the leg.
-fn with(results: Vec<ItemResult>, read: &Answer) -> Vec<ItemResult> {
+fn with_outcome(results: Vec<ItemResult>, read: &Answer) -> Vec<ItemResult> {
     let again = |results| match results {
         ItemResult::Answer(_) => ItemResult::Answer(read.clone()),
         ItemResult::Wrote(Wrote::Written(written)) => {

@@ -7,7 +7,7 @@ use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::Done;
 use api::admin::pipeline::{DeadLetterMessage, DeadLetters, RedriveDeadLetters};
 use api::problem::Problem;
@@ -73,8 +73,12 @@ async fn list(
     if !app.engine.messaging.dead_letter_topics().iter().any(|known| **known == *topic) {
         return Err(Refusal::because(Code::NotFound, "There is no such topic"));
     }
-    let found =
-        app.engine.messaging.dead_letters(&topic, limit).await.map_err(silent("dead letters"))?;
+    let found = app
+        .engine
+        .messaging
+        .dead_letters(&topic, limit)
+        .await
+        .map_err(no_answer("dead letters"))?;
     let messages = found.letters.into_iter().map(row).collect();
     Ok(Json(DeadLetters { topic, waiting: found.waiting, messages }))
 }

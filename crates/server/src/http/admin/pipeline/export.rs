@@ -6,7 +6,7 @@ use crate::http::admin::cursor;
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::problem::Problem;
 use axum::extract::State;
 use axum::http::{HeaderName, header};
@@ -101,9 +101,9 @@ async fn export(
         limit: PAGE,
         ..Search::default()
     };
-    let records = app.admin_queries.transfers(search).await.map_err(silent("export"))?;
+    let records = app.admin_queries.transfers(search).await.map_err(no_answer("export"))?;
     let last = records.last().filter(|_| records.len() == PAGE).and_then(|last| last.serial);
-    let rows = app.engine.messaging.audit_rows(&records).await.map_err(silent("export"))?;
+    let rows = app.engine.messaging.audit_rows(&records).await.map_err(no_answer("export"))?;
     let mut text = String::new();
     if csv && query.cursor.is_none() {
         text.push_str(COLUMNS);

@@ -6,7 +6,7 @@ use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::actions::Done;
 use api::admin::pipeline::{ParkedKeyRow, ParkedKeys, Unpark};
 use api::problem::Problem;
@@ -57,7 +57,7 @@ async fn list(
     let limit = limit(query.limit)?;
     let group = query.group.map(Into::into);
     let found =
-        app.engine.messaging.parked_keys(group, limit).await.map_err(silent("parked keys"))?;
+        app.engine.messaging.parked_keys(group, limit).await.map_err(no_answer("parked keys"))?;
     let found = found.ok_or_else(none_offered)?;
     Ok(Json(ParkedKeys { keys: found.iter().map(row).collect() }))
 }

@@ -4,7 +4,7 @@
 use super::none_offered;
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use api::admin::pipeline::{DeadLetterRow, GroupRow, OutboxRow, PartitionRow, Pipeline};
 use api::problem::Problem;
 use axum::Json;
@@ -35,7 +35,7 @@ async fn status(
     State(app): State<Arc<App>>,
     RequireOpsRead(_): RequireOpsRead,
 ) -> Result<Json<Pipeline>, Refusal> {
-    let status = app.engine.messaging.pipeline_status().await.map_err(silent("pipeline"))?;
+    let status = app.engine.messaging.pipeline_status().await.map_err(no_answer("pipeline"))?;
     Ok(Json(shown(&status.ok_or_else(none_offered)?)))
 }
 

@@ -8,7 +8,7 @@ use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use crate::webhooks::replay;
 use api::admin::actions::ReasonBody;
 use api::admin::webhooks::{Deliveries, DeliveryRow, ReplayPreview, ReplayWebhook};
@@ -88,7 +88,7 @@ async fn deliveries(
     let (before, limit) = (cursor::<u64>(query.cursor.as_deref())?, limit(query.limit)?);
     let id = find(&app, &id).await?.endpoint.id;
     let outbox = &app.webhooks.context.outbox;
-    let found = outbox.messages(id, before, limit).await.map_err(silent("deliveries"))?;
+    let found = outbox.messages(id, before, limit).await.map_err(no_answer("deliveries"))?;
     let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
     Ok(Json(Deliveries { deliveries: found.iter().map(row).collect(), next }))
 }
@@ -150,7 +150,7 @@ async fn resend(
     let form: ReasonBody = body.read()?;
     let id = webhook_id(&id)?;
     let found = app.webhooks.context.outbox.message(id, number).await;
-    if found.map_err(silent("deliveries"))?.is_none() {
+    if found.map_err(no_answer("deliveries"))?.is_none() {
         return Err(admin_response::refusal(Objection::NotFound("delivery")));
     }
     let action = AdminAction::Webhook(WebhookAction::Resend { id, number });
@@ -188,7 +188,7 @@ async fn replay_since(
     if form.dry_run {
         let webhook = find(&app, &id).await?;
         let preview = replay::preview(&app.webhooks.context, &webhook, since).await;
-        let replay::Preview { messages, complete } = preview.map_err(silent("replay"))?;
+        let replay::Preview { messages, complete } = preview.map_err(no_answer("replay"))?;
         return Ok(Json(ReplayPreview { messages, complete }).into_response());
     }
     let action = AdminAction::Webhook(WebhookAction::Replay { id: webhook_id(&id)?, since });

@@ -11,7 +11,7 @@ use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
 use crate::http::transfers::create;
-use crate::http::{App, format, silent};
+use crate::http::{App, format, no_answer};
 use crate::webhooks::fan_out::FanOutContext;
 use crate::webhooks::sign;
 use crate::webhooks::target::TargetRules;
@@ -68,7 +68,8 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
 /// 404: there is none; 500: the journal does not answer.
 async fn find(app: &App, id: &str) -> Result<StoredWebhook, Refusal> {
     let name = webhooks::resource(webhook_id(id)?);
-    let found = app.engine.journal().resources(name.clone()).await.map_err(silent("webhooks"))?;
+    let found =
+        app.engine.journal().resources(name.clone()).await.map_err(no_answer("webhooks"))?;
     let found = found.into_iter().find(|one| one.name == name);
     found.and_then(|one| StoredWebhook::read(&one.value)).ok_or_else(none)
 }
@@ -140,7 +141,7 @@ async fn list(
 ) -> Result<Json<WebhookList>, Refusal> {
     let found = app.engine.journal().resources(webhooks::PREFIX.into()).await;
     let read = |one: Resource| StoredWebhook::read(&one.value);
-    let found = found.map_err(silent("webhooks"))?.into_iter().filter_map(read);
+    let found = found.map_err(no_answer("webhooks"))?.into_iter().filter_map(read);
     Ok(Json(WebhookList { webhooks: found.map(|one| row(&one.endpoint)).collect() }))
 }
 
