@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(ready(&lanes, 0), [2]);
     }
 
-    /// Turns red where a topic that was made anew gives nothing as long as an older offset is in hand (run: the release
+    /// Turns red where a topic that was made anew gives nothing as long as an older offset is in hand (the release
     /// before).
     #[test]
     fn a_partition_that_begins_anew_is_taken() {

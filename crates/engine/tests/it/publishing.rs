@@ -295,7 +295,7 @@ async fn a_bucket_goes_to_another_publisher_once_its_lease_ran_out() {
     assert_eq!(fixture.left().await, 0);
 }
 
-/// Turns red where rows are sent without a look at the lease under which they were read (run: the release before).
+/// Turns red where rows are sent without a look at the lease under which they were read (the release before).
 #[tokio::test]
 async fn rows_that_a_process_read_before_it_stood_still_are_not_sent() {
     let mut fixture = Fixture::new();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Turns red where bytes become a replacement character, nothing becomes an empty text, or two headers of one name
-    /// become one (run: the release before): what the record was is lost then, and a redrive sends another.
+    /// become one (the release before): what the record was is lost then, and a redrive sends another.
     #[test]
     fn what_is_no_text_is_written_as_it_was() {
         let value = |value: &'static [u8]| Some(value.to_vec());

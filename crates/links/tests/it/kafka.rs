@@ -99,7 +99,7 @@ async fn deployments_with_two_prefixes_do_not_meet() {
 
 /// A topic that is made anew begins at its first offset, under a member that was further.
 ///
-/// Turns red where a member commits nothing below the offset that it had reached (run: the release before): the next
+/// Turns red where a member commits nothing below the offset that it had reached (the release before): the next
 /// one would begin there, and pass over what came meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_topic_that_is_made_anew_is_consumed_from_its_beginning() {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     /// Turns red where a write of which a loss of power left a part names a unit that was never written: the next start
-    /// would be halted (run: the number stood once: 1199 became 1299 on the way to 1200).
+    /// would be halted (the number stood once: 1199 became 1299 on the way to 1200).
     #[test]
     fn a_torn_write_is_the_number_before_or_none() {
         let dir = tempfile::tempdir().unwrap();

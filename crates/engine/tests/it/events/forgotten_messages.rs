@@ -20,7 +20,7 @@ impl AccountService {
 /// message that comes again then moves nothing, is no dead letter, and the audit misses nothing. A transfer that is
 /// still open keeps its rows.
 ///
-/// Turns red where the rows of the inbox stay (run: the release before), where they go while their transfer is open,
+/// Turns red where the rows of the inbox stay (the release before), where they go while their transfer is open,
 /// and where the audit takes what was forgotten for what never came.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_groups_consumed_is_forgotten_and_has_no_second_effect() {

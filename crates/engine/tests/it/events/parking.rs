@@ -102,7 +102,7 @@ async fn messages_of_a_parked_key_keep_their_order() {
 
 /// A message that can never go through: two persons end its transfer, nothing moves, and the messages behind it go on.
 ///
-/// Turns red where no verdict ends a transfer that waits for its message (run: the release before), and where one person
+/// Turns red where no verdict ends a transfer that waits for its message (the release before), and where one person
 /// is enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_persons_end_a_transfer_whose_message_cannot_go_through() {

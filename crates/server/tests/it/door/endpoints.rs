@@ -112,7 +112,7 @@ async fn what_an_endpoint_may_be() {
 }
 
 /// Turns red where what is left out of a change is set back, where `null` leaves the owner, where another host is told
-/// the secret of the one before (run: the release before), and where a disabled endpoint is sent a test.
+/// the secret of the one before (the release before), and where a disabled endpoint is sent a test.
 #[tokio::test]
 async fn an_endpoint_is_changed_disabled_and_deleted() {
     let door = Door::open().await;

@@ -314,7 +314,7 @@ fn one_that_is_gone_is_disabled_and_a_replay_sends_what_it_missed() {
     assert!(count(&taken(&receiver)).values().all(|times| *times == 2));
 }
 
-/// Turns red with builds that: queue for an endpoint that is down without end (run: the release before); disable it
+/// Turns red with builds that: queue for an endpoint that is down without end (the release before); disable it
 /// without a warning before; disable it again at once when it is back, or by its own replay.
 #[test]
 fn one_that_is_down_has_a_bound_and_a_replay_sends_the_rest() {

@@ -83,7 +83,7 @@ fn a_broker_that_is_away_or_dies_costs_time_and_no_money() {
     proves(&served);
 }
 
-/// Turns red where a second deployment begins on the topics of the first (run: the release before): each would take
+/// Turns red where a second deployment begins on the topics of the first (the release before): each would take
 /// the other's messages.
 #[test]
 fn a_second_deployment_on_the_same_topics_is_refused() {

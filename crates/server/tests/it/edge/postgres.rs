@@ -270,7 +270,7 @@ fn no_room(database: &testbed::Database, _: &str, taken: bool) {
 }
 
 /// Turns red where a create says that its outcome is unknown though the database said that nothing was written, where
-/// `/readyz` calls a process ready that no write goes through, or where it does not come back by itself (run: the release
+/// `/readyz` calls a process ready that no write goes through, or where it does not come back by itself (the release
 /// before: 500 and 200).
 #[test]
 fn a_database_that_takes_no_writes_is_said_and_over() {
