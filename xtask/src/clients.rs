@@ -3,16 +3,25 @@
 use crate::{Outcome, run, tools, tree};
 use std::process::Stdio;
 
-/// `skip` leaves the stage out.
+/// `skip` leaves the stage out; `require` fails where the stage cannot run.
 const CHOICE: &str = "PORTAGE_TEST_CLIENTS";
 
-fn skipped() -> bool {
-    std::env::var_os(CHOICE).is_some_and(|choice| choice == "skip")
+fn chosen(value: &str) -> bool {
+    std::env::var_os(CHOICE).is_some_and(|choice| choice == value)
+}
+
+/// Why the stage is left out; `None` where it runs.
+fn left_out() -> Option<String> {
+    if chosen("skip") {
+        return Some(format!("{CHOICE}=skip"));
+    }
+    node("node").err().filter(|_| !chosen("require"))
 }
 
 /// Looks before all tests whether the stage can run: a machine without Node should say so at once.
 pub(crate) fn needed() -> Outcome {
-    if skipped() {
+    if let Some(why) = left_out() {
+        println!("clients/ and the page /docs are NOT tested: {why}");
         return Ok(());
     }
     node("node")?;
@@ -25,8 +34,8 @@ pub(crate) fn needed() -> Outcome {
 
 /// After the tests, on the program that they were built with.
 pub(crate) fn after_tests() -> Outcome {
-    if skipped() {
-        println!("NOT tested, since {CHOICE}=skip: clients/ and the page /docs");
+    if let Some(why) = left_out() {
+        println!("clients/ and the page /docs are NOT tested: {why}");
         return Ok(());
     }
     let mut test = run::program(tree::root().join("clients/test.sh"));
@@ -42,7 +51,7 @@ fn node(name: &str) -> Outcome {
     run::must(node).and_then(|()| there("npm")).map_err(|why| {
         format!(
             "no Node 20 or later with npm ({why}): the clients in clients/ are compiled and run by the tests.\n\
-             Install it from nodejs.org or your distribution, or leave this stage out with {CHOICE}=skip."
+             Install it from nodejs.org or your distribution. {CHOICE}=skip leaves this stage out, {CHOICE}=require fails without it."
         )
     })
 }

@@ -17,10 +17,12 @@ const SHELLS: [(&str, &str); 3] = [
 ];
 
 /// Files of the repository that go into the archive, and where: the links between the pages lead on.
-const DOCS: [(&str, &str); 7] = [
+const DOCS: [(&str, &str); 9] = [
     ("LICENSE", "share/doc/portage"),
     ("README.md", "share/doc/portage"),
     ("SECURITY.md", "share/doc/portage"),
+    ("CONTRIBUTING.md", "share/doc/portage"),
+    ("ARCHITECTURE.md", "share/doc/portage"),
     ("CHANGELOG.md", "share/doc/portage"),
     ("docs", "share/doc/portage"),
     ("deploy", "share/doc/portage"),

@@ -232,8 +232,15 @@ impl Messaging {
                 }
                 SeparateCall::Question(flow, act) => self.replies(flow, act, &calling).await,
                 SeparateCall::Leg(flow, ledger) => {
-                    let begun = self.legs(flow, ledger, &calling).await;
-                    begun.map(|begun| self.without_waiting(ledger, &driven, begun))
+                    let ops = calling.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
+                    let ops: Arc<[Op]> = ops;
+                    // until every leg that waits has a ticket of its own: a HALT waits for them all
+                    let ticket =
+                        self.shared.calls.begin(CallStart::Calls(flow, ledger, ops.clone()));
+                    let begun = self.legs(flow, ledger, &calling, ops).await;
+                    let answers = begun.map(|begun| self.without_waiting(ledger, &driven, begun));
+                    drop(ticket);
+                    answers
                 }
             };
             let nanos = self.shared.parts.clock.ticks().saturating_sub(begun);
@@ -279,12 +286,11 @@ impl Messaging {
         flow: FlowId,
         ledger: LedgerId,
         records: &[Record],
+        ops: Arc<[Op]>,
     ) -> std::result::Result<Vec<(Op, Writing<Answer>)>, Cause> {
-        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.shared.plan.calls_op(r)).collect();
         if ops.len() != records.len() {
             return Err(Cause::of("NO_OPERATION"));
         }
-        let _ticket = self.shared.calls.begin(CallStart::Calls(flow, ledger, ops.clone()));
         let port = self.shared.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.shared.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
         let reply = caught(async { port.begin(known, ops.clone()).await }).await;

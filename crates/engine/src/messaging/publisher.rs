@@ -122,7 +122,7 @@ impl Publisher {
     /// The cause for which the journal does not answer. What was sent before is sent again.
     pub async fn round(&self) -> Result<Sent, Cause> {
         let leases = self.leases().await?;
-        self.forget().await?;
+        self.forget().await;
         if leases.is_empty() {
             return Ok(Sent::default());
         }
@@ -204,18 +204,20 @@ impl Publisher {
         Ok(leases)
     }
 
-    /// Deletes messages that were published long ago.
-    async fn forget(&self) -> Result<(), Cause> {
+    /// Deletes messages that were published long ago. Where that fails, nothing waits for it.
+    async fn forget(&self) {
         let now = self.parts.clock.ticks();
         if now < self.holdings().forget_at {
-            return Ok(());
+            return;
         }
         let before = self.parts.journal.now().saturating_sub(KEPT);
-        let gone = self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await?;
-        if gone == 0 {
+        let gone = self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await;
+        if let Err(cause) = &gone {
+            tracing::warn!(%cause, "old messages cannot be deleted; they are tried again later");
+        }
+        if gone.unwrap_or(0) == 0 {
             self.holdings().forget_at = now.saturating_add(FORGET_EVERY);
         }
-        Ok(())
     }
 }
 

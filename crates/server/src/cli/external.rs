@@ -99,7 +99,7 @@ impl What {
             Err(Error::Unknown(why)) => {
                 let sentence =
                     format!("{why}; repeat it with --ref {reference}: it is never booked twice");
-                return Err(Fault::new(Exit::TempFail, sentence));
+                return Err(Fault { unknown: true, ..Fault::new(Exit::TempFail, sentence) });
             }
             other => other?,
         };

@@ -25,13 +25,7 @@ pub(super) struct Remote {
     )]
     token: Option<String>,
     /// A file with the token, which no list of processes shows; `-` reads it from the standard input.
-    #[arg(
-        long,
-        env = "PORTAGE_TOKEN_FILE",
-        value_name = "FILE",
-        conflicts_with = "token",
-        help_heading = "Server"
-    )]
+    #[arg(long, env = "PORTAGE_TOKEN_FILE", value_name = "FILE", help_heading = "Server")]
     token_file: Option<PathBuf>,
     /// The authority that vouches for the server, in PEM; without it this machine's own.
     #[arg(long, env = "PORTAGE_CA", value_name = "FILE", help_heading = "Server")]
@@ -94,8 +88,8 @@ impl Remote {
             (None, None, None) => config.server.local_url(config.server.listen),
         };
         let token = match (&self.token, &self.token_file) {
-            (Some(token), _) => token.clone(),
-            (None, Some(file)) => token_of(file)?,
+            (_, Some(file)) => token_of(file)?,
+            (Some(token), None) => token.clone(),
             (None, None) => mint(&config, minted, scope)?,
         };
         match &self.ca {
@@ -136,7 +130,11 @@ fn token_of(file: &Path) -> Result<String, Fault> {
         std::fs::read_to_string(file)
     };
     let fault = |fault| Fault::new(Exit::NoInput, format!("{}: {fault}", file.display()));
-    Ok(text.map_err(fault)?.trim().to_owned())
+    let token = text.map_err(fault)?.trim().to_owned();
+    if token.is_empty() {
+        return Err(Fault::new(Exit::NoInput, format!("{}: no token in it", file.display())));
+    }
+    Ok(token)
 }
 
 /// Long enough for one command.

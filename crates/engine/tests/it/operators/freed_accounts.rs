@@ -2,12 +2,15 @@
 
 use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
 use crate::fixture::test_service::TestService;
+use engine::audit::prove;
 use engine::operators::{ActionResult, AdminAction, NewNumberedAccount, Objection};
 use kernel::accounts::{AccountsOf, NumberedStatus};
 use kernel::ids::{LedgerId, UserId};
 use kernel::operators::{ApprovalStatus, Scope};
+use kernel::ports::audit::Audit as _;
 use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{AccountStatus, Reply, Whose};
+use testkit::seal_key;
 
 const USER: UserId = UserId(1);
 /// The state of a proposal that is about a former status.
@@ -117,6 +120,10 @@ async fn who_froze_an_account_frees_it_with_another_person() {
         sets(&service, "ada", &key("free eve's"), barred, AccountStatus::Active).await;
     }
     service.assert_in_order().await;
+    // what two persons did is what the audit replays
+    let mut trail = service.store().trail().await.expect("a trail");
+    let found = prove(&mut *trail, seal_key(), None).await.expect("a proof");
+    assert_eq!((found.faults, found.unproven), (vec![], vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

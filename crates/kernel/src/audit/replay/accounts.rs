@@ -65,27 +65,51 @@ struct Change {
 pub(super) struct StatusReplay {
     changes: BTreeMap<String, Change>,
     of_user: BTreeMap<String, Vec<(Millis, String)>>,
+    /// The changes that wait for another person, or did, by the id of their approval.
+    proposed: BTreeMap<String, ProposedChange>,
+}
+
+/// The account and the status of a change that one person proposed.
+#[derive(Debug, Clone)]
+struct ProposedChange {
+    user: String,
+    status: String,
+}
+
+impl ProposedChange {
+    fn read(performed: &Performed) -> Option<Self> {
+        let account = performed.subject.strip_prefix("account/")?;
+        let user = account.strip_suffix("/FUNDING")?.to_owned();
+        let status = performed.value.get("status")?.as_str()?.to_owned();
+        Some(Self { user, status })
+    }
 }
 
 impl StatusReplay {
     pub(super) fn take(&mut self, performed: &Performed) {
+        if let Some(ActionResult::Proposed { approval }) = &performed.result {
+            let proposed = ProposedChange::read(performed);
+            self.proposed.extend(proposed.map(|change| (approval.to_string(), change)));
+        }
         if !matches!(performed.result, Some(ActionResult::StatusSet)) {
             return;
         }
-        let account = performed.subject.strip_prefix("account/");
-        let user = account.and_then(|account| account.strip_suffix("/FUNDING"));
-        let status = performed.value.get("status").and_then(serde_json::Value::as_str);
-        let Some((user, status)) = user.zip(status) else { return };
+        let approved = performed.subject.strip_prefix("approval/");
+        let change = match approved {
+            Some(id) => self.proposed.get(id).cloned(),
+            None => ProposedChange::read(performed),
+        };
+        let Some(ProposedChange { user, status }) = change else { return };
         let Performed { at, caller, reason, key, .. } = performed;
         let change = Change {
             subject: format!("FUNDING/{user}"),
-            status: status.to_owned(),
+            status: status.clone(),
             reason: reason.clone(),
             caller: caller.clone(),
             at: *at,
         };
         self.changes.insert(action_key(caller, key), change);
-        self.of_user.entry(user.to_owned()).or_default().push((*at, status.to_owned()));
+        self.of_user.entry(user).or_default().push((*at, status));
     }
 
     pub(super) fn compare(

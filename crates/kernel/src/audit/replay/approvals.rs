@@ -80,6 +80,8 @@ const fn decides(result: &ActionResult) -> Option<ApprovalStatus> {
         | ActionResult::Deposited { .. }
         | ActionResult::Withdrawn { .. }
         | ActionResult::Resolved { .. }
+        | ActionResult::StatusSet
+        | ActionResult::NumberedAccount { .. }
         | ActionResult::Unpaused => Some(ApprovalStatus::Approved),
         ActionResult::Retried
         | ActionResult::Asked { .. }
@@ -89,9 +91,7 @@ const fn decides(result: &ActionResult) -> Option<ApprovalStatus> {
         | ActionResult::Proving { .. }
         | ActionResult::LaneRetired { .. }
         | ActionResult::LaneGone { .. }
-        | ActionResult::StatusSet
         | ActionResult::Asset { .. }
-        | ActionResult::NumberedAccount { .. }
         | ActionResult::Unparked
         | ActionResult::Redriven { .. }
         | ActionResult::Reemitted { .. }

@@ -70,9 +70,9 @@ impl HaltReplay {
         let Some(at) = time(row, AT) else { return };
         let ended = time(row, ENDED);
         let behind = first_from(&self.resumed, at.saturating_add(1));
-        // a resume of the same millisecond came before or behind it
-        let same = self.resumed.contains(&at).then_some(at);
-        let proven = ended == behind || (ended.is_some() && ended == same);
+        // the clock of the process that resumed may have been behind
+        let resumed = ended.is_some_and(|ended| self.resumed.contains(&ended));
+        let proven = ended == behind || resumed;
         if !proven || row.field(ENDED).is_some() != ended.is_some() {
             let proven = behind.map(|at| at.to_string());
             found.column(ActionTable::Halts, row, ENDED, shown(proven.as_deref()));

@@ -76,9 +76,10 @@ pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> 
     let lines = read(&args.file)?;
     let mut all = Vec::with_capacity(lines.len());
     let mut stopped: Option<String> = None;
+    let mut client = None;
     for chunk in chunks(&lines) {
         let told = match &stopped {
-            None => piece(global, args, chunk).await,
+            None => piece(global, args, &mut client, chunk).await,
             Some(why) => Ok(unsent(chunk, why)),
         };
         let told = match told {
@@ -110,12 +111,16 @@ pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> 
 async fn piece(
     global: &Global,
     args: &BatchArgs,
+    client: &mut Option<Client>,
     chunk: &[(usize, CreateTransfer)],
 ) -> Result<Vec<LineResult>, Fault> {
-    // a minted token lives for a minute, a long file may take longer
-    let minted = Minted::User(args.user);
-    let client = args.remote.client(global, minted, Scope::TransfersCreate)?;
-    sent(&client, chunk).await
+    // a minted token lives for a minute, a long file may take longer; one that was brought is read once
+    let known = client.take().filter(|_| args.remote.has_token());
+    let client = client.insert(match known {
+        Some(known) => known,
+        None => args.remote.client(global, Minted::User(args.user), Scope::TransfersCreate)?,
+    });
+    sent(client, chunk).await
 }
 
 /// Every line that is not empty, with its number.

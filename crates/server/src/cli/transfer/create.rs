@@ -170,7 +170,7 @@ async fn until_known(client: &Client, new: &CreateTransfer) -> Result<Created, F
             let sentence = format!(
                 "outcome unknown: {why}; repeat it with --cid {cid}: it is never made twice"
             );
-            return Err(Fault::new(Exit::TempFail, sentence));
+            return Err(Fault { unknown: true, ..Fault::new(Exit::TempFail, sentence) });
         }
         pause(tries).await;
     }

@@ -94,7 +94,8 @@ impl RefusedCreates {
         let Some(open) = users.open.get_mut(&user) else { return Vec::new() };
         let many = u64::try_from(open.ids.len()).unwrap_or(u64::MAX);
         let just_asked = open.asked.is_some_and(|asked| now.saturating_sub(asked) < ASK);
-        if free == 0 || many < free || just_asked {
+        let room = many < free && open.ids.len() < MOST;
+        if free == 0 || room || just_asked {
             return Vec::new();
         }
         open.asked = Some(now);

@@ -208,8 +208,10 @@ impl ReadPool {
             "WITH RECURSIVE groups (name) AS ((SELECT min(consumer) FROM inbox) UNION ALL \
                SELECT (SELECT min(i.consumer) FROM inbox i WHERE i.consumer > g.name) \
                FROM groups g WHERE g.name IS NOT NULL), \
-             old AS MATERIALIZED (SELECT day, bucket, place, id FROM outbox_history h WHERE day < $1 \
-               AND (SELECT true FROM transfers t WHERE t.req_id = h.req_id AND NOT ({})) IS NULL \
+             oldest AS MATERIALIZED (SELECT day, bucket, place, id, req_id FROM outbox_history \
+               WHERE day < $1 ORDER BY day, bucket, place LIMIT 10 * $2::bigint), \
+             old AS MATERIALIZED (SELECT day, bucket, place, id FROM oldest h \
+               WHERE (SELECT true FROM transfers t WHERE t.req_id = h.req_id AND NOT ({})) IS NULL \
                ORDER BY day, bucket, place LIMIT $2), \
              needless AS (DELETE FROM inbox WHERE ctid = ANY (ARRAY(SELECT r.row FROM old o, groups g, \
                LATERAL (SELECT i.ctid AS row FROM inbox i WHERE i.consumer = g.name \

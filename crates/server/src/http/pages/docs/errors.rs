@@ -137,7 +137,7 @@ unknown: repeat the same request with the same key.
     text.push_str(
         "
 A transfer of the relay that FAILED says why by one of these, at the end of `error_message` in `GET /transfer/{key}` and
-as `error_class` in the operators' lists. No money has moved:
+as `error_class` in the operators' lists; CANCELLED is also the `reason` of a transfer between numbered accounts. No money has moved:
 
 | code | in short |
 |---|---|

@@ -114,7 +114,9 @@
         headers[name] = value;
       }
     }
-    const address = query.size ? `${path}?${query}` : path;
+    // not `query.size`, which older browsers do not have: a dry run would be a create there
+    const asked = query.toString();
+    const address = asked ? `${path}?${asked}` : path;
     return [address, { method: form.dataset.method, headers, body, cache: 'no-store', redirect: 'manual' }];
   };
 
