@@ -59,13 +59,14 @@ fn unseen(one: char) -> bool {
 fn folded(subject: &str) -> String {
     let (apart, together) =
         (DecomposingNormalizerBorrowed::new_nfkd(), ComposingNormalizerBorrowed::new_nfkc());
+    let white = CodePointSetData::new::<WhiteSpace>();
     let fold = |text: &str| {
-        let seen: String = apart.normalize(text).chars().filter(|one| !unseen(*one)).collect();
+        let seen = |one: &char| white.contains(*one) || !unseen(*one);
+        let seen: String = apart.normalize(text).chars().filter(seen).collect();
         together.normalize(&CaseMapper::new().fold_string(&seen)).into_owned()
     };
     // what was folded may have other compatibility forms; a second round ends it
     let twice = fold(&fold(subject));
-    let white = CodePointSetData::new::<WhiteSpace>();
     let words = twice.split(|one| white.contains(one)).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }

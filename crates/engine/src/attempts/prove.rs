@@ -113,13 +113,10 @@ impl Prover {
     /// it sent for the first time.
     async fn send(&self, pool: &ChainPool, batch: &mut [Carried]) -> BTreeSet<AttemptId> {
         let (mut fresh, now) = (BTreeSet::new(), self.shared.parts.journal.now());
-        // its pause would be found at the first byte, and would hold back every form of the same look
-        let pauses = self.shared.controls.partial_pauses();
-        let sends = |carried: &Carried| carried.sends(now) && !is_paused(&carried.attempt, &pauses);
-        if !batch.iter().any(sends) {
+        if !batch.iter().any(|carried| carried.sends(now)) {
             return fresh;
         }
-        let candidates = batch.iter().filter(|carried| sends(carried));
+        let candidates = batch.iter().filter(|carried| carried.sends(now));
         let (flows, moves) = candidates
             .map(|carried| (carried.attempt.flow, self.shared.plan.moves_in(&carried.attempt)))
             .unzip::<_, _, BTreeSet<_>, Vec<_>>();
@@ -128,7 +125,7 @@ impl Prover {
         let ticket = self.chains.form_ticket(pool.id(), flows, moves);
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
-            if sends(carried) && self.shared.controls.sends(carried.attempt.flow, pool.id()) {
+            if carried.sends(now) && self.shared.controls.sends(carried.attempt.flow, pool.id()) {
                 if carried.unsent {
                     fresh.insert(carried.attempt.id);
                 }
@@ -459,10 +456,4 @@ impl Chains {
         self.in_flight.release(record.id);
         self.stray(record.id);
     }
-}
-
-/// True where a pause of its flow or of a member holds an attempt back.
-fn is_paused(attempt: &Attempt, pauses: &BTreeSet<Scope>) -> bool {
-    let member = |record: &Record| pauses.contains(&Scope::Transfer(record.id));
-    pauses.contains(&Scope::Flow(attempt.flow)) || attempt.members.iter().any(member)
 }

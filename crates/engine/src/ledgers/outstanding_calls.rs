@@ -118,10 +118,10 @@ impl OutstandingCalls {
                 let stops = |op: &Op| of_flow || scopes(*ledger, op).any(|it| pauses.contains(&it));
                 ops.iter().any(|op| named(op.key.id) && stops(op))
             }
+            // what was claimed together goes together: the pause of one member would hold the others back
             CallStart::Form(chain, flows, members) if system == System::Chain(*chain) => {
                 let of_flow = flows.iter().any(|flow| pauses.contains(&Scope::Flow(*flow)));
-                let stops = |id| of_flow || pauses.contains(&Scope::Transfer(id));
-                members.iter().any(|(id, _)| named(*id) && stops(*id))
+                of_flow && members.iter().any(|(id, _)| named(*id))
             }
             CallStart::Calls(..)
             | CallStart::Form(..)

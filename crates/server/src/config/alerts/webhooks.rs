@@ -6,7 +6,7 @@ use crate::config::section::{SettingRules, section};
 const LONGEST: u64 = 30 * 86_400;
 
 /// A page of a replay has half of this number, and must not disable its endpoint.
-const LEAST_WAITING: u64 = 1_000;
+const LEAST_WAITING: u64 = 100;
 /// Above that the store has no room for them.
 const MOST_WAITING: u64 = 10_000_000;
 
@@ -44,7 +44,7 @@ impl Webhooks {
         rules.need("webhooks.timeout_seconds", fits, "from 1 to 60");
         rules.need("webhooks.disable_after_hours", self.disable_after_hours > 0, "above 0");
         let fits = (LEAST_WAITING..=MOST_WAITING).contains(&self.max_waiting);
-        rules.need("webhooks.max_waiting", fits, "from 1000 to 10000000");
+        rules.need("webhooks.max_waiting", fits, "from 100 to 10000000");
         rules.need("webhooks.keep_days", self.keep_days > 0, "above 0");
     }
 }

@@ -133,7 +133,7 @@ async fn is_one_instant(dir: &Path, before: &[Id]) {
 /// Turns red where the journal's instant is chosen after Spot goes on, or before it stands still.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_under_load_is_one_instant() {
-    let door = Arc::new(Door::open().await);
+    let door = Arc::new(Door::set(|config| config.ops.default_deposit_limit = 0).await);
     let load = Load::on(&door).await;
     let place = tempfile::tempdir().expect("a folder");
     let mut made = Vec::new();
@@ -230,7 +230,7 @@ async fn two_persons_resume_what_was_restored_and_what_is_missing_is_booked_agai
 /// Turns red where what was half written stays, or where the service notices.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_room_there_is_no_backup_and_the_service_goes_on() {
-    let door = Arc::new(Door::open().await);
+    let door = Arc::new(Door::set(|config| config.ops.default_deposit_limit = 0).await);
     let load = Load::on(&door).await;
     load.reaches(40).await;
     let place = tempfile::tempdir().expect("a folder");

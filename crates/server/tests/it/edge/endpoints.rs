@@ -318,11 +318,11 @@ fn one_that_is_gone_is_disabled_and_a_replay_sends_what_it_missed() {
 /// without a warning before; disable it again at once when it is back, or by its own replay.
 #[test]
 fn one_that_is_down_has_a_bound_and_a_replay_sends_the_rest() {
-    const MANY: usize = 1_100;
+    const MANY: usize = 130;
     let receiver = Receiver::at(0, Mood::Says(503));
     // each is tried once, and then only by the replay
     let once = ("PORTAGE_WEBHOOKS__RETRY_SECONDS", "3600");
-    let most = ("PORTAGE_WEBHOOKS__MAX_WAITING", "1000");
+    let most = ("PORTAGE_WEBHOOKS__MAX_WAITING", "100");
     let served = Served::start(&[NEAR[0], once, NEAR[2], most]);
     served.fund("4001", "2000");
     let token = served.token("4001", USER);
@@ -331,13 +331,13 @@ fn one_that_is_down_has_a_bound_and_a_replay_sends_the_rest() {
     let since = since.as_str().expect("a time").to_owned();
     let open = || said(&served.run(&["ops", "cases", "--json"])).1;
     let closed = || said(&served.run(&["ops", "cases", "--status", "closed", "--json"])).1;
-    for n in 0..600 {
+    for n in 0..60 {
         moves(&served, &token, &format!("one-{n}"));
     }
     eventually("half of them wait", || open().contains("WEBHOOK_BACKLOG"));
     let status = || served.json(&["webhook", "show", &hook.id])["status"].clone();
     assert_eq!(status(), "ACTIVE");
-    for n in 600..MANY {
+    for n in 60..MANY {
         moves(&served, &token, &format!("one-{n}"));
     }
     eventually("it is disabled", || status() == "DISABLED");

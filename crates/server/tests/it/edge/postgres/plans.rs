@@ -146,7 +146,7 @@ impl Site {
 
     /// One of everything that a history is made of, and the history.
     fn lives(&self) {
-        self.served.fund("4001", "100000");
+        self.served.fund("4001", "8000");
         let words =
             ["deposit", "--user", BUSY, "--asset", "USDT", "--amount", "1000", "--ref", "busy"];
         assert!(self.served.run(&words).status.success());

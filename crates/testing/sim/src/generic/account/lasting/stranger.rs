@@ -50,7 +50,7 @@ pub(super) fn message(
         key: key.clone(),
         number,
         payload: payload.into(),
-        headers: r#"{"ce_source":"/another"}"#.into(),
+        headers: "{}".into(),
     };
     let of_nothing = |message| StrangersMessage { message, about: None, at };
     match within(draws, 0, 5) {
