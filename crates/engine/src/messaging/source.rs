@@ -63,7 +63,9 @@ impl MessageSource {
         for one in newest {
             match self.origin(&one.message) {
                 MessageOrigin::Own => return None,
-                origin => last.insert(&one.partition, origin),
+                origin @ (MessageOrigin::Earlier
+                | MessageOrigin::Unsaid
+                | MessageOrigin::Foreign(_)) => last.insert(&one.partition, origin),
             };
         }
         if last.values().any(|origin| *origin == MessageOrigin::Earlier) {

@@ -162,5 +162,6 @@ impl Operators {
 /// The status that a change asked for.
 fn status_of(action: &PastAction) -> String {
     let value: Option<Value> = serde_json::from_str(&action.value).ok();
-    value.and_then(|value| value["status"].as_str().map(str::to_owned)).unwrap_or_default()
+    let status = value.as_ref().and_then(|value| value.get("status")?.as_str());
+    status.unwrap_or_default().to_owned()
 }

@@ -320,10 +320,8 @@ fn one_that_is_gone_is_disabled_and_a_replay_sends_what_it_missed() {
 fn one_that_is_down_has_a_bound_and_a_replay_sends_the_rest() {
     const MANY: usize = 130;
     let receiver = Receiver::at(0, Mood::Says(503));
-    // each is tried once, and then only by the replay
-    let once = ("PORTAGE_WEBHOOKS__RETRY_SECONDS", "3600");
     let most = ("PORTAGE_WEBHOOKS__MAX_WAITING", "100");
-    let served = Served::start(&[NEAR[0], once, NEAR[2], most]);
+    let served = Served::start(&[NEAR[0], NEAR[1], NEAR[2], most]);
     served.fund("4001", "2000");
     let token = served.token("4001", USER);
     let hook = added(&served, &receiver.url(), &["--event", "transfer.completed"]);
