@@ -290,7 +290,7 @@ impl Client {
         let (status, body) =
             read(sent(self.request(Method::POST, &path).json(&body)).await?).await?;
         if status == 202 {
-            return well(status, &body).map(StatusAnswer::Proposed);
+            return well(status, &body).map(|done| StatusAnswer::Proposed(Box::new(done)));
         }
         well(status, &body).map(StatusAnswer::Set)
     }

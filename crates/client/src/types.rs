@@ -37,7 +37,7 @@ pub enum StatusAnswer {
     /// The status is set at once.
     Set(StatusSet),
     /// The caller barred the account: another person has to approve that it is freed.
-    Proposed(Done),
+    Proposed(Box<Done>),
 }
 
 /// Which transfers are listed; what is `None` does not matter.

@@ -59,7 +59,7 @@ impl LastingRun {
         let concerning = self.windows.iter().filter(|window| window.concerns(case, transfer));
         match concerning.map(|window| window.until).max() {
             None => opened + 2 * USUAL,
-            Some(until) => until.max(opened) + AFTER,
+            Some(until) => (if until > opened { until } else { opened }) + AFTER,
         }
     }
 }

@@ -67,7 +67,8 @@ pub(super) fn message(
             genuine.retain(|message| {
                 message.headers.contains(&format!(r#""ce_type":"{}""#, message.topic))
             });
-            let of = genuine.get(usize::try_from(draws.next()).unwrap_or(0) % genuine.len().max(1));
+            let drawn = usize::try_from(draws.next()).unwrap_or(0);
+            let of = drawn.checked_rem(genuine.len()).and_then(|place| genuine.get(place));
             let about = of.and_then(|message| transfer(&message.payload));
             let (Some(of), Some(about)) = (of, about) else {
                 return of_nothing(plain("null".to_owned()));
