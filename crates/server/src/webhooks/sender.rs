@@ -127,6 +127,7 @@ impl EndpointSender {
     }
 
     /// Posts it, signed with each of the secrets.
+    #[expect(clippy::too_many_arguments, reason = "what is posted, where to, and until when")]
     pub(super) async fn post(
         &self,
         target: &str,

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 /// The relay: its keys, and the attempts that they have.
+#[expect(clippy::large_enum_variant, reason = "a process reads one of them, once")]
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage relay status")]
 pub(super) enum RelayCommand {

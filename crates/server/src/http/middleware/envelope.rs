@@ -85,7 +85,7 @@ pub(crate) async fn envelope(
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let refused = (refusal.code == Code::RefusalLimitExceeded)
             .then(|| app.refused_creates.seconds_to_a_place());
-        if let Some(seconds) = refused.or(retry_after(refusal.code, app.clock.now())) {
+        if let Some(seconds) = refused.or_else(|| retry_after(refusal.code, app.clock.now())) {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
     }

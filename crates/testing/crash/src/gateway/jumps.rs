@@ -102,6 +102,7 @@ pub fn run(program: &Path, below: &Path, jumps: u64, mut rng: Rng) -> Outcome<Ju
 }
 
 /// The clock jumps while the ledger of the full form is away, and comes back while it is still away.
+#[expect(clippy::too_many_arguments, reason = "the parts of one run")]
 fn jump(
     wall: &WallClock,
     services: &mut Services,

@@ -173,11 +173,14 @@ impl<'a> Operation<'a> {
 
 /// An example of a parameter, as text; its name in capitals where the description has none.
 fn value(parameter: &Value) -> String {
-    let given = [&parameter["example"], &parameter["schema"]["example"]];
-    match given.into_iter().find(|value| !value.is_null()) {
+    let given = [parameter.pointer("/example"), parameter.pointer("/schema/example")];
+    match given.into_iter().flatten().find(|value| !value.is_null()) {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
-        None => parameter["name"].as_str().unwrap_or_default().to_uppercase(),
+        None => {
+            let name = parameter.get("name").and_then(Value::as_str);
+            name.unwrap_or_default().to_uppercase()
+        }
     }
 }
 

@@ -181,7 +181,10 @@ impl LedgerWrapper for GatedLedger {
         self.calls.check.ask(permission);
     }
     fn note_halt(&self, known: Known, number: u64) -> Fut<'_, Reply<Option<u64>>> {
-        let note = |told: &Arc<AtomicU64>| told.fetch_max(number, Ordering::SeqCst).max(number);
+        let note = |told: &Arc<AtomicU64>| {
+            told.fetch_max(number, Ordering::SeqCst);
+            told.load(Ordering::SeqCst)
+        };
         let reply = Reply::Answered(known, self.calls.told.as_ref().map(note));
         Box::pin(std::future::ready(reply))
     }
