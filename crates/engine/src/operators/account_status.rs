@@ -3,7 +3,6 @@
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
-use crate::operators::pause::lost;
 use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, Objection};
 use kernel::answer::Cause;
@@ -11,7 +10,7 @@ use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operators::{ApprovalStatus, PastAction, Proposed, ProposedStatus, STATUS};
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::principal::{action_key, same_person};
-use kernel::unit::{Guard, Put, Unit};
+use kernel::unit::Put;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -119,13 +118,8 @@ impl Operators {
         }
         let ProposedStatus { user_id, ledger, status, .. } = *proposed;
         self.change_status(context, ledger, user_id, status).await?;
-        let outcome = ActionResult::StatusSet;
         let decide = decides(context, approval, ApprovalStatus::Approved);
-        let puts = vec![decide, context.action(&outcome)];
-        match self.write_unit(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
-            Ok(at) => Ok((outcome, at)),
-            Err(guard) => Err(lost(&guard)),
-        }
+        self.write_decision(context, approval, vec![decide], ActionResult::StatusSet).await
     }
 
     /// Has the ledger change the status, under the key of the person who acts now.

@@ -192,14 +192,10 @@ impl Operators {
         }
         let outcome = ActionResult::Unpaused;
         let decide = decides(context, approval, ApprovalStatus::Approved);
-        let puts = vec![Put::Unpause(pause), decide, context.action(&outcome)];
-        match self.write_unit(context, Unit::guarded(vec![Guard::Pending(approval)], puts)).await? {
-            Ok(at) => {
-                self.status.refresh().await?;
-                Ok((outcome, at))
-            }
-            Err(guard) => Err(lost(&guard)),
-        }
+        let puts = vec![Put::Unpause(pause), decide];
+        let done = self.write_decision(context, approval, puts, outcome).await?;
+        self.status.refresh().await?;
+        Ok(done)
     }
 
     /// Lifts a stop after another person proposed that, for the reasons that were known then. Where a
@@ -248,7 +244,18 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let outcome = ActionResult::Superseded { state: state.into() };
         let decide = decides(context, approval, ApprovalStatus::Superseded);
-        let puts = vec![decide, context.action(&outcome)];
+        self.write_decision(context, approval, vec![decide], outcome).await
+    }
+
+    /// Writes what is decided about a proposal that waits, with the action.
+    pub(super) async fn write_decision(
+        &self,
+        context: &ActionContext,
+        approval: Id,
+        mut puts: Vec<Put>,
+        outcome: ActionResult,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        puts.push(context.action(&outcome));
         let unit = Unit::guarded(vec![Guard::Pending(approval)], puts);
         match self.write_unit(context, unit).await? {
             Ok(at) => Ok((outcome, at)),
