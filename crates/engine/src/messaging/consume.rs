@@ -329,17 +329,35 @@ impl Messaging {
         call: CallStart,
         answer: Fut<'static, Answer>,
     ) {
-        let (messaging, ticket) = (self.clone(), self.shared.calls.begin(call));
-        let record = record.clone();
-        self.locked().insert(record.id);
+        let waiting = record.clone();
         let waits = async move {
             let _stored = answer.await;
-            drop(ticket);
-            messaging.locked().remove(&record.id);
             // a claim by itself has consumed its message
-            messaging.send_again_soon(&record);
+            Some(waiting)
         };
-        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
+        self.wait_while_locked(record.id, call, Box::pin(waits));
+    }
+
+    /// Waits for a row that another session has locked, in a task of its own. Until then no message writes for the
+    /// transfer again. `waits` gives the transfer whose message is sent again behind it, where one is.
+    fn wait_while_locked(
+        self: &Arc<Self>,
+        id: Id,
+        call: CallStart,
+        waits: Fut<'static, Option<Record>>,
+    ) {
+        let (messaging, ticket) = (self.clone(), self.shared.calls.begin(call));
+        self.locked().insert(id);
+        let task = async move {
+            let again = waits.await;
+            drop(ticket);
+            messaging.locked().remove(&id);
+            match again {
+                Some(record) => messaging.send_again_soon(&record),
+                None => messaging.outbox_written(),
+            }
+        };
+        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(task));
     }
 
     /// The transfer with an answer that leads on, or the reason why its message is consumed again.
@@ -422,23 +440,16 @@ impl Messaging {
         next: NextStep,
         wrote: Fut<'static, Wrote>,
     ) -> (usize, Consumption) {
-        let (messaging, ticket) = (self.clone(), self.shared.calls.begin(CallStart::Write));
-        let (place, id) = (one.place, one.record.id);
-        self.locked().insert(id);
+        let (messaging, place, id) = (self.clone(), one.place, one.record.id);
         let waits = async move {
             let step = messaging.shared.plan.table(one.record.flow).step(one.record.head.state);
             let claims = matches!(step, Step::Claim { .. })
                 && messaging.shared.parts.settings.fuse_mode() == FuseMode::Plain;
             let moved = messaging.moved(one, next, wrote.await);
-            drop(ticket);
-            messaging.locked().remove(&id);
-            match moved {
-                // its message is consumed, and another one makes the call
-                Ok(moved) if claims => messaging.send_again_soon(&moved.record),
-                Ok(_) | Err(_) => messaging.outbox_written(),
-            }
+            // its message is consumed, and another one makes the call
+            moved.ok().filter(|_| claims).map(|moved| moved.record)
         };
-        self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
+        self.wait_while_locked(id, CallStart::Write, Box::pin(waits));
         (place, Consumption::Failed(Cause::of(LOCKED)))
     }
 
