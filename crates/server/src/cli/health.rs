@@ -1,10 +1,10 @@
 //! `portage health`: asks a process whether it lives or is ready. The exit code is the answer, for health checks.
 
 use super::exit::{Exit, Fault};
-use super::{Global, output, wait};
+use super::{Global, output, remote, wait};
 use crate::bootstrap;
 use crate::config::{Config, Server};
-use client::{Client, Error};
+use client::Error;
 use std::path::PathBuf;
 
 /// Ask a process of this machine whether it is ready: the exit code is the answer.
@@ -42,14 +42,8 @@ pub(super) fn run(global: &Global, args: &HealthArgs) -> Result<(), Fault> {
         Some(url) => url.clone(),
         None => configured(&global.settings()?, args.process)?,
     };
-    let client = match &args.ca {
-        Some(file) => {
-            let fault = |fault| Fault::new(Exit::NoInput, format!("{}: {fault}", file.display()));
-            // probes show no token
-            Client::with_ca(&url, "", &std::fs::read(file).map_err(fault)?)?
-        }
-        None => Client::new(&url, "")?,
-    };
+    // probes show no token
+    let client = remote::client_of(&url, "", args.ca.as_deref())?;
     let page = if args.live { "/livez" } else { "/readyz" };
     let answer = wait(async {
         client.probe(page).await.map_err(|error| match error {

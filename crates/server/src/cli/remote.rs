@@ -92,15 +92,19 @@ impl Remote {
             (Some(token), None) => token.clone(),
             (None, None) => mint(&config, minted, scope)?,
         };
-        match &self.ca {
-            // an authority for a connection that has none would be a false comfort
-            Some(file) => {
-                let fault =
-                    |fault| Fault::new(Exit::NoInput, format!("{}: {fault}", file.display()));
-                Ok(Client::with_ca(&url, &token, &std::fs::read(file).map_err(fault)?)?)
-            }
-            None => Ok(Client::new(&url, &token)?),
+        client_of(&url, &token, self.ca.as_deref())
+    }
+}
+
+/// A client for a server, with the authority in that file where one is given.
+pub(super) fn client_of(url: &str, token: &str, ca: Option<&Path>) -> Result<Client, Fault> {
+    match ca {
+        // an authority for a connection that has none would be a false comfort
+        Some(file) => {
+            let fault = |fault| Fault::new(Exit::NoInput, format!("{}: {fault}", file.display()));
+            Ok(Client::with_ca(url, token, &std::fs::read(file).map_err(fault)?)?)
         }
+        None => Ok(Client::new(url, token)?),
     }
 }
 

@@ -78,9 +78,10 @@ impl RefusedCreates {
             && let Ok(records) = engine.journal().get(ids).await
         {
             for record in records {
-                let ended = without_effect(engine, &record);
-                if ended.is_some() && self.forget(user, record.id) {
-                    self.count(user, ended, now);
+                if let Some(refused) = without_effect(engine, &record)
+                    && self.forget(user, record.id)
+                {
+                    self.count(user, refused, now);
                 }
             }
         }
@@ -117,9 +118,8 @@ impl RefusedCreates {
 
     /// A create of this user opened a transfer, which stands like this when it is answered.
     pub(crate) fn opened(&self, engine: &Engine, user: UserId, record: &Record, now: u64) {
-        let ended = without_effect(engine, record);
-        if ended.is_some() {
-            self.count(user, ended, now);
+        if let Some(refused) = without_effect(engine, record) {
+            self.count(user, refused, now);
             return;
         }
         let mut users = self.users();
@@ -138,8 +138,8 @@ impl RefusedCreates {
 
     /// Takes a place for what ended without effect. Where none is free there is none to take: those that were under
     /// way together do not shut a user out for longer.
-    fn count(&self, user: UserId, without_effect: Option<bool>, now: u64) {
-        if without_effect == Some(true) {
+    fn count(&self, user: UserId, refused: bool, now: u64) {
+        if refused {
             self.limit.take(user, now);
         }
     }
