@@ -70,7 +70,7 @@ impl Env {
     }
 }
 
-/// Pays so much to a receiver.
+/// Pays an amount to a receiver.
 pub(super) fn pay(receiver: &str, amount: &str, memo: &str) -> Action {
     let args = json!({ "receiver_id": receiver, "amount": amount, "memo": memo });
     Action::FunctionCall(Box::new(FunctionCallAction {

@@ -31,7 +31,7 @@ pub(super) fn pays_to(served: &Served, receiver: &str, key: &str) -> (u16, Value
     pays_amount(served, receiver, key, "7")
 }
 
-/// Pays so much to an account.
+/// Pays an amount to an account.
 pub(super) fn pays_amount(
     served: &Served,
     receiver: &str,

@@ -106,7 +106,7 @@ impl WriteBatch<'_> {
                    LEFT JOIN transfers t ON t.req_id = h.req_id WHERE h.day < ? \
                    ORDER BY h.day, h.bucket, h.place LIMIT ?";
         let (mut found, mut ask) = (Vec::new(), self.db.prepare_cached(sql)?);
-        // those of transfers that are open for days are looked at in vain: money waits for this writer
+        // those of transfers that are open for days are read in vain: writes that move money wait for this writer
         let most = most(limit.saturating_mul(10));
         let mut rows = ask.query(params![day.0, most])?;
         while found.len() < limit

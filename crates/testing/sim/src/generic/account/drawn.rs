@@ -24,7 +24,7 @@ const MISSING: &str = "X-1";
 const DISTURBANCES: u64 = 6;
 /// A worker makes about so many calls of the bus before it rests.
 const CALLS: u64 = 90;
-/// In one of so many runs faults last.
+/// The number of runs of which one has faults that last.
 const LASTING: u64 = 5;
 
 const TROUBLES: [BusTrouble; 11] = [

@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The interval of the looks.
 const EVERY: Millis = 1_000;
-/// An alarm that is due may take so long until it is stored.
+/// The longest time from when an alarm is due until it is stored.
 const SOON: Millis = 20_000;
-/// After so many seconds an open transfer is reported as stuck.
+/// The age in seconds at which an open transfer is reported as stuck.
 pub(super) const STUCK_SECONDS: u64 = 300;
 /// After this time an unpublished message is reported.
 const UNPUBLISHED: Millis = 60_000;
-/// The journal's time may be ahead of its clock by so much without a report.
+/// The largest lead of the journal's time over its clock without a report.
 const AHEAD: Millis = 10_000;
 /// A message of a stranger is reported within this time: the audit looks again at what waits before it.
 const REPORTED: Millis = 60_000;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 const STEPS: u64 = 20_000_000;
 /// The number of the process whose clock is the journal's.
 const JOURNAL: u64 = u64::MAX - 1;
-/// A client looks at its transfer so often at first, and later.
+/// The intervals at which a client looks at its transfer, at first and later.
 const LOOKS: [Millis; 2] = [250, 4_000];
 /// It looks often for this time.
 const HASTY: Millis = 4_000;
@@ -38,7 +38,7 @@ const GIVES_UP: Millis = 3 * 3_600_000;
 const RESTS: [Millis; 2] = [120_000, 1_800_000];
 /// How long it rests between two looks at what is true.
 const AGAIN: Millis = 10_000;
-/// A stranger writes at most so many messages.
+/// The most messages that a stranger writes.
 const WRITES: u64 = 12;
 /// The longest wait between two of them.
 const WAITS: Millis = 20_000;
