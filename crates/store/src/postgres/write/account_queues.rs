@@ -16,6 +16,7 @@ use kernel::unit::{Guard, Put, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The key of an item's queue: its balance, or its transfer where it touches no balance.
@@ -56,6 +57,8 @@ struct QueueState {
     locked: BTreeMap<QueueKey, Vec<WorkItem>>,
     /// Those of them that a connection waits for; their new items gather meanwhile.
     busy: BTreeSet<QueueKey>,
+    /// How long a connection has waited for each of them in its turns so far.
+    waited: BTreeMap<QueueKey, Duration>,
     /// Keys that another transaction holds, by their hashes.
     keys: BTreeSet<u64>,
     /// The last of them that was given out: turns go round.
@@ -83,6 +86,8 @@ pub(crate) struct Turn {
     pub(crate) items: Vec<WorkItem>,
     /// The number of accounts that wait for a turn, with this one.
     pub(crate) waiting: u32,
+    /// How long the turns before this one waited for the account.
+    pub(crate) waited: Duration,
 }
 
 impl AccountQueues {
@@ -189,10 +194,23 @@ impl AccountQueues {
         }
     }
 
-    /// The account's turn is over; `free`: no other transaction holds it any more.
+    /// The account is still held: its items wait for another turn, and the others have theirs before.
+    pub(crate) fn again(&self, turn: Turn, waited: Duration) {
+        let Turn { account, items, .. } = turn;
+        let mut state = self.state();
+        state.busy.remove(&account);
+        state.waited.insert(account, waited);
+        // they are older than what came meanwhile
+        state.locked.entry(account).or_default().splice(..0, items);
+        drop(state);
+        self.locked.notify_waiters();
+    }
+
+    /// The account's turns are over; `free`: no other transaction holds it any more.
     pub(crate) fn over(&self, account: QueueKey, free: bool) {
         let mut state = self.state();
         state.busy.remove(&account);
+        state.waited.remove(&account);
         if let (QueueKey::ClientKey(key), true) = (account, free) {
             state.keys.remove(&key);
         }
@@ -281,7 +299,8 @@ impl QueueState {
         }
         self.busy.insert(account);
         self.last = Some(account);
-        Some(Turn { account, items, waiting })
+        let waited = self.waited.get(&account).copied().unwrap_or_default();
+        Some(Turn { account, items, waiting, waited })
     }
 }
 
@@ -398,5 +417,23 @@ mod tests {
         queues.over(turn.account, true);
         queues.add(items(["held", "free"]));
         assert_eq!(take_batch(&queues), 2);
+    }
+
+    /// Turns red where an account that stays held is given out again before another one that waits, and where its
+    /// turns do not add up.
+    #[test]
+    fn a_held_account_has_its_next_turn_behind_the_others() {
+        let queues = AccountQueues::default();
+        let turn = || queues.state().turn().expect("a turn");
+        items(["one", "two"]).into_iter().for_each(|item| queues.stuck(item));
+        let first = turn();
+        let account = first.account;
+        queues.again(first, Duration::from_millis(500));
+        let other = turn();
+        assert_ne!(other.account, account);
+        let again = turn();
+        assert_eq!((again.account, again.waited), (account, Duration::from_millis(500)));
+        queues.over(account, true);
+        assert_eq!(queues.state().waited.len(), 0);
     }
 }

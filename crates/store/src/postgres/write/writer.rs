@@ -1,7 +1,7 @@
 //! Runs the lanes of this process: each takes items as a group, writes the group, and splits a group
 //! that cannot be written as a whole.
 
-use super::account_queues::{AccountQueues, QueueKey, Turn};
+use super::account_queues::{AccountQueues, QueueKey};
 use super::balance_cache::BalanceCache;
 use super::batch::{BatchMode, ItemResult};
 use super::connection::{ConnectionContext, WriteConnection};
@@ -28,6 +28,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender};
 /// The longest that a batch waits for what it cannot leave out (a client's key that another
 /// transaction is just writing): its neighbours wait with it.
 pub(super) const BRIEF_WAIT: Duration = Duration::from_millis(100);
+/// The longest that a connection waits for the rows of one account while others may have come.
+const LONGEST_TURN: Duration = Duration::from_millis(500);
 /// The number of parts into which a broken group is split.
 const PARTS: usize = 8;
 /// The number of tries of a group that other transactions disturb, before it is split.
@@ -125,21 +127,25 @@ impl WriterTask {
         }
     }
 
-    /// Waits for what others hold: one account's items at a time.
+    /// Waits for what others hold: one account's items at a time, and never long at once, so that one that is free by
+    /// now waits for no other.
     pub(crate) async fn wait(mut self) {
         let waiting = self.writers.waiting.clone();
-        while let Some(Turn { account, items, waiting: accounts }) =
-            self.next_work(waiting.turn()).await
-        {
-            // with many of them each has a short turn: one that is free by now waits for no other
-            let limit = self.lock.checked_div(accounts).unwrap_or(self.lock);
+        while let Some(turn) = self.next_work(waiting.turn()).await {
+            let limit = self.lock.checked_div(turn.waiting).unwrap_or(self.lock);
             let limit = if limit < BRIEF_WAIT { BRIEF_WAIT } else { limit };
-            let free = self.wait_until_free(account, &items, limit).await;
-            match &free {
-                Ok(()) => self.write_items(items, LockMode::Wait).await,
-                Err(error) => items.into_iter().for_each(|item| item.unknown(error)),
+            let wait = if limit < LONGEST_TURN { limit } else { LONGEST_TURN };
+            let free = self.wait_until_free(turn.account, &turn.items, wait).await;
+            let waited = turn.waited.saturating_add(wait);
+            if matches!(free, Err(StoreError::Locked)) && waited < limit {
+                waiting.again(turn, waited);
+                continue;
             }
-            waiting.over(account, free.is_ok());
+            match &free {
+                Ok(()) => self.write_items(turn.items, LockMode::Wait).await,
+                Err(error) => turn.items.into_iter().for_each(|item| item.unknown(error)),
+            }
+            waiting.over(turn.account, free.is_ok());
         }
     }
 
