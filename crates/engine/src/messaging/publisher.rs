@@ -64,6 +64,8 @@ struct Holdings {
     /// When it asks for its buckets again, by the clock's ticks.
     renew_at: u64,
     forget_at: u64,
+    /// The first bound of what is old, and the clock's ticks then.
+    old: Option<OldBound>,
 }
 
 /// Publishes the outbox of a journal. Each process has one; its task is [`Publisher::run`].
@@ -211,6 +213,8 @@ impl Publisher {
             return;
         }
         let before = self.parts.journal.now().saturating_sub(KEPT);
+        let first = *self.holdings().old.get_or_insert(OldBound { before, ticks: now });
+        let before = first.at(before, now);
         let gone = self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await;
         if let Err(cause) = &gone {
             tracing::warn!(%cause, "old messages cannot be deleted; they are tried again later");
@@ -218,6 +222,23 @@ impl Publisher {
         if gone.unwrap_or(0) == 0 {
             self.holdings().forget_at = now.saturating_add(FORGET_EVERY);
         }
+    }
+}
+
+/// What was published before a time is old.
+#[derive(Debug, Clone, Copy)]
+struct OldBound {
+    before: Millis,
+    ticks: u64,
+}
+
+impl OldBound {
+    /// The bound at a later time: it rises no faster than the clock that only goes on, so that a wall clock that
+    /// jumps forward deletes nothing that is young.
+    fn at(self, before: Millis, ticks: u64) -> Millis {
+        let passed = ticks.saturating_sub(self.ticks) / TICKS;
+        let most = self.before.saturating_add(passed);
+        if before < most { before } else { most }
     }
 }
 
