@@ -90,11 +90,14 @@ pub(super) async fn step(
     for one in endpoints.iter().filter(|one| one.is_active()) {
         let Some(Replay { at, until, since }) = Replay::of(cursors, one) else { continue };
         let waiting = context.outbox.waiting(vec![one.backlog()]).await?;
-        if waiting.iter().any(|of| of.messages >= context.replay_room) {
+        // what was queued before it was enabled may wait for hours, and is not counted by the bound
+        if waiting.iter().any(|of| of.queued_since >= context.replay_room) {
             continue;
         }
-        let page = context.journal.transfers_after(at, None, PAGE).await?.records;
-        let last = page.last().and_then(|last| last.serial).filter(|_| page.len() == PAGE);
+        // a page alone must not reach the bound either
+        let length = usize::try_from(context.replay_room).unwrap_or(PAGE).clamp(1, PAGE);
+        let page = context.journal.transfers_after(at, None, length).await?.records;
+        let last = page.last().and_then(|last| last.serial).filter(|_| page.len() == length);
         let next = last.filter(|last| *last < until).unwrap_or(until);
         let within = page.iter().filter(|record| record.serial.is_some_and(|one| one <= until));
         let messages = messages(context, &one.webhook, since, within).await?;

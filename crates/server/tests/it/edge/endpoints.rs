@@ -315,16 +315,21 @@ fn one_that_is_gone_is_disabled_and_a_replay_sends_what_it_missed() {
 }
 
 /// Turns red with builds that: queue for an endpoint that is down without end (the release before); disable it
-/// without a warning before.
+/// without a warning before; disable it again at once when it is back, or by its own replay; let the replay wait for
+/// what was queued before.
 #[test]
-fn one_that_is_down_has_a_bound() {
+fn one_that_is_down_has_a_bound_and_a_replay_sends_the_rest() {
     const MANY: usize = 130;
     let receiver = Receiver::at(0, Mood::Says(503));
+    // each is tried once, and then only by the replay
+    let once = ("PORTAGE_WEBHOOKS__RETRY_SECONDS", "3600");
     let most = ("PORTAGE_WEBHOOKS__MAX_WAITING", "100");
-    let served = Served::start(&[NEAR[0], NEAR[1], NEAR[2], most]);
+    let served = Served::start(&[NEAR[0], once, NEAR[2], most]);
     served.fund("4001", "2000");
     let token = served.token("4001", USER);
     let hook = added(&served, &receiver.url(), &["--event", "transfer.completed"]);
+    let since = served.json(&["webhook", "show", &hook.id])["created_at"].clone();
+    let since = since.as_str().expect("a time").to_owned();
     let open = || said(&served.run(&["ops", "cases", "--json"])).1;
     let closed = || said(&served.run(&["ops", "cases", "--status", "closed", "--json"])).1;
     for n in 0..60 {
@@ -339,6 +344,12 @@ fn one_that_is_down_has_a_bound() {
     eventually("it is disabled", || status() == "DISABLED");
     assert!(open().contains("webhooks.max_waiting"), "{}", open());
     assert!(closed().contains("WEBHOOK_BACKLOG"), "{}", closed());
+    receiver.turns(Mood::Takes);
+    webhook(&served, &["enable", &hook.id]);
+    webhook(&served, &["replay", &hook.id, "--since", &since]);
+    let all = || taken(&receiver).iter().map(|one| one.id().to_owned()).collect::<BTreeSet<_>>();
+    eventually("all of them", || all().len() == MANY);
+    assert_eq!(status(), "ACTIVE");
 }
 
 /// Turns red with a build whose cursor is kept in RAM alone.
