@@ -21,7 +21,7 @@ fn portage(dir: &Path) -> Command {
 fn told(server: &Listening, head: &str, body: &str) -> String {
     let length = body.len();
     let request = format!(
-        "{head}\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{head}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     let mut stream = connected(server.port()).expect("a connection");
     asked(&mut stream, &request).expect("an answer").page

@@ -45,6 +45,8 @@ impl Server {
     /// The same with these variables set.
     pub(crate) fn with(dir: &Path, variables: &[(String, String)]) -> Self {
         let mut command = over(dir);
+        // a deposit of the tests is one person's, whatever its amount
+        command.env("PORTAGE_OPS__DEFAULT_DEPOSIT_LIMIT", "0");
         command.envs(variables.iter().cloned());
         Self(serves(command, &dir.join("server.log")))
     }

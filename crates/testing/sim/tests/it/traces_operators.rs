@@ -7,6 +7,7 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, ChainId, Day, Id, LedgerId, UserId};
 use kernel::limits::DailyCount;
 use kernel::money::{Amount, Asset};
+use kernel::operation::Identity;
 use kernel::operators::{
     Accepted, Action, ApprovalStatus, Case, Note, OpenCase, PastAction, Paused, Proposal, Scope,
     Severity, Subject,
@@ -126,7 +127,9 @@ impl Draws {
 
 /// Everything that operators see, with the journal's numbers as their order.
 async fn image(journal: &dyn Journal, day: Day) -> String {
-    let mut status = journal.service_status().await.unwrap();
+    // each journal draws its own
+    let identity = Identity(0);
+    let mut status = ServiceStatus { identity, ..journal.service_status().await.unwrap() };
     status.paused.sort_by_key(|paused| paused.number);
     status.paused = status.paused.into_iter().map(|p| Paused { number: 0, ..p }).collect();
     status.accepted.sort_by(|a, b| (&a.key, a.amount).cmp(&(&b.key, b.amount)));

@@ -170,7 +170,9 @@ fn what_waited_for_its_connection_is_not_sent_after_a_pause() {
         cluster.passes(20_000);
         assert_eq!(cluster.open(&first).len(), left, "{scope:?}");
         assert_eq!(calls.came.load(Ordering::SeqCst) == 0, left == 4, "{scope:?}");
-        cluster.act(&second, "unpause", AdminAction::Unpause(number)).expect("it is done");
+        // one person's pause of an account is lifted by another
+        let unpause = AdminAction::Unpause(number);
+        cluster.act_by(&second, "ops|bob", "unpause", unpause).expect("it is done");
         cluster.passes(20_000);
         assert_eq!(cluster.open(&first), [], "{scope:?}");
     }

@@ -80,8 +80,19 @@ impl Cluster {
         key: &str,
         action: AdminAction,
     ) -> Result<PerformedAction, Objection> {
+        self.act_by(member, "ops|ann", key, action)
+    }
+
+    /// The same by this person.
+    pub(crate) fn act_by(
+        &self,
+        member: &SimWorker,
+        caller: &str,
+        key: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
         let engine = member.process.engine.clone();
-        let (caller, key, reason) = ("ops|ann".into(), key.into(), "a test".into());
+        let (caller, key, reason) = (caller.into(), key.into(), "a test".into());
         let act =
             async move { engine.operators.execute(Actor { caller, key, reason }, action).await };
         self.sim.block_on(act).expect("it lives")
