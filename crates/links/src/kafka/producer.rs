@@ -10,6 +10,10 @@ use rdkafka::producer::Producer as _;
 use rdkafka::producer::future_producer::{DeliveryFuture, FutureProducer, FutureRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The longest that a broker is asked for a topic that the client calls unknown.
+const ASKS: Duration = Duration::from_secs(5);
 
 type KafkaProducer = FutureProducer<super::connection::Connection>;
 
@@ -17,6 +21,8 @@ type KafkaProducer = FutureProducer<super::connection::Connection>;
 pub(super) struct Producer {
     shared: Arc<Shared>,
     client: Mutex<NumberedClient>,
+    /// The topics that the client called unknown: it goes on to, for minutes, where they were made since.
+    unknown: Mutex<BTreeSet<Arc<str>>>,
 }
 
 /// A client, and how many there were before it.
@@ -29,13 +35,14 @@ struct NumberedClient {
 impl Producer {
     pub(super) fn new(shared: Arc<Shared>) -> KafkaResult<Self> {
         let client = Mutex::new(NumberedClient { client: client(&shared)?, number: 0 });
-        Ok(Self { shared, client })
+        Ok(Self { shared, client, unknown: Mutex::default() })
     }
 
     /// Sends messages in their order. Any error says that it is unknown whether the brokers have the message.
     pub(super) async fn send(self: &Arc<Self>, messages: Vec<BusMessage>) -> Vec<Acknowledgement> {
         let missing = self.missing_topics(&messages).await;
         let used = self.client().clone();
+        self.look_for_unknown(&used.client).await;
         let (mut deliveries, mut full) = (Vec::with_capacity(messages.len()), None);
         for message in messages {
             if let Some(cause) = missing.get(&message.topic) {
@@ -75,6 +82,19 @@ impl Producer {
         missing
     }
 
+    /// Has the client ask a broker for the topics that it called unknown.
+    async fn look_for_unknown(&self, client: &KafkaProducer) {
+        let topics = std::mem::take(&mut *self.unknown());
+        for topic in topics {
+            let client = client.clone();
+            let asks = move || client.client().fetch_metadata(Some(&topic), ASKS).map(drop);
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(asks).await {
+                // its messages are refused once more, and it is asked for again
+                tracing::debug!(%error, "a topic is not known yet");
+            }
+        }
+    }
+
     fn answer(
         &self,
         topic: &Arc<str>,
@@ -87,6 +107,7 @@ impl Producer {
         };
         if error.rdkafka_error_code().is_some_and(is_unknown_topic) {
             self.shared.topics.forget(topic);
+            self.unknown().insert(topic.clone());
         }
         self.replace_where_broken(used);
         Err(self.shared.connection.failed(&error))
@@ -107,6 +128,10 @@ impl Producer {
             }
             Err(error) => tracing::error!(%error, "the producer cannot be replaced"),
         }
+    }
+
+    fn unknown(&self) -> MutexGuard<'_, BTreeSet<Arc<str>>> {
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn client(&self) -> MutexGuard<'_, NumberedClient> {

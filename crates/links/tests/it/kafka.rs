@@ -108,12 +108,14 @@ async fn a_topic_that_is_made_anew_is_consumed_from_its_beginning() {
     let topic: Arc<str> = format!("t-{}", unique()).into();
     let group: Arc<str> = format!("g-{}", unique()).into();
     let publish = async |number: u128| {
+        let mut said = Vec::new();
         for _ in 0..100 {
-            if bus.publish(vec![message(&topic, "a", number)]).await == [Ok(())] {
+            said = bus.publish(vec![message(&topic, "a", number)]).await;
+            if said == [Ok(())] {
                 return;
             }
         }
-        panic!("{number} is not published");
+        panic!("{number} is not published: {said:?}");
     };
     let member = bus.subscribe(group.clone(), vec![topic.clone()]).await;
     let mut member = member.unwrap_or_else(|cause| panic!("{cause}"));
