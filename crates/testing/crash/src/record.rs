@@ -224,13 +224,14 @@ impl Record {
         let mut text = format!(
             "{}: {} kills in {}; {} of them with a transfer open. {} transfers acknowledged: {completed} \
              COMPLETED and paid once each by {} attempts, {failed} FAILED and not paid; none missing, none \
-             doubled.\n\n| killed | times |\n|---|---|\n",
+             doubled. A wallet signed {} times with a key of the relay.\n\n| killed | times |\n|---|---|\n",
             self.of,
             killed.kills,
             minutes(killed.took),
             killed.open,
             completed.saturating_add(failed),
             killed.attempts,
+            killed.wallets,
         );
         for (name, times) in &killed.by {
             text.push_str(&format!("| {name} | {times} |\n"));

@@ -37,7 +37,7 @@ impl Services {
             ("PORTAGE_ENGINE__LEASE_SECONDS", LEASE_SECONDS),
         ];
         let more = more.map(|(name, value)| (name, value.to_owned()));
-        let servers = TwoServers::start(program, &below.join("account"), &more)?;
+        let servers = TwoServers::start(program, &below.join("account"), &|_| more.to_vec())?;
         Ok(Self { servers, kafka })
     }
 

@@ -20,7 +20,8 @@ const BLOCK_MS: &str = "150";
 /// that some expire.
 const VALID_BLOCKS: &str = "60";
 const ENDPOINTS: usize = 2;
-const KEYS: &str = "4";
+/// Access keys of the relay's account, numbered from 0.
+pub(super) const KEYS: usize = 4;
 /// Accounts to pay to, of which every second one is registered with the token.
 pub(super) const RECEIVERS: u64 = 8;
 /// A port between the choice and the start may be taken by another program.
@@ -40,7 +41,7 @@ pub(super) struct Payment {
 pub(super) struct LocalChain {
     process: Child,
     endpoints: Vec<String>,
-    keys: String,
+    keys: Vec<String>,
 }
 
 impl Drop for LocalChain {
@@ -67,7 +68,7 @@ impl LocalChain {
     fn on(program: &Path, first: u16) -> Outcome<Self> {
         let mut command = Command::new(program);
         command.args(["near", "--port", &first.to_string(), "--block-millis", BLOCK_MS]);
-        command.args(["--endpoints", &ENDPOINTS.to_string(), "--keys", KEYS]);
+        command.args(["--endpoints", &ENDPOINTS.to_string(), "--keys", &KEYS.to_string()]);
         command.args(["--receivers", &RECEIVERS.to_string(), "--validity-period", VALID_BLOCKS]);
         let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut process = started.map_err(|error| format!("{}: {error}", program.display()))?;
@@ -82,15 +83,20 @@ impl LocalChain {
                 }
             }
         });
-        let mut chain = Self { process, endpoints: Vec::new(), keys: String::new() };
-        chain.keys = told.recv_timeout(TIMEOUT).map_err(|_| "the chain does not start")?;
+        let mut chain = Self { process, endpoints: Vec::new(), keys: Vec::new() };
+        let keys = told.recv_timeout(TIMEOUT).map_err(|_| "the chain does not start")?;
+        chain.keys = keys.split(',').map(str::to_owned).collect();
         let ports = (first..).take(ENDPOINTS);
         chain.endpoints = ports.map(|port| format!("127.0.0.1:{port}")).collect();
         Ok(chain)
     }
 
-    /// What points a relay at it.
-    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+    /// What points the relay of a server at it. The two have different keys, as while keys are rotated: each lacks one
+    /// of the other's.
+    pub(super) fn settings(&self, server: usize) -> Vec<(&'static str, String)> {
+        let lacks = if server == 0 { KEYS - 1 } else { 0 };
+        let own = self.keys.iter().enumerate().filter(|(number, _)| *number != lacks);
+        let keys: Vec<&str> = own.map(|(_, key)| key.as_str()).collect();
         let urls: Vec<_> = self.endpoints.iter().map(|at| format!("http://{at}")).collect();
         let settings = [
             ("RELAY_ACCOUNT_ID", ACCOUNT.to_owned()),
@@ -98,7 +104,7 @@ impl LocalChain {
             ("PORTAGE_RELAY__ASSET", "USDC".to_owned()),
             ("NEAR_NETWORK", "localnet".to_owned()),
             ("NEAR_RPC_URL", urls.join(",")),
-            ("RELAY_ACCESS_KEYS", self.keys.clone()),
+            ("RELAY_ACCESS_KEYS", keys.join(",")),
         ];
         settings.to_vec()
     }
@@ -111,6 +117,12 @@ impl LocalChain {
     /// One endpoint does this from now on, beside what it does already.
     pub(super) fn add(&self, endpoint: usize, rule: &Value) -> Outcome {
         self.control(endpoint, "POST", "/devnet/faults", rule).map(drop)
+    }
+
+    /// Another program uses a key of the relay's account.
+    pub(super) fn wallet_signs(&self, key: usize) -> Outcome {
+        let body = json!({ "account": ACCOUNT, "key": key });
+        self.control(0, "POST", "/devnet/wallet", &body).map(drop)
     }
 
     /// One endpoint shows the chain as it was so many blocks ago.

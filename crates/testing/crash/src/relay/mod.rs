@@ -1,6 +1,6 @@
 //! The relay campaign: two servers on one PostgreSQL before a local chain that executes a real token and whose
-//! endpoints lose, delay, repeat and deny, while clients request payments. The driver kills a server or the
-//! database, by chance and at four named moments.
+//! endpoints lose, delay, repeat and deny, while clients request payments and a wallet signs with the relay's keys.
+//! The driver kills a server or the database, by chance and at four named moments.
 
 mod chain;
 mod clients;
@@ -56,6 +56,8 @@ pub struct Killed {
     pub by: BTreeMap<&'static str, u64>,
     /// Attempts that were made.
     pub attempts: u64,
+    /// Transactions that another program signed with a key of the relay.
+    pub wallets: u64,
     /// Transfers that were acknowledged, by their ends.
     pub ends: Ends,
     /// How long it took.
@@ -116,6 +118,11 @@ pub fn run(
         }
         for endpoint in services.chain.endpoints() {
             trouble(&services, endpoint, &mut rng)?;
+        }
+        if rng.percent(25) {
+            let key = rng.below(u64::try_from(chain::KEYS).unwrap_or(1));
+            services.chain.wallet_signs(usize::try_from(key).unwrap_or(0))?;
+            killed.wallets += 1;
         }
         let on = Duration::from_micros(rng.below(1_500_000));
         load.works(&mut services.servers, on)?;
@@ -209,6 +216,9 @@ fn all_met(killed: &Killed) -> Outcome {
     let missed = Moment::ALL.iter().find(|moment| !killed.by.contains_key(moment.name()));
     if let Some(missed) = missed.filter(|_| killed.kills >= 16) {
         return Err(format!("no kill was `{}`: {:?}", missed.name(), killed.by));
+    }
+    if killed.kills >= 16 && killed.wallets == 0 {
+        return Err("no wallet signed with a key of the relay".to_owned());
     }
     if killed.ends.completed == 0 || killed.ends.failed == 0 {
         return Err(format!("an end was never met: {:?}", killed.ends));

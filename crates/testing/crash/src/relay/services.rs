@@ -26,9 +26,12 @@ pub(super) struct Attempts {
 impl Services {
     pub(super) fn start(program: &Path, devnet: &Path, below: &Path) -> Outcome<Self> {
         let chain = LocalChain::start(devnet)?;
-        let mut more = chain.settings();
-        more.push(("PORTAGE_ENGINE__LEASE_SECONDS", LEASE_SECONDS.to_owned()));
-        let servers = TwoServers::start(program, &below.join("relay"), &more)?;
+        let settings = |server| {
+            let mut settings = chain.settings(server);
+            settings.push(("PORTAGE_ENGINE__LEASE_SECONDS", LEASE_SECONDS.to_owned()));
+            settings
+        };
+        let servers = TwoServers::start(program, &below.join("relay"), &settings)?;
         Ok(Self { servers, chain })
     }
 

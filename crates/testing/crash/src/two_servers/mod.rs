@@ -37,11 +37,11 @@ pub(crate) struct TwoServers {
 }
 
 impl TwoServers {
-    /// Starts them on a database of their own, the servers with these settings too.
+    /// Starts them on a database of their own, each server with its settings too.
     pub(crate) fn start(
         program: &Path,
         below: &Path,
-        more: &[(&'static str, String)],
+        more: &dyn Fn(usize) -> Vec<(&'static str, String)>,
     ) -> Outcome<Self> {
         let postgres = Server::start()?;
         let database = Arc::new(postgres.database()?);
@@ -54,15 +54,15 @@ impl TwoServers {
         spot.site.settings = settings(&url, &spot.site.url());
         spot.start()?;
         let mut servers = Vec::new();
-        for name in SERVERS {
+        for (number, name) in SERVERS.into_iter().enumerate() {
             database.sql(&format!("CREATE ROLE {name} SUPERUSER LOGIN"))?;
             let (mut server, url) = member(name, Role::Alone, name)?;
             server.site.settings = settings(&url, &spot.site.url());
             // the moments hold a lock while a process is found and killed
-            let lock = ("PORTAGE_DATABASE__LOCK_TIMEOUT_MS", "15000".to_owned());
-            let more = || more.iter().chain([&lock]);
-            server.site.settings.retain(|(name, _)| more().all(|(other, _)| other != name));
-            server.site.settings.extend(more().cloned());
+            let mut more = more(number);
+            more.push(("PORTAGE_DATABASE__LOCK_TIMEOUT_MS", "15000".to_owned()));
+            server.site.settings.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+            server.site.settings.extend(more);
             server.start()?;
             servers.push(server);
         }

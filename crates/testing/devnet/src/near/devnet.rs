@@ -177,6 +177,15 @@ impl Devnet {
         self.node.chain().pool(signed, 0);
     }
 
+    /// Another program uses a key: it sends the key's account one yocto, under the next nonce of the head.
+    ///
+    /// # Errors
+    ///
+    /// If the account has no such key.
+    pub fn wallet_signs(&self, wallet: &Wallet) -> Outcome {
+        self.node.wallet_signs(wallet).map(drop)
+    }
+
     /// Transactions that wait for a block.
     pub fn pooled(&self) -> usize {
         self.node.chain().pooled()

@@ -4,8 +4,14 @@ use super::{
     chain::{Chain, produce},
     clock,
     options::Blocks,
+    wallet::Wallet,
 };
-use near_primitives::{hash::CryptoHash, transaction::SignedTransaction};
+use near_primitives::{
+    action::{Action, TransferAction},
+    hash::CryptoHash,
+    transaction::SignedTransaction,
+    types::Balance,
+};
 use std::{
     collections::HashMap,
     sync::{
@@ -73,6 +79,22 @@ impl Node {
         let height = chain.height();
         drop(chain);
         self.heights.send_replace(height);
+    }
+
+    /// Another program uses a key: it sends the key's account one yocto, under the next nonce of the head.
+    pub(crate) fn wallet_signs(&self, wallet: &Wallet) -> Result<CryptoHash, String> {
+        let mut chain = self.chain();
+        let head = chain.height();
+        let account = chain.account(&wallet.account, head);
+        let key = account.and_then(|account| account.keys.get(&wallet.public_key()));
+        let nonce = key.ok_or("no such key")?.nonce.saturating_add(1);
+        let base = chain.block(chain.final_height(head)).ok_or("no final block")?.hash;
+        let deposit = Balance::from_yoctonear(1);
+        let actions = vec![Action::Transfer(TransferAction { deposit })];
+        let signed = wallet.sign(nonce, base, &wallet.account, actions);
+        let hash = signed.get_hash();
+        chain.pool(signed, 0);
+        Ok(hash)
     }
 
     pub(crate) fn pause(&self, paused: bool) {

@@ -36,12 +36,6 @@ const CALL_GAS: u64 = 10_000_000_000_000;
 const LONG_GAS: u64 = 100_000_000_000_000;
 const ONE_NEAR: u128 = 1_000_000_000_000_000_000_000_000;
 
-/// The wallet of an account's first key.
-fn first_wallet(account: AccountId) -> Wallet {
-    let seed = format!("key 0 of {account}");
-    Wallet::derived(account, &seed)
-}
-
 impl Devnet {
     /// Creates an account with a full-access key, such as `relay.devnet` or `alice.devnet`.
     ///
@@ -50,7 +44,7 @@ impl Devnet {
     /// If the name is no account id, or is taken, or is neither under `devnet` nor top-level.
     pub fn create_account(&self, name: &str, near: u64) -> Outcome<Wallet> {
         let account: AccountId = name.parse().map_err(|error| format!("{name}: {error}"))?;
-        let wallet = first_wallet(account);
+        let wallet = Wallet::nth(account, 0);
         let deposit = Balance::from_yoctonear(u128::from(near).saturating_mul(ONE_NEAR));
         let actions = vec![
             Action::CreateAccount(CreateAccountAction {}),
@@ -68,9 +62,7 @@ impl Devnet {
     /// If the account lacks the money for its bytes, or has one of the keys.
     pub fn add_keys(&self, wallet: &Wallet, count: usize) -> Outcome<Vec<Wallet>> {
         let name = &wallet.account;
-        let new: Vec<Wallet> = (1..=count)
-            .map(|n| Wallet::derived(name.clone(), &format!("key {n} of {name}")))
-            .collect();
+        let new: Vec<Wallet> = (1..=count).map(|n| Wallet::nth(name.clone(), n)).collect();
         for part in new.chunks(BATCH) {
             let actions = part.iter().map(|wallet| add_key(wallet.public_key())).collect();
             self.run(wallet, name, actions)?;
@@ -94,7 +86,7 @@ impl Devnet {
     ///
     /// If there is no such account.
     pub fn delete_account(&self, account: &AccountId) -> Outcome {
-        let wallet = first_wallet(account.clone());
+        let wallet = Wallet::nth(account.clone(), 0);
         let beneficiary_id = self.root.account.clone();
         let delete = Action::DeleteAccount(DeleteAccountAction { beneficiary_id });
         self.run(&wallet, account, vec![delete]).map(drop)

@@ -22,6 +22,12 @@ impl Wallet {
         Self { account, key: SecretKey::from_seed(KeyType::ED25519, &seed) }
     }
 
+    /// The wallet of an account's key of this number, as the setup makes them; 0 is its first.
+    pub fn nth(account: AccountId, n: usize) -> Self {
+        let seed = format!("key {n} of {account}");
+        Self::derived(account, &seed)
+    }
+
     pub fn public_key(&self) -> PublicKey {
         self.key.public_key()
     }

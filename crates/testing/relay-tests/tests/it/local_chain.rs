@@ -5,8 +5,7 @@ use super::bridge::{BridgedFacts, BridgedPort};
 use super::providers::{self, Sends};
 use super::registrations::{Holders, Registrations};
 use super::stranger::Stranger;
-use devnet::near::near_primitives::action::{Action, TransferAction};
-use devnet::near::near_primitives::types::{AccountId, Balance};
+use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{Devnet, EventKind, Execution, Options, Rule, TokenOptions, Wallet};
 use kernel::attempt::{Attempt, Lock};
 use kernel::flow::table::Flows;
@@ -280,11 +279,7 @@ impl LocalChain {
     /// Another program uses the relay's first key: it sends the account itself one yocto.
     pub(crate) fn wallet_signs(&self) {
         self.advances();
-        let (devnet, wallet) = (&self.0.devnet, &self.0.relay);
-        let nonce = devnet.nonce(&wallet.account, &wallet.public_key()).unwrap() + 1;
-        let transfer = TransferAction { deposit: Balance::from_yoctonear(1) };
-        let actions = vec![Action::Transfer(transfer)];
-        devnet.submit(wallet.sign(nonce, devnet.final_hash(), &wallet.account, actions));
+        self.0.devnet.wallet_signs(&self.0.relay).unwrap();
     }
 
     /// What the process learns whose adapter was made last.

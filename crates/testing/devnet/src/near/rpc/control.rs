@@ -4,9 +4,11 @@ use super::{EndpointState, reply};
 use crate::near::{
     chain::events::{EventKind, TokenEvent},
     faults::Rule,
+    wallet::Wallet,
 };
 use axum::body::Body;
 use hyper::{Method, Response, StatusCode};
+use near_primitives::types::AccountId;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -14,6 +16,13 @@ use std::sync::atomic::Ordering;
 #[derive(Deserialize)]
 struct Count {
     blocks: u64,
+}
+
+/// A key of an account by its number, as the setup gives them.
+#[derive(Deserialize)]
+struct KeyNumber {
+    account: AccountId,
+    key: usize,
 }
 
 /// No more blocks than this by one request.
@@ -57,6 +66,11 @@ pub(super) fn route(
             Ok(overview(endpoint))
         }
         (&Method::POST, "/devnet/release") => Ok(json!({"released": endpoint.node.release()})),
+        (&Method::POST, "/devnet/wallet") => read::<KeyNumber>(body).and_then(|key| {
+            let wallet = Wallet::nth(key.account, key.key);
+            let hash = endpoint.node.wallet_signs(&wallet)?;
+            Ok(json!({"hash": hash}))
+        }),
         (&Method::GET, "/devnet/events") => events(endpoint, query),
         _ => return reply(StatusCode::NOT_FOUND, &json!({"error": "no such route"})),
     };
