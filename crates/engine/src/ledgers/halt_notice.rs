@@ -88,16 +88,21 @@ impl HaltNotices {
         let Some(missing) = highest.checked_sub(status.halts).filter(|missing| *missing > 0) else {
             return;
         };
-        if !self.raised.lock().unwrap_or_else(PoisonError::into_inner).insert((ledger, highest)) {
+        let within_reach = missing <= MOST_PASSED_OVER;
+        let raised =
+            !self.raised.lock().unwrap_or_else(PoisonError::into_inner).insert((ledger, highest));
+        // where its number is out of reach the ledger does nothing after a resume either: money is halted again
+        if raised && (within_reach || status.halted.is_some()) {
             return;
         }
         let (name, halts) = (ledger.name(), status.halts);
+        let way = if within_reach { "" } else { ". Its number is out of reach: set it back there" };
         let facts: Arc<str> = format!(
             "{name} was told of HALT {highest}, and this journal has none after {halts}: it was set back, or another \
-             service moves money there"
+             service moves money there{way}"
         )
         .into();
-        let passed_over = if missing > MOST_PASSED_OVER { 0 } else { missing };
+        let passed_over = if within_reach { missing } else { 0 };
         let puts = (0..passed_over).map(|_| Put::Halt { reason: facts.clone() }).collect();
         let subject = Subject::Ledger(ledger);
         self.kill_switch.halt_with("WRONG_LEDGER", subject, facts, puts).await;

@@ -216,6 +216,28 @@ fn a_ledger_that_knows_of_a_later_halt_halts_a_journal_that_was_set_back() {
     assert!(states.iter().all(|state| *state == "COMMITTED"), "{states:?}");
 }
 
+/// A number that no HALT of this journal will reach: the ledger refuses everything, also after a resume.
+///
+/// Wrong build that turns it red: one that halts once for each number of a ledger.
+#[test]
+fn a_ledger_whose_halt_is_out_of_reach_halts_again_after_a_resume() {
+    let fixture = Fixture::open(LedgerId::SPOT, true);
+    fixture.work(1);
+    fixture.outside.block_on(fixture.spot().keep_halt(fixture.spot().known(), 1_000_000));
+    fixture.home.opened(fixture.there(), USERS.start, 5);
+    let says = |why: &str| why.contains("SPOT was told of HALT 1000000") && why.contains("reach");
+    let halted = || fixture.home.until(|home| home.engine().halted().is_some_and(|why| says(&why)));
+    assert!(halted(), "{:?}", fixture.home.engine().halted());
+    let resume = AdminAction::Resume { accept: Vec::new() };
+    let ActionResult::Proposed { approval } = done(&fixture, "ann", resume) else {
+        panic!("it needs a second person")
+    };
+    let ActionResult::Resumed { .. } = done(&fixture, "bob", AdminAction::Approve(approval)) else {
+        panic!("it is resumed")
+    };
+    assert!(halted(), "it is resumed, and nothing moves at this ledger");
+}
+
 /// What a ledger does without being asked is found by the proof.
 #[test]
 fn an_operation_that_no_transfer_asked_for_halts() {
