@@ -7,6 +7,11 @@ pub const PENDING: &str = "PENDING";
 /// It ended, and the money is where it came from.
 pub const UNPAID: [&str; 2] = ["FAILED", "ROLLED_BACK"];
 
+/// The status of an account transfer, or of one of the relay's, that ended and moved its money.
+pub const COMPLETED: &str = "COMPLETED";
+/// The status of one that ended and moved nothing.
+pub const FAILED: &str = "FAILED";
+
 /// True for the exact state of a transfer that has ended.
 pub fn has_ended(state: &str) -> bool {
     state == PAID || UNPAID.contains(&state)

@@ -16,7 +16,7 @@ struct Place {
 
 #[rustfmt::skip]
 const PLACES: [Place; 9] = [
-    Place { path: "crates/client/src/state.rs", words: &["COMMITTED", "PENDING", "FAILED", "ROLLED_BACK"], why: "the words of the HTTP contract, for clients" },
+    Place { path: "crates/client/src/state.rs", words: &["COMMITTED", "COMPLETED", "PENDING", "FAILED", "ROLLED_BACK"], why: "the words of the HTTP contract, for clients" },
     Place { path: "crates/server/src/http/transfers/", words: &["PENDING"], why: "the contract's word for a transfer that has not ended" },
     Place { path: "crates/server/src/http/pages/openapi/examples.rs", words: &["COMMITTED", "PENDING", "FAILED", "ROLLED_BACK"], why: "examples of the API's description" },
     Place { path: "crates/api/src/admin/approvals.rs", words: &["TARGET_PENDING"], why: "an example of the API's description" },

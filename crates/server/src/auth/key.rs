@@ -95,13 +95,24 @@ pub fn sealing(
     audit: &Audit,
     generated: impl FnOnce() -> Result<Vec<u8>, KeyFileError>,
 ) -> Result<SealKey, KeyFileError> {
-    let key = match (audit.mac_secret.reveal(), audit.mac_secret_file.as_path()) {
-        ("", file) if file.as_os_str().is_empty() => generated()?,
-        ("", file) => read_secret(file)?,
-        (secret, _) => secret.as_bytes().to_vec(),
-    };
+    let key = present(audit, generated)?;
     let former = audit.former_mac_secret_files.iter().map(|file| read_secret(Path::new(file)));
     Ok(SealKey::new(&key).with_former(&former.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// The key that seals now, by the settings, or the generated one where they name none.
+///
+/// # Errors
+/// As [`read_secret`], and those of the generated one.
+pub fn present(
+    audit: &Audit,
+    generated: impl FnOnce() -> Result<Vec<u8>, KeyFileError>,
+) -> Result<Vec<u8>, KeyFileError> {
+    match (audit.mac_secret.reveal(), audit.mac_secret_file.as_path()) {
+        ("", file) if file.as_os_str().is_empty() => generated(),
+        ("", file) => read_secret(file),
+        (secret, _) => Ok(secret.as_bytes().to_vec()),
+    }
 }
 
 /// Reads the key, or makes it. The flag says that it was made now.
@@ -121,8 +132,7 @@ pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), KeyFileEr
 
 /// Written beside and renamed, so that a crash never leaves half a key; durable before it is used.
 fn make(dir: &Path, name: &str) -> io::Result<()> {
-    let mut key = [0; LEN];
-    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let key = fresh()?;
     let beside = dir.join(format!("{name}.new"));
     match fs::remove_file(&beside) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
@@ -132,6 +142,16 @@ fn make(dir: &Path, name: &str) -> io::Result<()> {
     fs::rename(&beside, dir.join(name))?;
     // the name too: what it seals or signs outlives a loss of power
     File::open(dir)?.sync_all()
+}
+
+/// A key that no one has used.
+///
+/// # Errors
+/// The machine gives no random bytes.
+pub fn fresh() -> io::Result<[u8; LEN]> {
+    let mut key = [0; LEN];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    Ok(key)
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use crate::telemetry;
 use clap::{Parser, Subcommand};
 use exit::{Exit, Fault};
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -210,6 +211,16 @@ fn user_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a user is a whole number, such as 4001".to_owned())
 }
 
+/// An address to listen on: with a name for its host, or the port alone.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    let fault = |why: String| format!("{why}; write it as 127.0.0.1:3000, or 3000");
+    let mut found = text.to_socket_addrs().map_err(|why| fault(why.to_string()))?;
+    found.next().ok_or_else(|| fault("no such host".to_owned()))
+}
+
 /// Runs a command's asynchronous part on this thread.
 fn wait<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -218,7 +229,7 @@ fn wait<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
+    use super::{Cli, listen_address};
     use clap::{CommandFactory, Parser};
 
     #[test]
@@ -260,5 +271,15 @@ mod tests {
                 assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
             }
         }
+    }
+
+    #[test]
+    fn a_port_or_a_name_is_an_address() {
+        let shown = |text| listen_address(text).map(|address| address.to_string()).ok();
+        assert_eq!(shown("4000").as_deref(), Some("127.0.0.1:4000"));
+        assert_eq!(shown("0.0.0.0:4000").as_deref(), Some("0.0.0.0:4000"));
+        assert_eq!(shown("[::1]:4000").as_deref(), Some("[::1]:4000"));
+        assert!(shown("localhost:4000").is_some_and(|at| at.ends_with(":4000")));
+        assert!(shown("localhost").is_none() && shown("99999").is_none() && shown("").is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! `portage serve`: opens the store, starts the engine and the HTTP API, and runs until a signal ends it.
 
 use super::exit::{Exit, Fault, fatal};
-use super::{Global, output};
+use super::{Global, listen_address, output};
 use crate::auth::keys::{Keys, RefreshTimes};
 use crate::auth::source::Source;
 use crate::auth::{key, verify::Verifier};
@@ -42,8 +42,8 @@ pub(super) struct ServeArgs {
     /// Carry no transfer here; the same as `engine.workers = false`.
     #[arg(long)]
     no_workers: bool,
-    /// Address and port, over `server.listen`; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR")]
+    /// Address and port, over `server.listen`; port 0 takes a free one. A port alone is on this machine only.
+    #[arg(long, value_name = "ADDR", visible_alias = "port", value_parser = listen_address)]
     listen: Option<SocketAddr>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Fault, fatal};
 use super::serve::{CERTIFICATE, GRACE, bound};
-use super::{Global, output};
+use super::{Global, listen_address, output};
 use crate::auth::key;
 use crate::config::Config;
 use crate::http::listener::serve::Listener;
@@ -39,8 +39,8 @@ pub(super) enum SpotCommand {
     may be served from there, and taken back. It may be stopped, or die, at any moment. Beyond\n\
     loopback it needs spot.tls, or spot.behind_proxy.")]
 pub(super) struct ServeArgs {
-    /// Address and port, over `spot.listen`; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR")]
+    /// Address and port, over `spot.listen`; port 0 takes a free one. A port alone is on this machine only.
+    #[arg(long, value_name = "ADDR", visible_alias = "port", value_parser = listen_address)]
     listen: Option<SocketAddr>,
 }
 

@@ -126,11 +126,17 @@ fn a_batch_is_sent_as_often_as_one_likes() {
     assert_eq!(outcomes[1..3], [json!("FAILED"), json!("INVALID_AMOUNT")], "{mixed:?}");
     assert!(outcomes.contains(&json!("DUPLICATE_REQUEST")), "{mixed:?}");
     assert_eq!(mixed.code, 65);
+    let has = || {
+        let list = cli.asks(&["account", "list", "--user", "7", "--json"]);
+        list.json()[0]["available"].clone()
+    };
+    // either of the two under one key may be the first
+    let before = has();
+    assert!(before == "39.000000" || before == "38.000000", "{before}");
     // a line without a key could be made twice by the same file
     let keyless = cli.batch(&[line("z", "1"), json!({"from": "FUNDING", "to": "SPOT"})]);
     assert!(keyless.code == 65 && keyless.err.contains(":2: "), "{keyless:?}");
-    let list = cli.asks(&["account", "list", "--user", "7", "--json"]);
-    assert_eq!(list.json()[0]["available"], "39.000000", "nothing of the last file was sent");
+    assert_eq!(has(), before, "nothing of the last file was sent");
 }
 
 #[test]
@@ -253,4 +259,62 @@ fn a_server_that_died_on_it_may_have_done_it() {
     let outcomes: Vec<_> = told.iter().filter_map(|one| one["outcome"].as_str()).collect();
     let count = |word| outcomes.iter().filter(|outcome| **outcome == word).count();
     assert_eq!((told.len(), count("UNKNOWN"), count("NOT_SENT")), (700, 500, 200), "{}", made.err);
+}
+
+/// Turns red where a transfer is not waited for, and where a repeat under its key makes another one.
+#[test]
+fn a_transfer_between_numbered_accounts_is_made_and_waited_for() {
+    let cli = CliFixture::open();
+    for (number, owner) in [("ACC-1", "7"), ("ACC-2", "8")] {
+        let words = ["account", "pipeline", "open", number, "--owner", owner];
+        let said = cli.asks(&[&words[..], &["--currency", "USDT", "--reason", "a test"]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    let deposit = ["account", "pipeline", "deposit", "ACC-1", "--currency", "USDT"];
+    assert_eq!(cli.asks(&[&deposit[..], &["--amount", "9"]].concat()).code, 0);
+    let pays = |user: &str, more: &[&str]| {
+        let words = ["transfer", "account", "--user", user, "--from", "ACC-1", "--to", "ACC-2"];
+        cli.asks(&[&words[..], &["--currency", "USDT", "--json"], more].concat())
+    };
+    let paid = pays("7", &["--amount", "2", "--key", "k"]);
+    assert_eq!((paid.code, &paid.json()["status"]), (0, &json!("COMPLETED")), "{paid:?}");
+    let again = pays("7", &["--amount", "2", "--key", "k"]);
+    assert_eq!((again.code, again.json()), (0, paid.json()), "{again:?}");
+    let poor = pays("7", &["--amount", "100"]);
+    assert_eq!((poor.code, &poor.json()["status"]), (65, &json!("FAILED")), "{poor:?}");
+    assert_eq!(pays("8", &["--amount", "2"]).code, 77, "of another owner");
+    let id = paid.json()["transferId"].as_str().expect("an id").to_owned();
+    let shown = cli.asks(&["transfer", "get", &id, "--flow", "account", "--user", "7"]);
+    assert!(shown.code == 0 && shown.out.contains("COMPLETED"), "{shown:?}");
+    // no relay is set up here
+    let relay = cli.asks(&["transfer", "relay", "--to", "alice.near", "--amount", "1"]);
+    assert_ne!(relay.code, 0, "{relay:?}");
+}
+
+/// Turns red where the former key is not kept, where the new one is no other, and where the printed settings are not
+/// taken.
+#[test]
+fn the_key_of_the_seals_is_changed() {
+    let cli = CliFixture::open();
+    assert_eq!(cli.creates(&["--amount", "5"]).code, 0);
+    assert_eq!(crate::command::ends(&cli.server, "TERM"), 0);
+    let keys = folder();
+    let into = keys.path().to_str().expect("a path");
+    let rekeys = || cli.asks(&["audit", "rekey", "--into", into]);
+    let made = rekeys();
+    assert_eq!(made.code, 0, "{made:?}");
+    let file = cli.dir.path().join("portage.toml");
+    std::fs::write(&file, &made.out).expect("a file");
+    let verify = ["audit", "verify", "--config", file.to_str().expect("a path")];
+    let verified = cli.asks(&verify);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    let of = |n: u32| std::fs::read(keys.path().join(format!("audit.key.{n}"))).expect("a key");
+    assert_eq!(of(1), std::fs::read(cli.dir.path().join("data/audit.key")).expect("a key"));
+    assert!(of(2) != of(1) && of(2).len() == 32);
+    // the settings lie in the folder of the command: the key that they name is the next former one
+    let again = rekeys();
+    assert!(again.code == 0 && of(3) != of(2), "{again:?}");
+    let former = again.out.lines().find(|line| line.starts_with("former")).unwrap_or_default();
+    let [newest, oldest] = ["audit.key.2", "audit.key.1"].map(|name| former.find(name));
+    assert!(newest.is_some() && newest < oldest, "{again:?}");
 }

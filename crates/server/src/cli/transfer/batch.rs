@@ -1,6 +1,6 @@
 //! `portage transfer batch`: creates the transfers of a file, in requests of up to 500.
 
-use super::create::{TRIES, pause};
+use super::until::{TRIES, pause};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};

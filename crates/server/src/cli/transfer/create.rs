@@ -1,15 +1,15 @@
 //! `portage transfer create`: creates one internal transfer, or shows by a dry run what it would do.
 
 use super::told;
+use super::until::until_known;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output, user_number};
 use api::user_id::UserIdText;
-use client::types::{CreateTransfer, Created, DryRun};
-use client::{Client, Error, state};
+use client::state;
+use client::types::{CreateTransfer, DryRun};
 use serde::Serialize;
-use std::time::Duration;
 
 /// Move money between two accounts of one user.
 #[derive(Debug, clap::Args)]
@@ -85,7 +85,8 @@ pub(super) async fn run(global: &Global, args: &CreateArgs) -> Result<(), Fault>
     if args.dry_run {
         return dry(args, &client.dry_run(&new).await?);
     }
-    let created = until_known(&client, &new).await?;
+    let cid = new.cid.as_deref().unwrap_or_default();
+    let created = until_known(async || client.create(&new).await, &format!("--cid {cid}")).await?;
     let transfer = &created.transfer;
     if args.json {
         output::print_json(&created)?;
@@ -148,37 +149,6 @@ fn dry(args: &CreateArgs, run: &DryRun) -> Result<(), Fault> {
         }
         code => Err(Fault::new(Exit::Data, format!("it would be answered with {code}"))),
     }
-}
-
-/// Times that an unclear outcome is cleared up by sending the same again.
-pub(super) const TRIES: u32 = 4;
-
-/// Sends until there is an answer, but not for ever. Once a try was unclear, a later one that was
-/// not sent, or turned away, says nothing of it.
-async fn until_known(client: &Client, new: &CreateTransfer) -> Result<Created, Fault> {
-    let (mut tries, mut unknown) = (0, None);
-    loop {
-        tries += 1;
-        match client.create(new).await {
-            Ok(created) => return Ok(created),
-            Err(Error::Unknown(why)) => unknown = Some(why),
-            Err(fault) if unknown.is_none() => return Err(fault.into()),
-            Err(_) => {}
-        }
-        if let Some(why) = unknown.as_ref().filter(|_| tries == TRIES) {
-            let cid = new.cid.as_deref().unwrap_or_default();
-            let sentence = format!(
-                "outcome unknown: {why}; repeat it with --cid {cid}: it is never made twice"
-            );
-            return Err(Fault { unknown: true, ..Fault::new(Exit::TempFail, sentence) });
-        }
-        pause(tries).await;
-    }
-}
-
-/// The wait before the same is sent again.
-pub(super) async fn pause(tries: u32) {
-    tokio::time::sleep(Duration::from_millis(250 << tries)).await;
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
-//! `portage transfer create|get|list|watch|batch`: the commands for users' transfers.
+//! `portage transfer create|account|relay|get|list|watch|batch`: the commands for transfers of every flow.
 
+mod account;
 mod batch;
 mod create;
 mod list;
+mod relay;
+mod until;
 mod watch;
 
-use super::exit::Fault;
+use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, user_number, wait};
 use crate::auth::Scope;
+use client::Error;
 use client::types::{HistoryEntry, Transfer, TransferStory};
 
 /// Make transfers, ask for them, follow them.
@@ -18,6 +22,10 @@ use client::types::{HistoryEntry, Transfer, TransferStory};
 pub(super) enum TransferCommand {
     /// Move money between two accounts of one user.
     Create(create::CreateArgs),
+    /// Move money between two numbered accounts.
+    Account(account::AccountTransferArgs),
+    /// Pay an account on NEAR from the relay's own.
+    Relay(relay::RelayTransferArgs),
     /// Show a transfer with its history.
     Get(GetArgs),
     /// List your transfers, newest first.
@@ -31,10 +39,15 @@ pub(super) enum TransferCommand {
 /// Show a transfer with its history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    portage transfer get 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --user 4001")]
+    portage transfer get 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --user 4001\n  \
+    portage transfer get payout-7 --flow relay")]
 pub(super) struct GetArgs {
-    /// The id of the transfer.
+    /// The id of the transfer; of the relay's the key.
+    #[arg(value_name = "ID")]
     req_id: String,
+    /// The flow that carries it.
+    #[arg(long, value_enum, default_value_t = FlowName::Internal)]
+    flow: FlowName,
     /// Whose transfer it is, where no token is given.
     #[arg(long, value_parser = user_number)]
     user: Option<u64>,
@@ -45,9 +58,22 @@ pub(super) struct GetArgs {
     json: bool,
 }
 
+/// A flow, as its routes tell it from others.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FlowName {
+    /// Transfers between the account types of one user.
+    Internal,
+    /// Transfers between numbered accounts.
+    Account,
+    /// Payments from the relay's account on NEAR.
+    Relay,
+}
+
 pub(super) fn run(global: &Global, command: &TransferCommand) -> Result<(), Fault> {
     match command {
         TransferCommand::Create(args) => wait(create::run(global, args)),
+        TransferCommand::Account(args) => wait(account::run(global, args)),
+        TransferCommand::Relay(args) => wait(relay::run(global, args)),
         TransferCommand::Get(args) => wait(get(global, args)),
         TransferCommand::List(args) => wait(list::run(global, args)),
         TransferCommand::Watch(args) => wait(watch::run(global, args)),
@@ -56,13 +82,32 @@ pub(super) fn run(global: &Global, command: &TransferCommand) -> Result<(), Faul
 }
 
 async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
-    let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersRead)?;
-    let story = client.transfer(&args.req_id).await?;
+    let user = || args.remote.client(global, Minted::User(args.user), Scope::TransfersRead);
+    let id = &args.req_id;
+    let story = match args.flow {
+        FlowName::Internal => user()?.transfer(id).await.map_err(not_found_here)?,
+        FlowName::Account => {
+            return account::print(&user()?.account_transfer(id).await?, None, args.json);
+        }
+        FlowName::Relay => {
+            let client = args.remote.client(global, Minted::Operator, Scope::RelayRead)?;
+            return relay::print(&client.relay_transfer(id).await?, args.json);
+        }
+    };
     if args.json {
         return output::print_json(&story);
     }
     output::print(&told(&story.transfer, None, false))?;
     output::print(&history(&story))
+}
+
+/// A refusal, with the option that shows transfers of other flows.
+fn not_found_here(error: Error) -> Fault {
+    let mut fault = Fault::from(error);
+    if fault.exit == Exit::NoInput {
+        fault.sentence.push_str("; a transfer of another flow is shown with --flow");
+    }
+    fault
 }
 
 /// A transfer, line by line.

@@ -1,9 +1,12 @@
-//! `portage audit verify`: computes the audit's hashes and seals again, on the folder itself or through its server.
+//! `portage audit verify|rekey`: computes the audit's hashes and seals again, on the folder itself or through its
+//! server, and changes the key of the seals.
 
-use super::exit::{Exit, Fault};
-use super::remote::{Minted, Remote};
-use super::{Global, output, wait};
+mod rekey;
+
 use crate::auth::{Scope, key};
+use crate::cli::exit::{Exit, Fault};
+use crate::cli::remote::{Minted, Remote};
+use crate::cli::{Global, output, wait};
 use crate::config::Config;
 use crate::http::admin::audit_proof as http;
 use crate::{bootstrap, open_store};
@@ -16,9 +19,11 @@ use store::sqlite::LostUnits;
 /// Prove that the audit was not changed.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage audit verify")]
-pub(super) enum AuditCommand {
+pub(in crate::cli) enum AuditCommand {
     /// Compute every hash and every seal again, and name what does not fit.
     Verify(VerifyArgs),
+    /// Make a new key for the seals, and print the settings that change to it.
+    Rekey(rekey::RekeyArgs),
 }
 
 /// Compute every hash and every seal again, and name what does not fit.
@@ -29,7 +34,7 @@ pub(super) enum AuditCommand {
     nothing was changed, removed or cut off. A person who may write to the folder may cut off its end, with \
     the seals there: only a seal that was kept elsewhere (the log has each of them) tells. Give it with \
     --seal.")]
-pub(super) struct VerifyArgs {
+pub(in crate::cli) struct VerifyArgs {
     /// A seal that was kept elsewhere, as the log said it.
     #[arg(long, value_name = "NUMBER:ROOT:MAC", value_parser = seal)]
     seal: Option<String>,
@@ -45,8 +50,14 @@ fn seal(text: &str) -> Result<String, String> {
     good.then(|| text.to_owned()).ok_or_else(|| "as the log said it: NUMBER:ROOT:MAC".to_owned())
 }
 
-pub(super) fn run(global: &Global, command: &AuditCommand) -> Result<(), Fault> {
-    let AuditCommand::Verify(args) = command;
+pub(in crate::cli) fn run(global: &Global, command: &AuditCommand) -> Result<(), Fault> {
+    match command {
+        AuditCommand::Verify(args) => verify(global, args),
+        AuditCommand::Rekey(args) => rekey::run(global, args),
+    }
+}
+
+fn verify(global: &Global, args: &VerifyArgs) -> Result<(), Fault> {
     let config = global.settings()?;
     let proof = wait(async {
         if args.remote.opens(&config)? {

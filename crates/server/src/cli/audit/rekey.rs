@@ -1,0 +1,55 @@
+//! `portage audit rekey`: makes the next key of the seals, and keeps the one before it.
+
+use crate::auth::key;
+use crate::cli::exit::{Exit, Fault};
+use crate::cli::{Global, output};
+use crate::file_modes;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Make a new key for the seals, and print the settings that change to it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage audit rekey --into /etc/portage\n\n\
+    Changes nothing that runs. Put the printed settings into the file of every process of the journal, stop all \
+    of them, and start them again. The former keys are needed for ever: they verify what they sealed.")]
+pub(in crate::cli) struct RekeyArgs {
+    /// The folder that keeps the keys, apart from the data: who can write both can forge seals.
+    #[arg(long, value_name = "FOLDER")]
+    into: PathBuf,
+}
+
+pub(super) fn run(global: &Global, args: &RekeyArgs) -> Result<(), Fault> {
+    let config = global.settings()?;
+    let present = key::present(&config.audit, || key::read(&config.data.dir, key::AUDIT))?;
+    let mut names = (1_u32..).map(|n| args.into.join(format!("{}.{n}", key::AUDIT)));
+    let mut free = || names.find(|path| !path.exists()).unwrap_or_default();
+    let file = &config.audit.mac_secret_file;
+    // a key that stands in a file of its own stays there
+    let former = if file.as_os_str().is_empty() { kept(free(), &present)? } else { file.clone() };
+    let fresh = key::fresh().map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
+    let next = kept(free(), &fresh)?;
+    let older = config.audit.former_mac_secret_files.iter().map(PathBuf::from);
+    let former: Vec<String> =
+        std::iter::once(former).chain(older).map(|path| quoted(&path)).collect();
+    let (next, former) = (quoted(&next), former.join(", "));
+    output::print(&format!(
+        "[audit]\nmac_secret_file = {next}\nformer_mac_secret_files = [{former}]"
+    ))
+}
+
+/// Writes a key into a file of that name, readable by this user alone.
+fn kept(path: PathBuf, key: &[u8]) -> Result<PathBuf, Fault> {
+    let fault = |fault| Fault::new(Exit::CantCreate, format!("{}: {fault}", path.display()));
+    file_modes::write_new(&path, key).map_err(fault)?;
+    // the name too: a key that is lost with it verifies nothing any more
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let synced =
+        File::open(folder.unwrap_or_else(|| Path::new("."))).and_then(|folder| folder.sync_all());
+    synced.map_err(fault)?;
+    Ok(path)
+}
+
+/// A path as a text of TOML, which every text of JSON is.
+fn quoted(path: &Path) -> String {
+    serde_json::Value::String(path.display().to_string()).to_string()
+}

@@ -1,0 +1,88 @@
+//! `portage transfer account`: moves money between two numbered accounts, and waits for the end.
+
+use super::steps;
+use super::until::{ended, has_ended, until_ended, until_known};
+use crate::auth::Scope;
+use crate::cli::exit::Fault;
+use crate::cli::remote::{Minted, Remote};
+use crate::cli::{Global, output, user_number};
+use client::types::{AccountTransfer, CreateAccountTransfer};
+
+/// Move money between two numbered accounts.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage transfer account --user 4001 --from DE-4001-USD --to DE-4002-USD --currency USD --amount 5\n\n\
+    Ends with 0 when it is COMPLETED, 65 when it FAILED, 75 while it is under way or unknown.")]
+pub(in crate::cli) struct AccountTransferArgs {
+    /// The owner of the account that pays, where no token is given.
+    #[arg(long, value_parser = user_number)]
+    user: Option<u64>,
+    /// The number of the account that pays.
+    #[arg(long)]
+    from: String,
+    /// The number of the account that receives.
+    #[arg(long)]
+    to: String,
+    /// The symbol of the asset that both accounts hold.
+    #[arg(long)]
+    currency: String,
+    /// A plain decimal in the currency's unit.
+    #[arg(long, allow_hyphen_values = true)]
+    amount: String,
+    /// Your own words, up to 128 characters.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Your own key; without it a fresh one is made and printed.
+    #[arg(long)]
+    key: Option<String>,
+    /// Wait for the end for so many seconds.
+    #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30)]
+    seconds: u64,
+    #[command(flatten)]
+    remote: Remote,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(global: &Global, args: &AccountTransferArgs) -> Result<(), Fault> {
+    let key = args.key.clone().unwrap_or_else(client::fresh_cid);
+    let new = CreateAccountTransfer {
+        from_account_number: args.from.clone(),
+        to_account_number: args.to.clone(),
+        amount: args.amount.clone(),
+        currency: args.currency.clone(),
+        description: args.description.clone(),
+    };
+    let client = |scope| args.remote.client(global, Minted::User(args.user), scope);
+    let creates = client(Scope::TransfersCreate)?;
+    let send = async || creates.create_account_transfer(&new, &key).await;
+    let id = until_known(send, &format!("--key {key}")).await?.transfer_id;
+    let reads = client(Scope::TransfersRead)?;
+    let look = async || reads.account_transfer(&id).await;
+    let seen = until_ended(args.seconds, look, |seen| has_ended(&seen.status)).await?;
+    print(&seen, Some(&key), args.json)?;
+    ended(&seen.status, &id, &seen.message)
+}
+
+/// Shows a transfer, with the key that was used now.
+pub(super) fn print(
+    transfer: &AccountTransfer,
+    key: Option<&str>,
+    json: bool,
+) -> Result<(), Fault> {
+    if json {
+        return output::print_json(transfer);
+    }
+    let AccountTransfer { from_account_number: from, to_account_number: to, .. } = transfer;
+    let what = format!("{} {} from {from} to {to}", transfer.amount, transfer.currency);
+    let mut pairs = vec![
+        ("transfer", what.as_str()),
+        ("status", transfer.status.as_str()),
+        ("message", transfer.message.as_str()),
+        ("transferId", transfer.transfer_id.as_str()),
+    ];
+    pairs.extend(key.map(|key| ("key", key)));
+    output::print(&output::pairs(&pairs))?;
+    output::print(&steps(&transfer.history))
+}
