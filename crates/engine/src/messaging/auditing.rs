@@ -4,8 +4,8 @@
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::expected_message::{self, message_of};
+use crate::messaging::history_bound::KEPT;
 use crate::messaging::lanes::Ready;
-use crate::messaging::publisher::KEPT;
 use crate::messaging::source::MessageOrigin;
 use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;

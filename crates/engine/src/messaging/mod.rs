@@ -9,6 +9,7 @@ pub mod dead_letter;
 mod dead_letter_store;
 mod expected_message;
 pub(crate) mod group;
+mod history_bound;
 mod lanes;
 mod missing_messages;
 mod parking;

@@ -1,6 +1,7 @@
 //! The publisher sends the rows of its buckets to the bus, in the order of each key, and marks each row
 //! after the bus acknowledged it. A message may be sent twice; none is lost.
 
+use crate::messaging::history_bound::HistoryBound;
 use crate::messaging::unacknowledged::{Outcomes, Unacknowledged};
 use crate::pipeline::select::race;
 use kernel::answer::Cause;
@@ -15,9 +16,6 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// How long published messages are kept: longer than a broker may lose what it acknowledged
-/// (`spec/storage.md`).
-pub(super) const KEPT: Millis = 7 * 86_400_000;
 /// How often old messages are deleted, in nanoseconds of the clock.
 const FORGET_EVERY: u64 = 3_600_000 * TICKS;
 /// How many messages one write deletes, each with the rows of the groups that consumed it.
@@ -64,14 +62,13 @@ struct Holdings {
     /// When it asks for its buckets again, by the clock's ticks.
     renew_at: u64,
     forget_at: u64,
-    /// The first bound of what is old, and the clock's ticks then.
-    old: Option<OldBound>,
 }
 
 /// Publishes the outbox of a journal. Each process has one; its task is [`Publisher::run`].
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Publisher {
     parts: PublisherParts,
+    old: HistoryBound,
     holdings: Mutex<Holdings>,
     on_way: Mutex<Unacknowledged>,
     /// Woken when messages were written.
@@ -81,6 +78,7 @@ pub struct Publisher {
 impl Publisher {
     pub fn new(parts: PublisherParts) -> Arc<Self> {
         Arc::new(Self {
+            old: HistoryBound::new(&parts.journal, &parts.clock),
             parts,
             holdings: Mutex::default(),
             on_way: Mutex::default(),
@@ -212,33 +210,16 @@ impl Publisher {
         if now < self.holdings().forget_at {
             return;
         }
-        let before = self.parts.journal.now().saturating_sub(KEPT);
-        let first = *self.holdings().old.get_or_insert(OldBound { before, ticks: now });
-        let before = first.at(before, now);
-        let gone = self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await;
+        let gone = match self.old.next().await {
+            Ok(before) => self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await,
+            Err(cause) => Err(cause),
+        };
         if let Err(cause) = &gone {
             tracing::warn!(%cause, "old messages cannot be deleted; they are tried again later");
         }
         if gone.unwrap_or(0) == 0 {
             self.holdings().forget_at = now.saturating_add(FORGET_EVERY);
         }
-    }
-}
-
-/// What was published before a time is old.
-#[derive(Debug, Clone, Copy)]
-struct OldBound {
-    before: Millis,
-    ticks: u64,
-}
-
-impl OldBound {
-    /// The bound at a later time: it rises no faster than the clock that only goes on, so that a wall clock that
-    /// jumps forward deletes nothing that is young.
-    fn at(self, before: Millis, ticks: u64) -> Millis {
-        let passed = ticks.saturating_sub(self.ticks) / TICKS;
-        let most = self.before.saturating_add(passed);
-        if before < most { before } else { most }
     }
 }
 
