@@ -128,6 +128,8 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     let again = vec![message(ONE, "a", true), message(ONE, "a", true)];
     let batch = MessageBatch { resend, ..batch(&[], again) };
     assert!(store.queue(batch).await.expect("an answer"));
+    let queued = waiting(b.at + 1).await.first().map(|(_, queued)| *queued);
+    assert_eq!(queued, Some(1), "what is queued again is queued since then");
     let due = claim(10).await;
     assert_eq!(ids(&due), ["a", "d"], "and no more rows");
     assert!(due.iter().all(|one| one.attempts == 0 && one.delivered_at.is_none()));

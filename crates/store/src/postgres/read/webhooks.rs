@@ -103,7 +103,8 @@ fn queue_sql() -> String {
              $9::text[]) f, m ON CONFLICT (endpoint, id) DO NOTHING), \
          again AS (INSERT INTO webhook_messages AS w (endpoint, id, type, subject, body, at, due_at) \
            SELECT a.*, m.now, m.now FROM unnest($10::uuid[], $11::text[], $12::text[], $13::text[], \
-             $14::text[]) a, m ON CONFLICT (endpoint, id) DO UPDATE SET due_at = EXCLUDED.due_at, \
+             $14::text[]) a, m ON CONFLICT (endpoint, id) DO UPDATE SET at = EXCLUDED.at, \
+             due_at = EXCLUDED.due_at, \
              attempts = 0, delivered_at = NULL, status = NULL, error = NULL), \
          resent AS (UPDATE webhook_messages w SET due_at = m.now, attempts = 0, delivered_at = NULL, \
              status = NULL, error = NULL \

@@ -54,11 +54,9 @@ struct QueueState {
     /// Accounts in the hands of a lane's group.
     in_flight: HashMap<QueueKey, InFlight>,
     /// Accounts whose rows another transaction holds.
-    locked: BTreeMap<QueueKey, Vec<WorkItem>>,
+    locked: BTreeMap<QueueKey, LockedItems>,
     /// Those of them that a connection waits for; their new items gather meanwhile.
     busy: BTreeSet<QueueKey>,
-    /// How long a connection has waited for each of them in its turns so far.
-    waited: BTreeMap<QueueKey, Duration>,
     /// Keys that another transaction holds, by their hashes.
     keys: BTreeSet<u64>,
     /// The last of them that was given out: turns go round.
@@ -72,6 +70,17 @@ struct QueueState {
 struct InFlight {
     group: u64,
     later: Vec<WorkItem>,
+}
+
+/// The items of an account whose rows another transaction holds.
+#[derive(Default)]
+struct LockedItems {
+    /// Those that had a turn, or several.
+    tried: Vec<WorkItem>,
+    /// How long these turns waited.
+    waited: Duration,
+    /// Those that came since: their own wait begins behind the others.
+    fresh: Vec<WorkItem>,
 }
 
 /// The items that one lane writes together.
@@ -199,9 +208,8 @@ impl AccountQueues {
         let Turn { account, items, .. } = turn;
         let mut state = self.state();
         state.busy.remove(&account);
-        state.waited.insert(account, waited);
-        // they are older than what came meanwhile
-        state.locked.entry(account).or_default().splice(..0, items);
+        let locked = state.locked.entry(account).or_default();
+        (locked.tried, locked.waited) = (items, waited);
         drop(state);
         self.locked.notify_waiters();
     }
@@ -210,7 +218,6 @@ impl AccountQueues {
     pub(crate) fn over(&self, account: QueueKey, free: bool) {
         let mut state = self.state();
         state.busy.remove(&account);
-        state.waited.remove(&account);
         if let (QueueKey::ClientKey(key), true) = (account, free) {
             state.keys.remove(&key);
         }
@@ -247,7 +254,7 @@ impl QueueState {
 
     /// Puts an item aside until its account's turn; the others of its call do not wait.
     fn park(&mut self, account: QueueKey, item: WorkItem) {
-        self.locked.entry(account).or_default().push(item.waits());
+        self.locked.entry(account).or_default().fresh.push(item.waits());
     }
 
     fn enqueue(&mut self, item: WorkItem) {
@@ -293,13 +300,18 @@ impl QueueState {
             self.locked.keys().filter(free).find(|account| last.is_none_or(|l| **account > l));
         let account = *later.or_else(|| self.locked.keys().find(free))?;
         let waiting = u32::try_from(self.locked.len()).unwrap_or(u32::MAX);
-        let mut items = self.locked.remove(&account)?;
-        if items.len() > MOST {
-            self.locked.insert(account, items.split_off(MOST));
+        let LockedItems { tried, waited, mut fresh } = self.locked.remove(&account)?;
+        let (items, waited) = if tried.is_empty() {
+            let rest = fresh.split_off(if fresh.len() < MOST { fresh.len() } else { MOST });
+            (std::mem::replace(&mut fresh, rest), Duration::ZERO)
+        } else {
+            (tried, waited)
+        };
+        if !fresh.is_empty() {
+            self.locked.insert(account, LockedItems { fresh, ..LockedItems::default() });
         }
         self.busy.insert(account);
         self.last = Some(account);
-        let waited = self.waited.get(&account).copied().unwrap_or_default();
         Some(Turn { account, items, waiting, waited })
     }
 }
@@ -419,8 +431,8 @@ mod tests {
         assert_eq!(take_batch(&queues), 2);
     }
 
-    /// Turns red where an account that stays held is given out again before another one that waits, and where its
-    /// turns do not add up.
+    /// Turns red where an account that stays held is given out again before another one that waits, where its turns
+    /// do not add up, and where they count for what came later.
     #[test]
     fn a_held_account_has_its_next_turn_behind_the_others() {
         let queues = AccountQueues::default();
@@ -431,9 +443,14 @@ mod tests {
         queues.again(first, Duration::from_millis(500));
         let other = turn();
         assert_ne!(other.account, account);
+        items(["one", "two"]).into_iter().for_each(|item| queues.stuck(item));
         let again = turn();
-        assert_eq!((again.account, again.waited), (account, Duration::from_millis(500)));
+        let waited = Duration::from_millis(500);
+        assert_eq!((again.account, again.waited, again.items.len()), (account, waited, 1));
         queues.over(account, true);
-        assert_eq!(queues.state().waited.len(), 0);
+        queues.over(other.account, true);
+        // what came meanwhile has a wait of its own
+        let fresh = [turn(), turn()];
+        assert!(fresh.iter().all(|turn| turn.waited.is_zero() && turn.items.len() == 1));
     }
 }

@@ -99,7 +99,8 @@ impl WriteBatch<'_> {
     fn queue_message(&self, new: &NewMessage) -> rusqlite::Result<()> {
         let NewMessage { endpoint, id, kind, subject, body, again } = new;
         let there = if *again {
-            "DO UPDATE SET due_at = ?6, attempts = 0, delivered_at = NULL, status = NULL, error = NULL"
+            "DO UPDATE SET at = ?6, due_at = ?6, attempts = 0, delivered_at = NULL, status = NULL, \
+             error = NULL"
         } else {
             "DO NOTHING"
         };
