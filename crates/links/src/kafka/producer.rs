@@ -21,8 +21,9 @@ type KafkaProducer = FutureProducer<super::connection::Connection>;
 pub(super) struct Producer {
     shared: Arc<Shared>,
     client: Mutex<NumberedClient>,
-    /// The topics that the client called unknown: it goes on to, for minutes, where they were made since.
-    unknown: Mutex<BTreeSet<Arc<str>>>,
+    /// The topics that the client called unknown, and whether a broker is asked for them now. The client goes on to
+    /// call them so, for minutes, where they were made since.
+    unknown: Mutex<BTreeMap<Arc<str>, bool>>,
 }
 
 /// A client, and how many there were before it.
@@ -42,7 +43,7 @@ impl Producer {
     pub(super) async fn send(self: &Arc<Self>, messages: Vec<BusMessage>) -> Vec<Acknowledgement> {
         let missing = self.missing_topics(&messages).await;
         let used = self.client().clone();
-        self.look_for_unknown(&used.client).await;
+        self.look_for_unknown(&used.client);
         let (mut deliveries, mut full) = (Vec::with_capacity(messages.len()), None);
         for message in messages {
             if let Some(cause) = missing.get(&message.topic) {
@@ -82,16 +83,18 @@ impl Producer {
         missing
     }
 
-    /// Has the client ask a broker for the topics that it called unknown.
-    async fn look_for_unknown(&self, client: &KafkaProducer) {
-        let topics = std::mem::take(&mut *self.unknown());
-        for topic in topics {
-            let client = client.clone();
-            let asks = move || client.client().fetch_metadata(Some(&topic), ASKS).map(drop);
-            if let Ok(Err(error)) = tokio::task::spawn_blocking(asks).await {
-                // its messages are refused once more, and it is asked for again
-                tracing::debug!(%error, "a topic is not known yet");
-            }
+    /// Has the client ask a broker for the topics that it called unknown. No message waits for the answer: those of
+    /// the topic are refused until it is there.
+    fn look_for_unknown(self: &Arc<Self>, client: &KafkaProducer) {
+        for (topic, asked) in self.unknown().iter_mut().filter(|(_, asked)| !**asked) {
+            *asked = true;
+            let (producer, client, topic) = (self.clone(), client.clone(), topic.clone());
+            drop(tokio::task::spawn_blocking(move || {
+                if let Err(error) = client.client().fetch_metadata(Some(&topic), ASKS) {
+                    tracing::debug!(%topic, %error, "the topic is not known yet");
+                }
+                producer.unknown().remove(&topic);
+            }));
         }
     }
 
@@ -107,7 +110,7 @@ impl Producer {
         };
         if error.rdkafka_error_code().is_some_and(is_unknown_topic) {
             self.shared.topics.forget(topic);
-            self.unknown().insert(topic.clone());
+            self.unknown().entry(topic.clone()).or_default();
         }
         self.replace_where_broken(used);
         Err(self.shared.connection.failed(&error))
@@ -130,7 +133,7 @@ impl Producer {
         }
     }
 
-    fn unknown(&self) -> MutexGuard<'_, BTreeSet<Arc<str>>> {
+    fn unknown(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, bool>> {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
