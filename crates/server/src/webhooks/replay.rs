@@ -192,7 +192,9 @@ async fn cases(
     since: Millis,
 ) -> Result<Vec<NewMessage>, Cause> {
     let filter = &webhook.endpoint.filter;
-    let found = context.outbox.case_events_since(since, CASES).await?;
+    let room = usize::try_from(context.replay_room).unwrap_or(CASES);
+    let most = if room < CASES { room } else { CASES };
+    let found = context.outbox.case_events_since(since, most).await?;
     let wants = |kind| filter.wants(FilterQuestion::Case(kind));
     let wanted = found.into_iter().filter(|one| wants(one.tells.name()));
     Ok(wanted.map(|one| event::of_case(one).to(webhook.endpoint.id, true)).collect())
