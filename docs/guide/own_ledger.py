@@ -6,7 +6,7 @@ import hmac, json, os, re, secrets, sqlite3, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-ASSETS, TOKEN, LOCK = {"BTC", "ETH", "USDT"}, os.environ["LEDGER_TOKEN"], threading.Lock()
+ASSETS, TOKEN, LOCK = {"BTC": 8, "ETH": 8, "USDT": 6}, os.environ["LEDGER_TOKEN"], threading.Lock()
 DB = sqlite3.connect(sys.argv[1], isolation_level=None, check_same_thread=False)
 DB.row_factory = sqlite3.Row
 DB.executescript("""
@@ -131,8 +131,8 @@ def route(method, path, asked, halt):
                 or int(asked["min_seq"]) > me["highest"]):
             return 409, {"error": "WRONG_LEDGER"}
     match method, *path:
-        case "GET", "hello":
-            return 200, {}
+        case "GET", "hello":  # the decimals are compared: amounts are in base units
+            return 200, {"assets": [{"asset": a, "decimals": d} for a, d in ASSETS.items()]}
         case "POST", "halt":
             DB.execute("INSERT OR IGNORE INTO halts VALUES (?)", [asked["halt"]])
             return 200, {"halt": last_halt()}

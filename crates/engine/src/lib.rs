@@ -168,7 +168,7 @@ impl Engine {
         let leased = parts.journal.renew_lease(parts.worker, length, None).await?;
         let status = parts.journal.service_status().await?;
         let epochs = ledgers::core_owner::taken_over(&parts, &status).await?;
-        controls::limits::check_daily_amounts(&parts.settings, &status.assets)?;
+        controls::limits::check_named_assets(&parts.settings, &status.assets)?;
         let counts = parts.journal.counts().await?;
         let open_cases = parts.journal.open_cases().await?;
         let capabilities_of = |ledger: &Arc<dyn Ledger>| {

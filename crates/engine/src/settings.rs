@@ -5,7 +5,7 @@ use kernel::ids::{LedgerId, Millis};
 use kernel::money::Amount;
 use kernel::retry::Backoff;
 use kernel::unit::Guard;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The engine's settings; defaults are those of `spec/storage.md`.
@@ -29,6 +29,8 @@ pub struct Settings {
     pub max_open: u64,
     /// How often conservation is proven.
     pub conservation_interval_ms: Millis,
+    /// The symbols of the assets that a ledger holds; one without an entry may hold all.
+    pub ledger_assets: BTreeMap<LedgerId, BTreeSet<String>>,
     /// Ledgers that cannot give back what they withdrew.
     pub irreversible: Vec<LedgerId>,
     /// The thresholds of cases.
@@ -131,6 +133,7 @@ impl Default for Settings {
             fuse: true,
             max_open: 1_000_000,
             conservation_interval_ms: 10_000,
+            ledger_assets: BTreeMap::new(),
             irreversible: Vec::new(),
             alerts: Alerts::default(),
             limits: Limits::default(),

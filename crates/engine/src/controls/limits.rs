@@ -131,9 +131,16 @@ fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
     }
 }
 
-/// Checks that each daily amount of the settings is a valid amount of an asset: one of no asset would bound
-/// nothing.
-pub(crate) fn check_daily_amounts(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
+/// Checks that the assets which the settings name exist, and that each daily amount is a valid amount of one: one of no
+/// asset would bound nothing.
+pub(crate) fn check_named_assets(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
+    for (ledger, symbols) in &settings.ledger_assets {
+        let is_missing = |symbol: &&String| assets.iter().all(|asset| asset.symbol != **symbol);
+        if let Some(symbol) = symbols.iter().find(is_missing) {
+            let (name, why) = (ledger.name().to_lowercase(), no_asset(symbol, assets));
+            return Err(Cause::because("NO_ASSET", format!("ledgers.{name}.assets: {why}")));
+        }
+    }
     let daily = settings.limits.daily_amount.iter().map(|limit| ("limits.daily_amount", limit));
     let deposits = settings.movement_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
     for (name, (symbol, text)) in daily.chain(deposits) {
@@ -352,9 +359,9 @@ impl CreateRates {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALM, CreateRates, check_daily_amounts};
+    use super::{CALM, CreateRates, check_named_assets};
     use crate::Settings;
-    use kernel::ids::UserId;
+    use kernel::ids::{LedgerId, UserId};
     use kernel::money::Asset;
 
     const USER: UserId = UserId(7);
@@ -365,7 +372,7 @@ mod tests {
         let said = |symbol: &str, amount: &str| {
             let movement_limits = [(symbol.to_owned(), amount.to_owned())].into();
             let settings = Settings { movement_limits, ..Settings::default() };
-            check_daily_amounts(&settings, &Asset::fresh()).err().and_then(|cause| cause.detail)
+            check_named_assets(&settings, &Asset::fresh()).err().and_then(|cause| cause.detail)
         };
         assert_eq!(said("USDT", "10"), None);
         for (symbol, amount, why) in [
@@ -379,6 +386,13 @@ mod tests {
                 "{told}"
             );
         }
+        let ledger_assets = [(LedgerId::FUTURE, [String::from("Usdt")].into())].into();
+        let settings = Settings { ledger_assets, ..Settings::default() };
+        let told = check_named_assets(&settings, &Asset::fresh()).expect_err("it is refused");
+        assert_eq!(
+            told.detail.as_deref(),
+            Some("ledgers.future.assets: the asset's symbol is USDT")
+        );
     }
 
     #[test]

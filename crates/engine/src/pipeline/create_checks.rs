@@ -8,7 +8,7 @@ use crate::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
-use kernel::money::Amount;
+use kernel::money::{Amount, Asset};
 use kernel::operators::Scope;
 use kernel::ports::ledger::{Holding, LedgerForm, Reply, Whose};
 use kernel::record::{Account, Party, System, Terms};
@@ -154,11 +154,25 @@ impl CreateChecks {
         let Some(asset) = found.filter(|_| target.asset == source.asset) else {
             return Some(Code::InvalidAsset);
         };
+        let mut ledgers = [source, target].into_iter().filter_map(|party| match party.system {
+            System::Ledger(ledger) => Some(ledger),
+            System::Chain(_) => None,
+        });
+        if ledgers.any(|ledger| !self.holds(ledger, asset)) {
+            return Some(Code::TransferNotAllowed);
+        }
         if source.amount.minus(terms.fee) != Some(target.amount) {
             return Some(Code::InvalidAmount);
         }
         let limits = asset.usable().and_then(|()| asset.limits(source.amount));
         limits.err().or_else(|| self.limits.above_most(flow, terms).then_some(Code::AmountTooLarge))
+    }
+
+    /// False where the settings, or the ledger itself, say that it does not hold the asset as it is known here.
+    pub fn holds(&self, ledger: LedgerId, asset: &Asset) -> bool {
+        let named = self.shared.parts.settings.ledger_assets.get(&ledger);
+        named.is_none_or(|symbols| symbols.contains(&asset.symbol))
+            && self.shared.ledger(ledger).is_none_or(|port| port.holds(asset))
     }
 
     /// Why the two accounts cannot be the ends of a transfer of this flow.

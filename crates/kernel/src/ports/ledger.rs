@@ -207,6 +207,10 @@ pub trait Ledger: Send + Sync {
     /// Tells the ledger every asset that there is from now on, before any operation names a new one. A
     /// ledger that reads the assets itself does nothing.
     fn know(&self, _assets: &[Asset]) {}
+    /// False where the ledger itself says that it does not hold the asset, or counts it with other decimals.
+    fn holds(&self, _asset: &Asset) -> bool {
+        true
+    }
     /// Has the ledger ask before the first byte of what has an effect. One that is in this process, or in the
     /// journal's database, has no way to wait on and does nothing.
     fn ask_before_sending(&self, _permission: &Arc<dyn SendPermission>) {}

@@ -2,6 +2,7 @@
 //! results, lists them, and can be fenced.
 
 use super::asset_codes::AssetCodes;
+use super::held_assets::HeldAssets;
 use super::http::{Http, Keep, SendPurpose, Settings, Unfit};
 use super::wire::{self, Head, OperationRequest};
 use super::{classify, queries};
@@ -21,6 +22,7 @@ pub struct Remote {
     http: Http,
     batch: usize,
     asset_codes: AssetCodes,
+    held: HeldAssets,
     /// The identity of the last answer: a bare list of balances names none.
     last: Mutex<Known>,
 }
@@ -41,7 +43,8 @@ impl Remote {
     pub fn new(id: LedgerId, settings: &Settings, asset_codes: AssetCodes) -> Result<Self, Unfit> {
         let http = Http::new(id, settings, Keep::Open)?;
         let none = Known { identity: Identity(0), incarnation: Incarnation(0), highest: 0 };
-        Ok(Self { id, http, batch: settings.batch, asset_codes, last: Mutex::new(none) })
+        let (batch, held) = (settings.batch, HeldAssets::default());
+        Ok(Self { id, http, batch, asset_codes, held, last: Mutex::new(none) })
     }
 
     fn noted<T>(&self, reply: Reply<T>) -> Reply<T> {
@@ -52,10 +55,11 @@ impl Remote {
     }
 
     async fn greet(&self) -> Reply<()> {
-        match self.http.get("hello", wire::ONE).await {
+        let reply = match self.http.get("hello", wire::ONE).await {
             Ok(whole) => self.noted(queries::hello(whole.reply())),
             Err(cause) => Reply::NoAnswer(cause),
-        }
+        };
+        reply.map(|held| self.held.hear(self.id, held))
     }
 
     /// Checks only that the ledger is the one that the caller means.
@@ -68,9 +72,14 @@ impl Remote {
 
     async fn run(&self, known: Known, ops: &[Op]) -> Reply<Vec<Answer>> {
         // what the wire has no words for cannot be done by any ledger behind it
-        let mut answers = vec![Answer::Unknown(Cause::of("BAD_OPERATION")); ops.len()];
+        let none = |op: &Op| match self.held.miscounts(op.asset) {
+            true => Answer::Unknown(Cause::of("OTHER_DECIMALS")),
+            false => Answer::Unknown(Cause::of("BAD_OPERATION")),
+        };
+        let mut answers: Vec<Answer> = ops.iter().map(none).collect();
         let spoken: Vec<Spoken> = (0..)
             .zip(ops)
+            .filter(|(_, op)| !self.held.miscounts(op.asset))
             .filter_map(|(place, op)| {
                 let asked = OperationRequest::of(op, &self.asset_codes)?;
                 Some(Spoken { place, op: op.clone(), asked })
@@ -177,6 +186,11 @@ impl Ledger for Remote {
 
     fn know(&self, assets: &[Asset]) {
         self.asset_codes.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
+        self.held.know(assets);
+    }
+
+    fn holds(&self, asset: &Asset) -> bool {
+        self.held.holds(asset)
     }
 
     fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {

@@ -8,6 +8,7 @@ mod asset_codes;
 pub mod classify;
 mod concurrent;
 mod full;
+mod held_assets;
 mod http;
 mod json;
 mod queries;

@@ -3,6 +3,7 @@
 
 use super::asset_codes::AssetCodes;
 use super::classify::{HttpReply, Named, about, asked, bad, told};
+use super::held_assets::Decimals;
 use super::json::Json;
 use super::wire;
 use kernel::answer::Cause;
@@ -11,8 +12,17 @@ use kernel::money::Amount;
 use kernel::operation::Known;
 use kernel::ports::ledger::{AccountStatus, Holding, Reply, StatusChange, Totals, Whose};
 
-pub(crate) fn hello(reply: HttpReply<'_>) -> Reply<()> {
-    told(reply, wire::ONE, |_| Ok(()))
+/// The assets that the ledger says it holds, where it says that.
+pub(crate) fn hello(reply: HttpReply<'_>) -> Reply<Option<Decimals>> {
+    told(reply, wire::ONE, |named| {
+        let Some(list) = named.body.get("assets") else { return Ok(None) };
+        let Json::List(list) = list else { return Err(bad()) };
+        let read = |one: &Json| Some((one.text("asset")?.to_owned(), one.whole("decimals")?));
+        let found = list.iter().map(read).collect::<Option<Vec<_>>>().ok_or_else(bad)?;
+        let count = found.len();
+        let decimals: Decimals = found.into_iter().collect();
+        if decimals.len() == count { Ok(Some(decimals)) } else { Err(bad()) }
+    })
 }
 
 /// The horizon was taken.

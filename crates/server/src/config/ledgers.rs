@@ -6,7 +6,7 @@ use super::section::{Setting, SettingKey, SettingRules, Shape, section};
 use kernel::ids::{LedgerId, Millis};
 use ledgers::remote;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a ledger is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +54,9 @@ section! {
         /// The words by which a ledger of the simple form refuses for ever, beside the source's codes: it must say
         /// them only of operations that it refused and stored.
         refusals: Vec<String> = Vec::new(),
+        /// The symbols of the assets that it holds; empty: all. A transfer of another asset is refused before it is
+        /// opened. A ledger of the full form may name them, with their decimals, in its answer to `GET /hello`.
+        assets: Vec<String> = Vec::new(),
         /// How long one request may take, its answer included; then the outcome is unknown.
         timeout_ms: u64 = 2_000,
         /// How long a connection to it may take to stand.
@@ -123,6 +126,7 @@ impl Ledger {
             rules.need(key("token"), self.token.is_empty() || !fits, &only);
             rules.need(key("form"), self.form == LedgerForm::Full || !fits, &only);
             rules.need(key("refusals"), self.refusals.is_empty() || !fits, &only);
+            rules.need(key("assets"), self.assets.is_empty() || !fits, &only);
             return;
         }
         if let Err(why) = remote::address(&self.url) {
@@ -178,6 +182,12 @@ impl Ledgers {
     /// Spot's core runs in this process, on the data folder.
     pub fn has_own_spot(&self) -> bool {
         self.remote().all(|(id, _)| id != LedgerId::SPOT)
+    }
+
+    /// The symbols of the assets that each holds, where its settings name some.
+    pub fn assets(&self) -> BTreeMap<LedgerId, BTreeSet<String>> {
+        let named = self.all().filter(|(_, ledger)| !ledger.assets.is_empty());
+        named.map(|(id, ledger)| (id, ledger.assets.iter().cloned().collect())).collect()
     }
 
     /// Those that cannot give back what they withdrew.

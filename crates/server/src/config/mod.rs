@@ -158,6 +158,7 @@ impl Config {
             fuse: self.engine.fuse,
             max_open: self.engine.max_open,
             conservation_interval_ms: self.conservation.interval_ms,
+            ledger_assets: self.ledgers.assets(),
             irreversible: self.ledgers.irreversible(),
             alerts: ::engine::Alerts {
                 after_retries: self.alerts.after_retries,

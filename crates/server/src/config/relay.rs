@@ -133,7 +133,7 @@ impl Relay {
         rules.need(
             "relay.token_contract",
             is_account_id(&self.token_contract) && self.token_contract != self.account_id,
-            "the name of the token's account on NEAR, which is not relay.account_id",
+            "set, beside relay.account_id: the name of the token's account on NEAR, which is not relay.account_id",
         );
         let named = self.receivers.iter().all(|receiver| is_account_id(receiver));
         rules.need("relay.receivers", named, "names of accounts on NEAR");

@@ -296,7 +296,7 @@ fn what_counts_as_an_answer_is_one() {
         let status = AccountStatus::Active;
         let queries = (
             check_reply(queries::totals(&asset_codes(), reply), value, |_, _, said| said.len()),
-            check_reply(queries::hello(reply), value, |_, _, ()| 0),
+            check_reply(queries::hello(reply), value, |_, _, _| 0),
             check_reply(queries::horizon(KNOWN, reply), value, |known, v, ()| {
                 assert!(ours(v, known))
             }),

@@ -101,6 +101,9 @@ impl RequestedTransfer for TransferRequest {
         let body = &self.body;
         let (source, target) = self.ends(app)?;
         let asset = app.engine.asset(&body.asset).ok_or(Code::InvalidAsset)?;
+        if [source, target].iter().any(|ledger| !app.engine.checks.holds(*ledger, &asset)) {
+            return Err(Code::TransferNotAllowed);
+        }
         let amount = validated_amount(&asset, &body.amount)?;
         let principal = Arc::clone(&self.principal);
         let ends = [source, target];

@@ -31,6 +31,10 @@ pub trait LedgerWrapper: Send + Sync {
     fn know(&self, assets: &[Asset]) {
         self.inner().know(assets);
     }
+    /// In the place of [`Ledger::holds`].
+    fn holds(&self, asset: &Asset) -> bool {
+        self.inner().holds(asset)
+    }
     /// In the place of [`Ledger::ask_before_sending`].
     fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
         self.inner().ask_before_sending(permission);
@@ -93,6 +97,9 @@ impl<T: LedgerWrapper> Ledger for Wrapper<T> {
     }
     fn know(&self, assets: &[Asset]) {
         self.0.know(assets);
+    }
+    fn holds(&self, asset: &Asset) -> bool {
+        self.0.holds(asset)
     }
     fn ask_before_sending(&self, permission: &Arc<dyn SendPermission>) {
         self.0.ask_before_sending(permission);
