@@ -92,7 +92,8 @@ impl HaltNotices {
         let raised =
             !self.raised.lock().unwrap_or_else(PoisonError::into_inner).insert((ledger, highest));
         // where its number is out of reach the ledger does nothing after a resume either: money is halted again
-        if raised && (within_reach || status.halted.is_some()) {
+        let again = if within_reach { raised } else { status.halted.is_some() };
+        if again {
             return;
         }
         let (name, halts) = (ledger.name(), status.halts);

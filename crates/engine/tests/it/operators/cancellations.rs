@@ -89,7 +89,15 @@ impl Relay {
     }
 
     async fn proposes(&mut self, id: Id) -> Result<Id, Objection> {
-        let done = self.execute_as("ada", cancels(id)).await?;
+        let done = loop {
+            match self.execute_as("ada", cancels(id)).await {
+                // the worker looks at the lanes itself at this moment
+                Err(Objection::NotPossible(why)) if why.contains("LANES_MOVED") => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                done => break done?,
+            }
+        };
         let ActionResult::Proposed { approval } = done.outcome else { panic!("{done:?}") };
         Ok(approval)
     }

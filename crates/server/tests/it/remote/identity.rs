@@ -9,7 +9,7 @@ use super::home::USERS;
 use super::proxy::Fault;
 use super::served::{Served, core};
 use engine::Refused;
-use engine::operators::{ActionResult, Actor, AdminAction};
+use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
@@ -180,12 +180,20 @@ fn a_restarted_ledger_is_adopted_and_work_goes_on() {
     fixture.exact(users * (100 - 30) + 2 * 3 * (7 - 5));
 }
 
-/// An operator's action that is done.
-fn done(fixture: &Fixture, caller: &str, action: AdminAction) -> ActionResult {
+/// What becomes of an operator's action.
+fn acts(
+    fixture: &Fixture,
+    caller: &str,
+    action: AdminAction,
+) -> Result<PerformedAction, Objection> {
     let (key, reason) = (format!("{caller} {action:?}").into(), "a test".into());
     let actor = Actor { caller: caller.into(), key, reason };
-    let acts = fixture.home.engine().operators.execute(actor, action);
-    fixture.home.run(acts).expect("it is done").outcome
+    fixture.home.run(fixture.home.engine().operators.execute(actor, action))
+}
+
+/// An operator's action that is done.
+fn done(fixture: &Fixture, caller: &str, action: AdminAction) -> ActionResult {
+    acts(fixture, caller, action).expect("it is done").outcome
 }
 
 /// The ledger was told of a HALT that the journal does not have: it was set back. Without a number above the ledger's
@@ -232,9 +240,12 @@ fn a_ledger_whose_halt_is_out_of_reach_halts_again_after_a_resume() {
     let ActionResult::Proposed { approval } = done(&fixture, "ann", resume) else {
         panic!("it needs a second person")
     };
-    let ActionResult::Resumed { .. } = done(&fixture, "bob", AdminAction::Approve(approval)) else {
-        panic!("it is resumed")
-    };
+    match acts(&fixture, "bob", AdminAction::Approve(approval)) {
+        // the ledger may be asked before the answer is written
+        Ok(_) => {}
+        Err(Objection::NotPossible(why)) if why.contains("halted again") => {}
+        Err(other) => panic!("{other:?}"),
+    }
     assert!(halted(), "it is resumed, and nothing moves at this ledger");
 }
 
