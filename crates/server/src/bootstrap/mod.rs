@@ -3,6 +3,7 @@
 
 mod app;
 mod data_folder;
+mod former_worker;
 
 pub use self::app::AppContext;
 use self::data_folder::spot_fault;
@@ -167,6 +168,7 @@ impl Service {
             fatal: exit::elsewhere(),
         };
         let store = open_store::postgres(config, store_context).await?;
+        former_worker::give_back(&*store, dir, context.worker).await;
         let journal = JournalStore::Database(Arc::clone(&store));
         let opened = OpenStore { store, journal };
         Self::open_ledgers(context, opened, dir, &config.ledgers, fatal).await

@@ -55,6 +55,32 @@ fn it_serves_from_postgresql_across_a_kill() {
     assert!(!log.contains(database.url()), "the URL is shown");
 }
 
+/// Turns red where the messages of the next start wait for the leases of a process that was killed: a lease is ten
+/// minutes here.
+#[test]
+fn account_transfers_go_on_at_once_after_a_kill() {
+    let database = fresh();
+    let lease = ("PORTAGE_ENGINE__LEASE_SECONDS", "600");
+    let mut served = Served::start(&[(URL, database.url()), lease]);
+    for (number, owner) in [("ACC-1", "4001"), ("ACC-2", "4002")] {
+        let words = ["account", "pipeline", "open", number, "--owner", owner];
+        let out = served.run(&[&words[..], &["--currency", "USDT", "--reason", "a test"]].concat());
+        assert_eq!(said(&out).0, Some(0), "{out:?}");
+    }
+    let words = ["account", "pipeline", "deposit", "ACC-1", "--currency", "USDT"];
+    assert_eq!(said(&served.run(&[&words[..], &["--amount", "9"]].concat())).0, Some(0));
+    let pays = |served: &Served| {
+        let words = ["transfer", "account", "--user", "4001", "--from", "ACC-1", "--to", "ACC-2"];
+        let more = ["--currency", "USDT", "--amount", "1", "--patience", "60"];
+        said(&served.run(&[&words[..], &more].concat()))
+    };
+    let (code, text) = pays(&served);
+    assert_eq!(code, Some(0), "{text}");
+    served.again(|_| ());
+    let (code, text) = pays(&served);
+    assert_eq!(code, Some(0), "{text}");
+}
+
 /// Turns red where a proof, an audit or an archiver gives tables to a database that was mistyped, or
 /// makes a Spot of its own and proves that instead of the one that the journal knows.
 #[test]
