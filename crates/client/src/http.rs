@@ -1,6 +1,7 @@
 //! Sends the requests of the client, and turns the status of each answer into a result or an error.
 
 use crate::error::{Error, whole};
+use crate::escaped;
 use crate::tls;
 use crate::types::{
     AccountTransfer, Accounts, Alive, AuditProof, BackupMade, Balance, BatchResult, BatchResults,
@@ -131,7 +132,7 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn account_transfer(&self, id: &str) -> Result<AccountTransfer, Error> {
-        self.get_json(&format!("/api/transfers/{id}")).await
+        self.get_json(&format!("/api/transfers/{}", escaped(id))).await
     }
 
     /// Pays an account on NEAR from the relay's own under a key of yours, or finds out what became of it when
@@ -154,7 +155,7 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn relay_transfer(&self, key: &str) -> Result<RelayTransfer, Error> {
-        self.get_json(&format!("/transfer/{key}")).await
+        self.get_json(&format!("/transfer/{}", escaped(key))).await
     }
 
     /// Predicts the result of a create at this moment. The server changes nothing.

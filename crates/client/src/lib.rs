@@ -33,6 +33,14 @@ pub fn fresh_cid() -> String {
     kernel::ids::Id((draw(1) << 64) | draw(2)).to_string()
 }
 
+/// A text as part of a path or of a query: what means something there is escaped.
+pub fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes()
+        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}
+
 /// A transfer under a fresh key, for the token's own user.
 pub fn new_transfer(from: &str, to: &str, asset: &str, amount: &str) -> CreateTransfer {
     CreateTransfer {

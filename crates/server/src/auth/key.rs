@@ -48,7 +48,13 @@ pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, KeyFileError> {
 /// # Errors
 /// It is not there, not ours alone, too short, or not readable.
 pub fn read_secret(path: &Path) -> Result<Vec<u8>, KeyFileError> {
-    let bytes = read_private(path)?;
+    let bytes = read_private(path).map_err(|fault| match fault {
+        // no start makes it
+        KeyFileError::Missing(path) => {
+            KeyFileError::Unfit(path, "there is no such file, and the settings name it")
+        }
+        other @ (KeyFileError::Unfit(..) | KeyFileError::Io(..)) => other,
+    })?;
     if bytes.len() == LEN {
         return Ok(bytes);
     }

@@ -138,6 +138,9 @@ impl From<Error> for Fault {
                  with --url"
             ),
             Error::Unreachable(why) => format!("nothing was sent: {why}"),
+            Error::Refused { mismatched, .. } if !mismatched.is_empty() => {
+                format!("{error}: it differs in {}", mismatched.join(", "))
+            }
             Error::Refused { .. } | Error::Unknown(_) | Error::Unfit(_) => error.to_string(),
         };
         let exit = match &error {

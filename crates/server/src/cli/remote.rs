@@ -71,12 +71,32 @@ impl Remote {
         Err(none(&config.data.dir))
     }
 
+    /// The same with the token that its file has: the standard input is read but once.
+    pub(super) fn with_token_read(&self) -> Result<Self, Fault> {
+        let token = match &self.token_file {
+            Some(file) => Some(token_of(file)?),
+            None => self.token.clone(),
+        };
+        Ok(Self { token, token_file: None, ..self.clone() })
+    }
+
     /// A client with the token that was given, or one minted for this.
     pub(super) fn client(
         &self,
         global: &Global,
         minted: Minted,
         scope: Scope,
+    ) -> Result<Client, Fault> {
+        self.client_for(global, minted, scope, 0)
+    }
+
+    /// The same for a command that goes on for so many seconds.
+    pub(super) fn client_for(
+        &self,
+        global: &Global,
+        minted: Minted,
+        scope: Scope,
+        seconds: u64,
     ) -> Result<Client, Fault> {
         let config = global.settings()?;
         let served = || bootstrap::owner(&config.data.dir).filter(|owner| owner.lives());
@@ -90,7 +110,7 @@ impl Remote {
         let token = match (&self.token, &self.token_file) {
             (_, Some(file)) => token_of(file)?,
             (Some(token), None) => token.clone(),
-            (None, None) => mint(&config, minted, scope)?,
+            (None, None) => mint(&config, minted, scope, seconds)?,
         };
         client_of(&url, &token, self.ca.as_deref())
     }
@@ -144,7 +164,7 @@ fn token_of(file: &Path) -> Result<String, Fault> {
 /// Long enough for one command.
 const TTL_SECONDS: u64 = 60;
 
-fn mint(config: &Config, minted: Minted, scope: Scope) -> Result<String, Fault> {
+fn mint(config: &Config, minted: Minted, scope: Scope, seconds: u64) -> Result<String, Fault> {
     let sub = match minted {
         Minted::User(Some(user)) => user.to_string(),
         Minted::User(None) => {
@@ -154,5 +174,7 @@ fn mint(config: &Config, minted: Minted, scope: Scope) -> Result<String, Fault> 
         Minted::Operator => "operator".to_owned(),
         Minted::Named(name) => name,
     };
-    token::mint(config, &sub, scope.name(), TTL_SECONDS)
+    let wanted = TTL_SECONDS.saturating_add(seconds);
+    let most = config.auth.max_lifetime_seconds;
+    token::mint(config, &sub, scope.name(), if wanted < most { wanted } else { most })
 }

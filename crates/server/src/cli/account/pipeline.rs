@@ -2,11 +2,12 @@
 
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
-use crate::cli::ops::{ActionArgs, OpsTarget, escaped, fields, post, rows};
+use crate::cli::ops::{ActionArgs, OpsTarget, fields, post, rows};
 use crate::cli::{Global, output, wait};
 use api::admin::numbered_accounts::{OpenNumberedAccount, SetNumberedStatus};
 use api::user_id::UserIdText;
 use client::Error;
+use client::escaped;
 use client::types::{BookedNumbered, NumberedMovement};
 use serde::Serialize;
 use serde_json::Value;

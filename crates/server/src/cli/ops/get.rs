@@ -1,9 +1,10 @@
 //! The read commands of `portage ops`: cases, transfers, approvals, actions and more.
 
-use super::{OpsTarget, escaped, fields, rows};
+use super::{OpsTarget, fields, rows};
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
 use crate::cli::{Global, output};
+use client::escaped;
 use serde_json::Value;
 
 /// A page of a list.

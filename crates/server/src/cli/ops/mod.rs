@@ -79,14 +79,6 @@ pub(super) fn run(global: &Global, command: &OpsCommand) -> Result<(), Fault> {
     })
 }
 
-/// Part of a path or of a query.
-pub(in crate::cli) fn escaped(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes()
-        .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
-        .collect()
-}
-
 /// A table of some fields of a list of rows.
 pub(in crate::cli) fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> String {
     let cell = |row: &Value, field: &str| {

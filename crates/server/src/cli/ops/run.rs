@@ -1,6 +1,6 @@
 //! The write commands of `portage ops`. Each is one action in the audit, with its reason.
 
-use super::{OpsTarget, escaped, fields, usage};
+use super::{OpsTarget, fields, usage};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::{Global, output};
@@ -12,6 +12,7 @@ use api::admin::halts::Resume;
 use api::admin::pauses::{NewPause, Pauses};
 use api::admin::transfer_actions::{NewTransferNote, Resolve};
 use client::Method;
+use client::escaped;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -3,9 +3,10 @@
 use super::tried;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
-use crate::cli::ops::{ActionArgs, OpsTarget, escaped, fields, post, rows};
+use crate::cli::ops::{ActionArgs, OpsTarget, fields, post, rows};
 use crate::cli::{Global, output, wait};
 use api::admin::pipeline::RedriveDeadLetters;
+use client::escaped;
 use serde_json::Value;
 
 /// Messages that no consumer can take: listed, shown, and sent back to their topic.

@@ -8,10 +8,11 @@ pub(super) use self::dead_letters::{DeadLetterCommand, run as run_dead_letters};
 pub(super) use self::outbox::{OutboxCommand, run as run_outbox};
 
 use super::exit::Fault;
-use super::ops::{ActionArgs, OpsTarget, escaped, hold, lift_pause, post, rows};
+use super::ops::{ActionArgs, OpsTarget, hold, lift_pause, post, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
 use api::admin::pipeline::{SeekGroup, Unpark};
+use client::escaped;
 use serde_json::Value;
 use std::io::Write;
 

@@ -3,9 +3,10 @@
 use super::{about_the_account, flat};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
-use crate::cli::ops::{ActionArgs, OpsTarget, escaped, repeatable, rows};
+use crate::cli::ops::{ActionArgs, OpsTarget, repeatable, rows};
 use crate::cli::{Global, output};
 use api::admin::relay_keys::{KeyRetirement, RelayKey, RelayKeys};
+use client::escaped;
 use client::{Client, Error, Method};
 use serde_json::{Value, json};
 use std::time::Duration;

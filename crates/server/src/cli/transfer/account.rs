@@ -1,12 +1,13 @@
 //! `portage transfer account`: moves money between two numbered accounts, and waits for the end.
 
 use super::steps;
-use super::until::{ended, has_ended, until_ended, until_known};
+use super::until::{MOST, ended, has_ended, unseen, until_ended, until_known};
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output, user_number};
 use client::types::{AccountTransfer, CreateAccountTransfer};
+use serde::Serialize;
 
 /// Move money between two numbered accounts.
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,8 @@ pub(in crate::cli) struct AccountTransferArgs {
     #[arg(long)]
     key: Option<String>,
     /// Wait for the end for so many seconds.
-    #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(..=MOST))]
     seconds: u64,
     #[command(flatten)]
     remote: Remote,
@@ -54,15 +56,29 @@ pub(super) async fn run(global: &Global, args: &AccountTransferArgs) -> Result<(
         currency: args.currency.clone(),
         description: args.description.clone(),
     };
-    let client = |scope| args.remote.client(global, Minted::User(args.user), scope);
-    let creates = client(Scope::TransfersCreate)?;
+    // both before anything is sent: what fails behind it would sound as if nothing was done
+    let remote = args.remote.with_token_read()?;
+    let client = |scope| remote.client_for(global, Minted::User(args.user), scope, args.seconds);
+    let (creates, reads) = (client(Scope::TransfersCreate)?, client(Scope::TransfersRead)?);
     let send = async || creates.create_account_transfer(&new, &key).await;
     let id = until_known(send, &format!("--key {key}")).await?.transfer_id;
-    let reads = client(Scope::TransfersRead)?;
     let look = async || reads.account_transfer(&id).await;
-    let seen = until_ended(args.seconds, look, |seen| has_ended(&seen.status)).await?;
+    let looked = until_ended(args.seconds, look, |seen| has_ended(&seen.status)).await;
+    let whose = args.user.map_or_else(String::new, |user| format!(" --user {user}"));
+    let get = || format!("{id} --flow account{whose}");
+    let seen = looked.map_err(|error| unseen(Some(error), &key, &get()))?;
+    let seen = seen.ok_or_else(|| unseen(None, &key, &get()))?;
     print(&seen, Some(&key), args.json)?;
-    ended(&seen.status, &id, &seen.message)
+    ended(&seen.status, &seen.message, &get())
+}
+
+/// A transfer as JSON, with the key that was used now.
+#[derive(Debug, Serialize)]
+struct KeyedAccountTransfer<'a> {
+    #[serde(flatten)]
+    transfer: &'a AccountTransfer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
 }
 
 /// Shows a transfer, with the key that was used now.
@@ -72,7 +88,7 @@ pub(super) fn print(
     json: bool,
 ) -> Result<(), Fault> {
     if json {
-        return output::print_json(transfer);
+        return output::print_json(&KeyedAccountTransfer { transfer, key });
     }
     let AccountTransfer { from_account_number: from, to_account_number: to, .. } = transfer;
     let what = format!("{} {} from {from} to {to}", transfer.amount, transfer.currency);

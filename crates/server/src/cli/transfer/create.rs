@@ -22,7 +22,7 @@ pub(in crate::cli) struct CreateArgs {
     /// Whose money; with a token of your own only where it may act for any user.
     #[arg(long, value_parser = user_number)]
     user: Option<u64>,
-    /// The account type that pays: FUNDING or SPOT.
+    /// The account type that pays, such as FUNDING or SPOT (`portage account list` shows a user's).
     #[arg(long)]
     from: String,
     /// The account type that receives.

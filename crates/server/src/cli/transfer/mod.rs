@@ -51,6 +51,9 @@ pub(super) struct GetArgs {
     /// Whose transfer it is, where no token is given.
     #[arg(long, value_parser = user_number)]
     user: Option<u64>,
+    /// Whose payment of the relay it is, where no token is given.
+    #[arg(long = "as", value_name = "NAME", default_value = "operator")]
+    caller: String,
     #[command(flatten)]
     remote: Remote,
     /// Print the answer as JSON.
@@ -90,7 +93,8 @@ async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
             return account::print(&user()?.account_transfer(id).await?, None, args.json);
         }
         FlowName::Relay => {
-            let client = args.remote.client(global, Minted::Operator, Scope::RelayRead)?;
+            let minted = Minted::Named(args.caller.clone());
+            let client = args.remote.client(global, minted, Scope::RelayRead)?;
             return relay::print(&client.relay_transfer(id).await?, args.json);
         }
     };
@@ -105,7 +109,9 @@ async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
 fn not_found_here(error: Error) -> Fault {
     let mut fault = Fault::from(error);
     if fault.exit == Exit::NoInput {
-        fault.sentence.push_str("; a transfer of another flow is shown with --flow");
+        fault.sentence.push_str(
+            ", for this caller under this id; a transfer of another flow is shown with --flow",
+        );
     }
     fault
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Times that an unclear outcome is cleared up by sending the same again.
 pub(super) const TRIES: u32 = 4;
+/// The most seconds that a command waits for an end.
+pub(super) const MOST: u64 = 3_600;
 /// The wait between two looks.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -38,32 +40,58 @@ pub(super) async fn pause(tries: u32) {
     tokio::time::sleep(Duration::from_millis(250 << tries)).await;
 }
 
-/// Looks until `ended`, or for so many seconds; what was seen last. A server that restarts carries its transfers on.
+/// Looks until `ended`, for so many seconds at most; what was seen last, where anything was. A server that restarts or
+/// has no time carries its transfers on.
 pub(super) async fn until_ended<T>(
     seconds: u64,
     look: impl AsyncFn() -> Result<T, Error>,
     ended: impl Fn(&T) -> bool,
-) -> Result<T, Fault> {
-    let mut looks = seconds.saturating_mul(4);
-    loop {
-        match look().await {
-            Ok(seen) if looks == 0 || ended(&seen) => return Ok(seen),
-            Err(Error::Unknown(_) | Error::Unreachable(_)) if looks > 0 => {}
-            Ok(_) => {}
-            Err(other) => return Err(other.into()),
+) -> Result<Option<T>, Error> {
+    let mut last = None;
+    let follow = async {
+        loop {
+            match look().await {
+                Ok(seen) => {
+                    let over = ended(&seen);
+                    last = Some(seen);
+                    if over {
+                        return Ok(());
+                    }
+                }
+                Err(Error::Unknown(_) | Error::Unreachable(_)) => {}
+                Err(Error::Refused { status: 429 | 503, .. }) => {}
+                Err(other) => return Err(other),
+            }
+            tokio::time::sleep(LOOK).await;
         }
-        looks = looks.saturating_sub(1);
-        tokio::time::sleep(LOOK).await;
+    };
+    match tokio::time::timeout(Duration::from_secs(seconds), follow).await {
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(())) | Err(_) => Ok(last),
     }
 }
 
-/// How a command ends that made a transfer and looked at it.
-pub(super) fn ended(status: &str, id: &str, why: &str) -> Result<(), Fault> {
+/// How a command ends that made a transfer and looked at it; `get` are the words that show it.
+pub(super) fn ended(status: &str, why: &str, get: &str) -> Result<(), Fault> {
     match status {
         state::COMPLETED => Ok(()),
         state::FAILED => Err(Fault::new(Exit::Data, why)),
-        _ => Err(Fault::new(Exit::TempFail, format!("{id} is {status}; it goes on by itself"))),
+        _ => {
+            let sentence =
+                format!("under way ({status}: {why}); follow it with `portage transfer get {get}`");
+            Err(Fault::new(Exit::TempFail, sentence))
+        }
     }
+}
+
+/// The transfer was made, and what became of it was not seen: no word of the look may sound as if nothing was done.
+pub(super) fn unseen(look: Option<Error>, key: &str, get: &str) -> Fault {
+    let why = look.map_or_else(|| "its end was not seen".to_owned(), |error| error.to_string());
+    let sentence = format!(
+        "it was made, and goes on by itself: {why}. Look at it with `portage transfer get {get}`; a repeat with --key \
+         {key} makes no other"
+    );
+    Fault { unknown: true, ..Fault::new(Exit::TempFail, sentence) }
 }
 
 /// True for the last statuses of account transfers and of the relay's.
@@ -73,7 +101,8 @@ pub(super) fn has_ended(status: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::until_ended;
+    use super::{unseen, until_ended};
+    use crate::cli::exit::Exit;
     use client::Error;
     use std::cell::Cell;
 
@@ -84,7 +113,18 @@ mod tests {
             looks.set(looks.get() + 1);
             Ok::<_, Error>(looks.get())
         };
-        assert_eq!(until_ended(9, look, |seen| *seen == 3).await, Ok(3));
-        assert_eq!(until_ended(0, look, |_| false).await, Ok(4));
+        assert!(matches!(until_ended(9, look, |seen| *seen == 2).await, Ok(Some(2))));
+        assert!(matches!(until_ended(1, look, |_| false).await, Ok(Some(3..))));
+        let silent = async || Err::<(), _>(Error::Unreachable("no route".to_owned()));
+        assert!(matches!(until_ended(1, silent, |()| true).await, Ok(None)));
+    }
+
+    /// Turns red where a look that fails after a create sounds as if nothing was done.
+    #[test]
+    fn what_was_made_is_never_said_to_be_unsent() {
+        let look = Error::Unreachable("Connection refused".to_owned());
+        let fault = unseen(Some(look), "k", "ID --flow account");
+        assert!(fault.unknown && fault.exit == Exit::TempFail, "{fault:?}");
+        assert!(fault.sentence.starts_with("it was made") && fault.sentence.contains("--key k"));
     }
 }

@@ -4,10 +4,11 @@ mod args;
 
 use self::args::{AddArgs, ChangeArgs, LogArgs, OneArgs, ReplayArgs, ResendArgs, RotateArgs};
 use super::exit::Fault;
-use super::ops::{self, ActionArgs, OpsTarget, escaped, fields, rows};
+use super::ops::{self, ActionArgs, OpsTarget, fields, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
 use api::admin::webhooks::{ChangeWebhook, ReplayWebhook, RotateWebhook};
+use client::escaped;
 use serde_json::Value;
 
 /// Below it every endpoint has its route.
