@@ -119,7 +119,7 @@ pub fn run(
         for endpoint in services.chain.endpoints() {
             trouble(&services, endpoint, &mut rng)?;
         }
-        if rng.percent(25) {
+        if killed.kills % 4 == 1 {
             let key = rng.below(u64::try_from(chain::KEYS).unwrap_or(1));
             services.chain.wallet_signs(usize::try_from(key).unwrap_or(0))?;
             killed.wallets += 1;
@@ -216,9 +216,6 @@ fn all_met(killed: &Killed) -> Outcome {
     let missed = Moment::ALL.iter().find(|moment| !killed.by.contains_key(moment.name()));
     if let Some(missed) = missed.filter(|_| killed.kills >= 16) {
         return Err(format!("no kill was `{}`: {:?}", missed.name(), killed.by));
-    }
-    if killed.kills >= 16 && killed.wallets == 0 {
-        return Err("no wallet signed with a key of the relay".to_owned());
     }
     if killed.ends.completed == 0 || killed.ends.failed == 0 {
         return Err(format!("an end was never met: {:?}", killed.ends));
