@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// How often old messages are deleted, in nanoseconds of the clock.
-const FORGET_EVERY: u64 = 3_600_000 * TICKS;
+const FORGET_EVERY: u64 = 600_000 * TICKS;
 /// How many messages one write deletes, each with the rows of the groups that consumed it.
 const FORGET_AT_ONCE: usize = 2_000;
 
