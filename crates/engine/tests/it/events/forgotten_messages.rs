@@ -2,7 +2,10 @@
 
 use super::fixture::{AccountService, TOPICS};
 use kernel::ids::Millis;
+use kernel::ports::clock::Clock as _;
+use kernel::ports::journal::UnitWriter as _;
 use kernel::record::Record;
+use kernel::unit::{Put, Unit, Wrote};
 use testkit::{MINUTE, wait_until};
 
 const DAY: Millis = 86_400_000;
@@ -40,8 +43,13 @@ async fn what_groups_consumed_is_forgotten_and_has_no_second_effect() {
     let sent = test.messages(&TOPICS).await;
     let of_ended = sent.iter().filter(|one| !one.payload.contains(&stuck.to_string()));
     assert_eq!(of_ended.clone().count(), 5);
-    // of a process that runs all the time: a start takes no clock's word for it
     test.service.clock.forward(9 * DAY);
+    // as processes leave it that ran for these days: a start takes no clock's word for them
+    let bound = test.service.clock.now().saturating_sub(7 * DAY).to_string().into();
+    let put = Put::Resource { name: "outbox-history".into(), value: bound };
+    let wrote = test.service.store().write(vec![Unit::puts(vec![put])]).await.pop();
+    assert!(matches!(wrote, Some(Wrote::Written(_))), "{wrote:?}");
+    test.service.restart().await;
     let ours = format!(
         "inbox WHERE event_id IN (SELECT replace(id, '-', '') FROM outbox WHERE req_id = '{stuck}')"
     );
