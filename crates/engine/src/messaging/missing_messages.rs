@@ -7,13 +7,13 @@ use crate::messaging::auditing::Journaled;
 use crate::messaging::consumption_mark::ConsumptionMark;
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
+use crate::messaging::progress_row::move_on;
 use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;
 use kernel::ids::{FlowId, Id, Millis, Serial};
 use kernel::message::{Emission, Outgoing, bucket};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::record::Record;
-use kernel::unit::{Guard, Put, Unit, Wrote};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -128,18 +128,7 @@ impl Messaging {
         if progress == before && version > 0 {
             return Ok(());
         }
-        let value: Arc<str> = progress.text().into();
-        let unit = Unit::guarded(
-            vec![Guard::Resource { name: name.clone(), version }],
-            vec![Put::Resource { name, value }],
-        );
-        match self.shared.parts.journal.write(vec![unit]).await.pop() {
-            // lost: another process has looked meanwhile
-            Some(Wrote::Written(_) | Wrote::Lost(_)) => Ok(()),
-            Some(Wrote::Full) => Err(Cause::of("FULL")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            None => Err(Cause::of("NOT_WRITTEN")),
-        }
+        move_on(&*self.shared.parts.journal, name, version, progress.text().into()).await
     }
 
     /// Looks at the transfers that the cursor has passed.

@@ -13,6 +13,7 @@ mod history_bound;
 mod lanes;
 mod missing_messages;
 mod parking;
+mod progress_row;
 mod publisher;
 mod redrive;
 mod resend;
