@@ -72,19 +72,15 @@ impl Remote {
 
     async fn run(&self, known: Known, ops: &[Op]) -> Reply<Vec<Answer>> {
         // what the wire has no words for cannot be done by any ledger behind it
-        let none = |op: &Op| match self.held.miscounts(op.asset) {
-            true => Answer::Unknown(Cause::of("OTHER_DECIMALS")),
-            false => Answer::Unknown(Cause::of("BAD_OPERATION")),
-        };
-        let mut answers: Vec<Answer> = ops.iter().map(none).collect();
-        let spoken: Vec<Spoken> = (0..)
-            .zip(ops)
-            .filter(|(_, op)| !self.held.miscounts(op.asset))
-            .filter_map(|(place, op)| {
-                let asked = OperationRequest::of(op, &self.asset_codes)?;
-                Some(Spoken { place, op: op.clone(), asked })
-            })
-            .collect();
+        let mut answers = vec![Answer::Unknown(Cause::of("BAD_OPERATION")); ops.len()];
+        let mut spoken = Vec::with_capacity(ops.len());
+        for ((place, op), answer) in (0..).zip(ops).zip(&mut answers) {
+            if self.held.miscounts(op.asset) {
+                *answer = Answer::Unknown(Cause::of("OTHER_DECIMALS"));
+            } else if let Some(asked) = OperationRequest::of(op, &self.asset_codes) {
+                spoken.push(Spoken { place, op: op.clone(), asked });
+            }
+        }
         if spoken.is_empty() {
             return match self.is(known).await {
                 Reply::Answered(is, ()) => Reply::Answered(is, answers),

@@ -67,6 +67,9 @@ impl HeldAssets {
     /// True where an amount of the asset would be another one there.
     pub(crate) fn miscounts(&self, asset: AssetId) -> bool {
         let known = self.known();
+        if known.theirs.is_none() {
+            return false;
+        }
         let ours = known.ours.iter().find(|one| one.id == asset);
         ours.is_some_and(|asset| known.other_decimals(asset).is_some())
     }
