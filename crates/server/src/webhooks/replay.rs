@@ -95,7 +95,7 @@ pub(super) async fn step(
             continue;
         }
         // a page alone must not reach the bound either
-        let length = usize::try_from(context.replay_room).unwrap_or(PAGE).clamp(1, PAGE);
+        let length = within_room(context, PAGE);
         let page = context.journal.transfers_after(at, None, length).await?.records;
         let last = page.last().and_then(|last| last.serial).filter(|_| page.len() == length);
         let next = last.filter(|last| *last < until).unwrap_or(until);
@@ -106,6 +106,11 @@ pub(super) async fn step(
         more = true;
     }
     Ok(more)
+}
+
+/// The number of messages that a replay may queue at once, at most this.
+fn within_room(context: &FanOutContext, most: usize) -> usize {
+    usize::try_from(context.replay_room).unwrap_or(most).clamp(1, most)
 }
 
 /// How much a replay would send, without sending it.
@@ -192,8 +197,7 @@ async fn cases(
     since: Millis,
 ) -> Result<Vec<NewMessage>, Cause> {
     let filter = &webhook.endpoint.filter;
-    let room = usize::try_from(context.replay_room).unwrap_or(CASES);
-    let most = if room < CASES { room } else { CASES };
+    let most = within_room(context, CASES);
     let found = context.outbox.case_events_since(since, most).await?;
     let wants = |kind| filter.wants(FilterQuestion::Case(kind));
     let wanted = found.into_iter().filter(|one| wants(one.tells.name()));
