@@ -201,7 +201,7 @@ impl Client {
     /// # Errors
     /// [`Error::Refused`] with 404 where there is none that the token may see.
     pub async fn transfer(&self, req_id: &str) -> Result<TransferStory, Error> {
-        self.get_json(&format!("/api/v1/internal_transfer/{req_id}")).await
+        self.get_json(&format!("/api/v1/internal_transfer/{}", escaped(req_id))).await
     }
 
     /// The caller's balances.

@@ -90,7 +90,7 @@ impl Remote {
         self.client_for(global, minted, scope, 0)
     }
 
-    /// The same for a command that goes on for so many seconds.
+    /// The same; a token that is minted for it lasts this number of seconds longer than usual.
     pub(super) fn client_for(
         &self,
         global: &Global,

@@ -1,10 +1,10 @@
 //! `portage transfer account`: moves money between two numbered accounts, and waits for the end.
 
 use super::steps;
-use super::until::{MOST, ended, has_ended, unseen, until_ended, until_known};
+use super::until::{FollowArgs, ended, has_ended, seen, until_ended, until_known};
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
-use crate::cli::remote::{Minted, Remote};
+use crate::cli::remote::Minted;
 use crate::cli::{Global, output, user_number};
 use client::types::{AccountTransfer, CreateAccountTransfer};
 use serde::Serialize;
@@ -33,22 +33,12 @@ pub(in crate::cli) struct AccountTransferArgs {
     /// Your own words, up to 128 characters.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Your own key; without it a fresh one is made and printed.
-    #[arg(long)]
-    key: Option<String>,
-    /// Wait for the end for so many seconds.
-    #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30,
-        value_parser = clap::value_parser!(u64).range(..=MOST))]
-    seconds: u64,
     #[command(flatten)]
-    remote: Remote,
-    /// Print the answer as JSON.
-    #[arg(long)]
-    json: bool,
+    follow: FollowArgs,
 }
 
 pub(super) async fn run(global: &Global, args: &AccountTransferArgs) -> Result<(), Fault> {
-    let key = args.key.clone().unwrap_or_else(client::fresh_cid);
+    let (follow, key) = (&args.follow, args.follow.key());
     let new = CreateAccountTransfer {
         from_account_number: args.from.clone(),
         to_account_number: args.to.clone(),
@@ -56,20 +46,17 @@ pub(super) async fn run(global: &Global, args: &AccountTransferArgs) -> Result<(
         currency: args.currency.clone(),
         description: args.description.clone(),
     };
-    // both before anything is sent: what fails behind it would sound as if nothing was done
-    let remote = args.remote.with_token_read()?;
-    let client = |scope| remote.client_for(global, Minted::User(args.user), scope, args.seconds);
-    let (creates, reads) = (client(Scope::TransfersCreate)?, client(Scope::TransfersRead)?);
+    let scopes = [Scope::TransfersCreate, Scope::TransfersRead];
+    let [creates, reads] = follow.clients(global, &Minted::User(args.user), scopes)?;
     let send = async || creates.create_account_transfer(&new, &key).await;
     let id = until_known(send, &format!("--key {key}")).await?.transfer_id;
     let look = async || reads.account_transfer(&id).await;
-    let looked = until_ended(args.seconds, look, |seen| has_ended(&seen.status)).await;
+    let looked = until_ended(follow.seconds, look, |seen| has_ended(&seen.status)).await;
     let whose = args.user.map_or_else(String::new, |user| format!(" --user {user}"));
-    let get = || format!("{id} --flow account{whose}");
-    let seen = looked.map_err(|error| unseen(Some(error), &key, &get()))?;
-    let seen = seen.ok_or_else(|| unseen(None, &key, &get()))?;
-    print(&seen, Some(&key), args.json)?;
-    ended(&seen.status, &seen.message, &get())
+    let get = format!("{id} --flow account{whose}");
+    let seen = seen(looked, &key, &get)?;
+    print(&seen, Some(&key), follow.json)?;
+    ended(&seen.status, &seen.message, &get)
 }
 
 /// A transfer as JSON, with the key that was used now.

@@ -1,15 +1,55 @@
 //! Repeats a create until its outcome is known, and looks at a transfer until it ends.
 
+use crate::auth::Scope;
+use crate::cli::Global;
 use crate::cli::exit::{Exit, Fault};
-use client::{Error, state};
+use crate::cli::remote::{Minted, Remote};
+use client::{Client, Error, state};
 use std::time::Duration;
 
 /// Times that an unclear outcome is cleared up by sending the same again.
 pub(super) const TRIES: u32 = 4;
 /// The most seconds that a command waits for an end.
-pub(super) const MOST: u64 = 3_600;
+const MOST: u64 = 3_600;
 /// The wait between two looks.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// The options of a command that makes a transfer which goes on by itself.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct FollowArgs {
+    /// Your own key, the transfer's name; without it a fresh one is made and printed.
+    #[arg(long)]
+    key: Option<String>,
+    /// Give up waiting for the end after this number of seconds.
+    #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(..=MOST))]
+    pub seconds: u64,
+    #[command(flatten)]
+    pub remote: Remote,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl FollowArgs {
+    pub(super) fn key(&self) -> String {
+        self.key.clone().unwrap_or_else(client::fresh_cid)
+    }
+
+    /// The client that makes it and the one that looks at it, both before anything is sent: what fails behind that
+    /// would sound as if nothing was done.
+    pub(super) fn clients(
+        &self,
+        global: &Global,
+        minted: &Minted,
+        scopes: [Scope; 2],
+    ) -> Result<[Client; 2], Fault> {
+        let remote = self.remote.with_token_read()?;
+        let client = |scope| remote.client_for(global, minted.clone(), scope, self.seconds);
+        let [creates, reads] = scopes;
+        Ok([client(creates)?, client(reads)?])
+    }
+}
 
 /// Sends until there is an answer, but not for ever; `key` is the option that names its key. Once a try was unclear,
 /// a later one that was not sent, or turned away, says nothing of it.
@@ -40,8 +80,8 @@ pub(super) async fn pause(tries: u32) {
     tokio::time::sleep(Duration::from_millis(250 << tries)).await;
 }
 
-/// Looks until `ended`, for so many seconds at most; what was seen last, where anything was. A server that restarts or
-/// has no time carries its transfers on.
+/// Looks until `ended`, for this number of seconds at most; what was seen last, where anything was. A server that
+/// restarts or has no time carries its transfers on.
 pub(super) async fn until_ended<T>(
     seconds: u64,
     look: impl AsyncFn() -> Result<T, Error>,
@@ -84,8 +124,17 @@ pub(super) fn ended(status: &str, why: &str, get: &str) -> Result<(), Fault> {
     }
 }
 
+/// What was seen last of a transfer that was made; `get` are the words that show it.
+pub(super) fn seen<T>(looked: Result<Option<T>, Error>, key: &str, get: &str) -> Result<T, Fault> {
+    match looked {
+        Ok(Some(seen)) => Ok(seen),
+        Ok(None) => Err(unseen(None, key, get)),
+        Err(error) => Err(unseen(Some(error), key, get)),
+    }
+}
+
 /// The transfer was made, and what became of it was not seen: no word of the look may sound as if nothing was done.
-pub(super) fn unseen(look: Option<Error>, key: &str, get: &str) -> Fault {
+fn unseen(look: Option<Error>, key: &str, get: &str) -> Fault {
     let why = look.map_or_else(|| "its end was not seen".to_owned(), |error| error.to_string());
     let sentence = format!(
         "it was made, and goes on by itself: {why}. Look at it with `portage transfer get {get}`; a repeat with --key \
