@@ -61,10 +61,8 @@ fn kept(path: PathBuf, key: &[u8]) -> Result<PathBuf, Fault> {
     let fault = |fault| Fault::new(Exit::CantCreate, format!("{}: {fault}", path.display()));
     file_modes::write_new(&path, key).map_err(fault)?;
     // the name too: a key that is lost with it verifies nothing any more
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let synced =
-        File::open(folder.unwrap_or_else(|| Path::new("."))).and_then(|folder| folder.sync_all());
-    synced.map_err(fault)?;
+    let folder = path.parent().unwrap_or(&path);
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)?;
     Ok(path)
 }
 

@@ -21,7 +21,7 @@ const BLOCK_MS: &str = "150";
 const VALID_BLOCKS: &str = "60";
 const ENDPOINTS: usize = 2;
 /// Access keys of the relay's account, numbered from 0.
-pub(super) const KEYS: usize = 4;
+pub(super) const KEYS: u64 = 4;
 /// Accounts to pay to, of which every second one is registered with the token.
 pub(super) const RECEIVERS: u64 = 8;
 /// A port between the choice and the start may be taken by another program.
@@ -95,7 +95,7 @@ impl LocalChain {
     /// of the other's.
     pub(super) fn settings(&self, server: usize) -> Vec<(&'static str, String)> {
         let lacks = if server == 0 { KEYS - 1 } else { 0 };
-        let own = self.keys.iter().enumerate().filter(|(number, _)| *number != lacks);
+        let own = (0..).zip(&self.keys).filter(|(number, _)| *number != lacks);
         let keys: Vec<&str> = own.map(|(_, key)| key.as_str()).collect();
         let urls: Vec<_> = self.endpoints.iter().map(|at| format!("http://{at}")).collect();
         let settings = [
@@ -120,7 +120,7 @@ impl LocalChain {
     }
 
     /// Another program uses a key of the relay's account.
-    pub(super) fn wallet_signs(&self, key: usize) -> Outcome {
+    pub(super) fn wallet_signs(&self, key: u64) -> Outcome {
         let body = json!({ "account": ACCOUNT, "key": key });
         self.control(0, "POST", "/devnet/wallet", &body).map(drop)
     }

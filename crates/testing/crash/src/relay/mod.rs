@@ -120,8 +120,7 @@ pub fn run(
             trouble(&services, endpoint, &mut rng)?;
         }
         if killed.kills % 4 == 1 {
-            let key = rng.below(u64::try_from(chain::KEYS).unwrap_or(1));
-            services.chain.wallet_signs(usize::try_from(key).unwrap_or(0))?;
+            services.chain.wallet_signs(rng.below(chain::KEYS))?;
             killed.wallets += 1;
         }
         let on = Duration::from_micros(rng.below(1_500_000));

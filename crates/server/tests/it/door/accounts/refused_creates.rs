@@ -78,7 +78,7 @@ async fn a_transfer_that_completes_takes_no_place() {
     }
 }
 
-/// Looks for the answer of a create so often, and goes away. True where it was answered before.
+/// Polls a create this number of times, and drops it. True where it was answered before.
 async fn goes_away(door: &Door, key: &str, looks: usize) -> bool {
     let mut ask = pin!(asks(door, key, "NONE"));
     for _ in 0..looks {
