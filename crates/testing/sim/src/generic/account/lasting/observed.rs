@@ -144,15 +144,25 @@ fn lasting_since<T: PartialEq>(
 }
 
 impl Observed {
-    /// The alarms that did not come at their time.
-    pub(super) fn missing_alarms(&self) -> Vec<String> {
+    /// The alarms that did not come at their time, as of now.
+    pub(super) fn missing_alarms(&self, now: Millis) -> Vec<String> {
         let missing = self.missing.iter().map(|(what, at)| format!("{what} at {at}"));
-        let unreported = self.strangers.iter().filter(|one| {
-            let subject = one.about.map_or(Subject::Service, Subject::Transfer);
-            let reported = self.cases.get(&("MESSAGE_MISMATCH", subject));
-            reported.is_none_or(|reported| *reported > one.at + REPORTED)
+        let late = self.strangers.iter().filter(|one| match self.reported(one) {
+            Some(reported) => reported > one.at + REPORTED,
+            None => now > one.at + REPORTED,
         });
-        missing.chain(unreported.map(|one| format!("not reported: {one:?}"))).collect()
+        missing.chain(late.map(|one| format!("not reported: {one:?}"))).collect()
+    }
+
+    /// Whether the report of each message of a stranger was seen.
+    pub(super) fn all_reported(&self) -> bool {
+        self.strangers.iter().all(|one| self.reported(one).is_some())
+    }
+
+    /// When the report of a message was seen.
+    fn reported(&self, one: &StrangersMessage) -> Option<Millis> {
+        let subject = one.about.map_or(Subject::Service, Subject::Transfer);
+        self.cases.get(&("MESSAGE_MISMATCH", subject)).copied()
     }
 
     /// The messages of strangers that no consumer refused.

@@ -224,9 +224,10 @@ impl LastingPlay {
             let truth = truth.beside(|kind| run.leaves_open(kind), known, run.loses());
             faults.extend(truth.faults(case, false));
             // what did not come at its time does not come in time later
-            let missing = observed.missing_alarms();
+            let missing = observed.missing_alarms(observer.now());
+            let reported = observed.all_reported();
             drop(observed);
-            if faults.is_empty() || !missing.is_empty() {
+            if (faults.is_empty() && reported) || !missing.is_empty() {
                 faults.extend(missing);
                 break;
             }
