@@ -414,14 +414,9 @@ impl Service {
 
     /// The key of the audit's seals: the configured one, or the one in the folder.
     async fn seal_key(&self, config: &Config) -> Result<SealKey, Fault> {
-        let mut generated = false;
-        let key = key::sealing(&config.audit, || {
-            let (key, made) = key::read_or_make(&self.dir, key::AUDIT)?;
-            generated = made;
-            Ok(key)
-        })?;
-        if generated {
-            self.report_other_key(&key).await?;
+        let key = key::sealing(&config.audit, || Ok(key::read_or_make(&self.dir, key::AUDIT)?.0))?;
+        if !config.audit.accept_unknown_seals {
+            self.know_newest_seal(&key).await?;
         }
         Ok(key)
     }
@@ -514,17 +509,17 @@ impl Service {
         Arc::new(BackupService::new(self.source(), into))
     }
 
-    /// Logs an error where the journal has seals of another key than the one that was generated now.
-    async fn report_other_key(&self, key: &SealKey) -> Result<(), Fault> {
+    /// Refuses a key that could not verify the newest seal: what it sealed would be forged for ever.
+    async fn know_newest_seal(&self, key: &SealKey) -> Result<(), Fault> {
         let failed = |cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}"));
         let mut trail = self.store.trail().await.map_err(failed)?;
         let newest = trail.newest(None, 1).await.map_err(failed)?.pop();
         if newest.is_some_and(|seal| !seal.is_of(key)) {
-            tracing::error!(
-                "the journal has seals of another key than this folder's, which was generated now: \
-                 `portage audit verify` will call one of them forged. Give every process one key \
-                 (audit.mac_secret_file), and name older ones in audit.former_mac_secret_files"
-            );
+            let sentence = "the newest seal of the audit is of a key that this process does not know: what it seals \
+                            would be called forged. Give every process of the journal one key \
+                            (audit.mac_secret_file), with the keys before it in audit.former_mac_secret_files. Where \
+                            that key is lost: audit.accept_unknown_seals";
+            return Err(Fault::new(Exit::Config, sentence));
         }
         Ok(())
     }

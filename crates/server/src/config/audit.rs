@@ -15,6 +15,8 @@ section! {
         mac_secret_file: PathBuf = PathBuf::new(),
         /// Files of the keys that sealed before this one, the newest first; they verify older seals. The generated key is `audit.key` in the `data.dir` of the process that sealed.
         former_mac_secret_files: Vec<String> = Vec::new(),
+        /// Start although the newest seal is of a key that is named nowhere, since that key is lost. `portage audit verify` calls its seals forged.
+        accept_unknown_seals: bool = false,
     }
 }
 

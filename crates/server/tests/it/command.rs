@@ -215,6 +215,14 @@ fn the_audit_is_sealed_at_the_end_and_verified_by_anybody_with_the_folder() {
     assert!(said.contains("WRONG external movements: entry 0 was changed"), "{said}");
     std::fs::remove_file(dir.join("data").join("audit.key")).expect("it goes");
     assert_eq!(exit_of(dir, &["audit", "verify"]), 66, "no key");
+    // a start makes a key, and what that sealed behind the seal of another one would be forged for ever
+    let refused = run(dir, &["serve", "--port", "0"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(78), "{said}");
+    assert!(said.contains("of a key that this process does not know"), "{said}");
+    std::fs::write(dir.join("portage.toml"), "[audit]\naccept_unknown_seals = true\n")
+        .expect("a file");
+    assert_eq!(ends(&served(dir), "TERM"), 0);
 }
 
 #[test]
