@@ -4,11 +4,12 @@ use crate::error::{Error, whole};
 use crate::escaped;
 use crate::tls;
 use crate::types::{
-    AccountTransfer, Accounts, Alive, AuditProof, BackupMade, Balance, BatchResult, BatchResults,
-    Booked, BookedNumbered, CreateAccountTransfer, CreateRelayTransfer, CreateTransfer,
-    CreateTransfers, Created, DryRun, FailedTransfer, Filter, Health, Movement, NewBackup,
-    NumberedMovement, OpenedAccountTransfer, OpenedRelayTransfer, Page, Problem, Proof,
-    RelayTransfer, SetStatus, StatusAnswer, TransferStory,
+    AccountTransfer, AccountTransferFilter, AccountTransferPage, Accounts, Alive, AuditProof,
+    BackupMade, Balance, BatchResult, BatchResults, Booked, BookedNumbered, CreateAccountTransfer,
+    CreateRelayTransfer, CreateTransfer, CreateTransfers, Created, DryRun, FailedTransfer, Filter,
+    Health, Movement, NewBackup, NumberedMovement, Opened, OpenedAccountTransfer,
+    OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus, StatusAnswer,
+    TransferStory,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -121,10 +122,33 @@ impl Client {
         &self,
         new: &CreateAccountTransfer,
         key: &str,
-    ) -> Result<OpenedAccountTransfer, Error> {
-        let request = self.request(Method::POST, "/api/transfers").json(new);
-        let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
+    ) -> Result<Opened<OpenedAccountTransfer>, Error> {
+        self.open(self.request(Method::POST, "/api/transfers").json(new), key).await
+    }
+
+    /// A page of the caller's own transfers between numbered accounts, newest first.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn account_transfers(
+        &self,
+        filter: &AccountTransferFilter,
+    ) -> Result<AccountTransferPage, Error> {
+        let request = self.request(Method::GET, "/api/transfers").query(filter);
+        let (status, body) = read(sent(request).await?).await?;
         well(status, &body)
+    }
+
+    /// Sends a create under a key.
+    async fn open<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        key: &str,
+    ) -> Result<Opened<T>, Error> {
+        let response = sent(request.header("idempotency-key", key)).await?;
+        let replayed = response.headers().contains_key("idempotency-replayed");
+        let (status, body) = read(response).await?;
+        Ok(Opened { transfer: well(status, &body)?, replayed })
     }
 
     /// A transfer between two numbered accounts with its history.
@@ -144,10 +168,8 @@ impl Client {
         &self,
         new: &CreateRelayTransfer,
         key: &str,
-    ) -> Result<OpenedRelayTransfer, Error> {
-        let request = self.request(Method::POST, "/transfer").json(new);
-        let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
-        well(status, &body)
+    ) -> Result<Opened<OpenedRelayTransfer>, Error> {
+        self.open(self.request(Method::POST, "/transfer").json(new), key).await
     }
 
     /// A payment of the relay by the key of its create.

@@ -1,6 +1,8 @@
 //! Re-exports the types of requests and answers from `api`. The client ignores fields that a newer server adds.
 
-pub use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
+pub use api::account_transfers::{
+    AccountTransfer, AccountTransferPage, CreateAccountTransfer, OpenedAccountTransfer,
+};
 pub use api::accounts::{AccountRow, Accounts, Balance, SetStatus, Silent, StatusSet};
 pub use api::admin::actions::Done;
 pub use api::audit::{AuditProof, SealRow, Seals};
@@ -29,6 +31,29 @@ pub struct Created {
     pub code: Option<String>,
     /// The key had been used before: this is that transfer.
     pub replayed: bool,
+}
+
+/// What a create opened that goes on by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened<T> {
+    /// The transfer, as far as it came.
+    pub transfer: T,
+    /// The key had been used before: this is that transfer.
+    pub replayed: bool,
+}
+
+/// Which account transfers are wanted.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AccountTransferFilter {
+    /// In this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Where the page begins: `next` of the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Maximum number of transfers, from 1 to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
 }
 
 /// What became of a change of an account's status.

@@ -279,13 +279,32 @@ fn a_transfer_between_numbered_accounts_is_made_and_waited_for() {
     let paid = pays("7", &["--amount", "2", "--key", "k"]);
     assert_eq!((paid.code, &paid.json()["status"]), (0, &json!("COMPLETED")), "{paid:?}");
     let again = pays("7", &["--amount", "2", "--key", "k"]);
-    assert_eq!((again.code, again.json()), (0, paid.json()), "{again:?}");
+    let mut replayed = paid.json();
+    replayed["replayed"] = json!(true);
+    assert_eq!((again.code, again.json()), (0, replayed), "{again:?}");
     let poor = pays("7", &["--amount", "100"]);
     assert_eq!((poor.code, &poor.json()["status"]), (65, &json!("FAILED")), "{poor:?}");
     assert_eq!(pays("8", &["--amount", "2"]).code, 77, "of another owner");
     let id = paid.json()["transferId"].as_str().expect("an id").to_owned();
     let shown = cli.asks(&["transfer", "get", &id, "--flow", "account", "--user", "7"]);
     assert!(shown.code == 0 && shown.out.contains("COMPLETED"), "{shown:?}");
+    let lists = |user: &str, more: &[&str]| {
+        let words = ["transfer", "list", "--flow", "account", "--user", user];
+        cli.asks(&[&words[..], more].concat())
+    };
+    let mut pages = vec![lists("7", &["--limit", "1", "--json"]).json()];
+    let cursor = pages[0]["next"].as_str().expect("a second page").to_owned();
+    pages.push(lists("7", &["--limit", "1", "--json", "--cursor", &cursor]).json());
+    let ids = |pages: &[serde_json::Value]| {
+        let all = pages.iter().flat_map(|page| page["transfers"].as_array().cloned());
+        all.flatten().map(|one| one["transferId"].clone()).collect::<Vec<_>>()
+    };
+    let should = [poor.json()["transferId"].clone(), json!(id)];
+    assert_eq!(ids(&pages), should, "one a page, the newest first");
+    assert_eq!(ids(&[lists("7", &["--all", "--json"]).json()]), should);
+    let table = lists("7", &["--state", "FAILED"]);
+    assert!(table.out.contains("ACC-2") && !table.out.contains(&id), "{table:?}");
+    assert_eq!(lists("7", &["--asset", "USDT"]).code, 64);
     // no relay is set up here
     let relay = cli.asks(&["transfer", "relay", "--to", "alice.near", "--amount", "1"]);
     assert_ne!(relay.code, 0, "{relay:?}");

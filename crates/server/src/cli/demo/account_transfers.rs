@@ -50,7 +50,7 @@ pub(super) async fn play(
         "120 USD from ACC-4001 to ACC-4002: answered PENDING, then COMPLETED. Its history:",
     )?;
     screen.print(&transfer::steps(&paid.history))?;
-    let again = alice.create_account_transfer(&new("120"), "demo-1").await?;
+    let again = alice.create_account_transfer(&new("120"), "demo-1").await?.transfer;
     if again.transfer_id != paid.transfer_id {
         return Err(broken(format!("one key, two transfers: {paid:?} {again:?}")));
     }
@@ -76,7 +76,7 @@ async fn ended(
     new: &CreateAccountTransfer,
     key: &str,
 ) -> Result<AccountTransfer, Fault> {
-    let opened = alice.create_account_transfer(new, key).await?;
+    let opened = alice.create_account_transfer(new, key).await?.transfer;
     for _ in 0..LOOKS {
         let now = alice.account_transfer(&opened.transfer_id).await?;
         if matches!(now.status.as_str(), "COMPLETED" | "FAILED") {

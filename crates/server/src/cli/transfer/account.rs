@@ -1,7 +1,7 @@
 //! `portage transfer account`: moves money between two numbered accounts, and waits for the end.
 
 use super::steps;
-use super::until::{FollowArgs, ended, has_ended, seen, until_ended, until_known};
+use super::until::{FollowArgs, REPLAYED, ended, has_ended, seen, until_ended, until_known};
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
 use crate::cli::remote::Minted;
@@ -49,33 +49,39 @@ pub(super) async fn run(global: &Global, args: &AccountTransferArgs) -> Result<(
     let scopes = [Scope::TransfersCreate, Scope::TransfersRead];
     let [creates, reads] = follow.clients(global, &Minted::User(args.user), scopes)?;
     let send = async || creates.create_account_transfer(&new, &key).await;
-    let id = until_known(send, &format!("--key {key}")).await?.transfer_id;
+    let opened = until_known(send, &format!("--key {key}")).await?;
+    let (id, replayed) = (opened.transfer.transfer_id, opened.replayed);
     let look = async || reads.account_transfer(&id).await;
     let looked = until_ended(follow.seconds, look, |seen| has_ended(&seen.status)).await;
     let whose = args.user.map_or_else(String::new, |user| format!(" --user {user}"));
     let get = format!("{id} --flow account{whose}");
     let seen = seen(looked, &key, &get)?;
-    print(&seen, Some(&key), follow.json)?;
+    print(&seen, &Now { key: Some(&key), replayed }, follow.json)?;
     ended(&seen.status, &seen.message, &get)
 }
 
-/// A transfer as JSON, with the key that was used now.
+/// What this command did: the key that it used, and whether that had been used before.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Now<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+/// A transfer as JSON, with what was done now.
 #[derive(Debug, Serialize)]
 struct KeyedAccountTransfer<'a> {
     #[serde(flatten)]
     transfer: &'a AccountTransfer,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
+    #[serde(flatten)]
+    now: &'a Now<'a>,
 }
 
-/// Shows a transfer, with the key that was used now.
-pub(super) fn print(
-    transfer: &AccountTransfer,
-    key: Option<&str>,
-    json: bool,
-) -> Result<(), Fault> {
+/// Shows a transfer, with what was done now.
+pub(super) fn print(transfer: &AccountTransfer, now: &Now<'_>, json: bool) -> Result<(), Fault> {
     if json {
-        return output::print_json(&KeyedAccountTransfer { transfer, key });
+        return output::print_json(&KeyedAccountTransfer { transfer, now });
     }
     let AccountTransfer { from_account_number: from, to_account_number: to, .. } = transfer;
     let what = format!("{} {} from {from} to {to}", transfer.amount, transfer.currency);
@@ -85,7 +91,8 @@ pub(super) fn print(
         ("message", transfer.message.as_str()),
         ("transferId", transfer.transfer_id.as_str()),
     ];
-    pairs.extend(key.map(|key| ("key", key)));
+    pairs.extend(now.key.map(|key| ("key", key)));
+    pairs.extend(now.replayed.then_some(("replayed", REPLAYED)));
     output::print(&output::pairs(&pairs))?;
     output::print(&steps(&transfer.history))
 }

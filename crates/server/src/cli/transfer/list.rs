@@ -1,22 +1,29 @@
 //! `portage transfer list`: lists a user's transfers, newest first.
 
 use crate::auth::Scope;
-use crate::cli::exit::Fault;
+use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output, user_number};
-use client::types::{Filter, Page, Transfer};
+use client::Client;
+use client::types::{
+    AccountTransfer, AccountTransferFilter, AccountTransferPage, Filter, Page, Transfer,
+};
 
 /// List your transfers, newest first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage transfer list --user 4001 --state PENDING\n  \
     portage transfer list --user 4001 --asset USDT --from SPOT --all\n  \
-    portage transfer list --user 4001 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z\n\n\
+    portage transfer list --user 4001 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z\n  \
+    portage transfer list --user 4001 --flow account --state PENDING\n\n\
     A user sees their own; a token with transfers:any sees what it made itself.")]
 pub(in crate::cli) struct ListTransfersArgs {
     /// Whose, where no token is given.
     #[arg(long, value_parser = user_number)]
     user: Option<u64>,
+    /// The flow that carries them. Of transfers between numbered accounts only --state says more.
+    #[arg(long, value_enum, default_value_t = ListedFlow::Internal)]
+    flow: ListedFlow,
     /// Only in this state: INIT … COMMITTED, FAILED, ROLLED_BACK; PENDING is all that have not ended.
     #[arg(long)]
     state: Option<String>,
@@ -45,15 +52,85 @@ pub(in crate::cli) struct ListTransfersArgs {
     json: bool,
 }
 
+/// A flow whose transfers a caller can list.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ListedFlow {
+    /// Transfers between the account types of one user.
+    Internal,
+    /// Transfers between numbered accounts.
+    Account,
+}
+
 pub(super) async fn run(global: &Global, args: &ListTransfersArgs) -> Result<(), Fault> {
     let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersRead)?;
+    match args.flow {
+        ListedFlow::Internal => internal(&client, args).await,
+        ListedFlow::Account => account(&client, args).await,
+    }
+}
+
+impl ListTransfersArgs {
+    /// The size of a page.
+    const fn page(&self) -> u32 {
+        if self.all { 100 } else { self.limit }
+    }
+}
+
+/// Says how the list goes on, where it does.
+fn goes_on(next: Option<&str>) -> Result<(), Fault> {
+    match next {
+        Some(next) => output::print(&format!("there may be more: --cursor {next}, or --all")),
+        None => Ok(()),
+    }
+}
+
+async fn account(client: &Client, args: &ListTransfersArgs) -> Result<(), Fault> {
+    if args.asset.is_some() || args.from.is_some() || args.to.is_some() {
+        let sentence = "--flow account: of --asset, --from and --to nothing is known there";
+        return Err(Fault::new(Exit::Usage, sentence));
+    }
+    let mut filter = AccountTransferFilter {
+        status: args.state.clone(),
+        cursor: args.cursor.clone(),
+        limit: Some(args.page()),
+    };
+    let mut all = AccountTransferPage { transfers: Vec::new(), next: None };
+    loop {
+        let page = client.account_transfers(&filter).await?;
+        all.transfers.extend(page.transfers);
+        all.next = page.next;
+        if !args.all || all.next.is_none() {
+            break;
+        }
+        filter.cursor.clone_from(&all.next);
+    }
+    if args.json {
+        return output::print_json(&all);
+    }
+    let row = |t: &AccountTransfer| {
+        [
+            t.transfer_id.clone(),
+            t.created_at.clone(),
+            t.from_account_number.clone(),
+            t.to_account_number.clone(),
+            t.amount.clone(),
+            t.currency.clone(),
+            t.status.clone(),
+        ]
+    };
+    let titles = ["transferId", "opened", "from", "to", ">amount", "currency", "status"];
+    output::print(&output::table(titles, all.transfers.iter().map(row).collect()))?;
+    goes_on(all.next.as_deref())
+}
+
+async fn internal(client: &Client, args: &ListTransfersArgs) -> Result<(), Fault> {
     let mut filter = Filter {
         state: args.state.clone(),
         asset: args.asset.clone(),
         from: args.from.clone(),
         to: args.to.clone(),
         cursor: args.cursor.clone(),
-        limit: Some(if args.all { 100 } else { args.limit }),
+        limit: Some(args.page()),
     };
     let mut all = Page { transfers: Vec::new(), next: None };
     loop {
@@ -69,10 +146,7 @@ pub(super) async fn run(global: &Global, args: &ListTransfersArgs) -> Result<(),
         return output::print_json(&all);
     }
     output::print(&table(&all.transfers))?;
-    match &all.next {
-        Some(next) => output::print(&format!("there may be more: --cursor {next}, or --all")),
-        None => Ok(()),
-    }
+    goes_on(all.next.as_deref())
 }
 
 fn table(transfers: &[Transfer]) -> String {

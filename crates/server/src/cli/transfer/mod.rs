@@ -90,12 +90,16 @@ async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
     let story = match args.flow {
         FlowName::Internal => user()?.transfer(id).await.map_err(not_found_here)?,
         FlowName::Account => {
-            return account::print(&user()?.account_transfer(id).await?, None, args.json);
+            return account::print(
+                &user()?.account_transfer(id).await?,
+                &account::Now::default(),
+                args.json,
+            );
         }
         FlowName::Relay => {
             let minted = Minted::Named(args.caller.clone());
             let client = args.remote.client(global, minted, Scope::RelayRead)?;
-            return relay::print(&client.relay_transfer(id).await?, args.json);
+            return relay::print(&client.relay_transfer(id).await?, false, args.json);
         }
     };
     if args.json {
@@ -135,7 +139,7 @@ fn told(t: &Transfer, code: Option<&str>, replayed: bool) -> String {
         pairs.push(("code", code));
     }
     if replayed {
-        pairs.push(("replayed", "this key had been used before; nothing was done now"));
+        pairs.push(("replayed", until::REPLAYED));
     }
     output::pairs(&pairs)
 }

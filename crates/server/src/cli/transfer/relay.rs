@@ -1,11 +1,12 @@
 //! `portage transfer relay`: pays an account on NEAR from the relay's own, and waits for the end.
 
-use super::until::{FollowArgs, ended, has_ended, seen, until_ended, until_known};
+use super::until::{FollowArgs, REPLAYED, ended, has_ended, seen, until_ended, until_known};
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
 use crate::cli::remote::Minted;
 use crate::cli::{Global, output};
 use client::types::{CreateRelayTransfer, RelayEvent, RelayTransfer};
+use serde::Serialize;
 
 /// Pay an account on NEAR from the relay's own.
 #[derive(Debug, clap::Args)]
@@ -32,7 +33,7 @@ pub(super) async fn run(global: &Global, args: &RelayTransferArgs) -> Result<(),
     let scopes = [Scope::RelayCreate, Scope::RelayRead];
     let [creates, reads] = follow.clients(global, &Minted::Named(args.caller.clone()), scopes)?;
     let send = async || creates.create_relay_transfer(&new, &key).await;
-    until_known(send, &format!("--key {key}")).await?;
+    let replayed = until_known(send, &format!("--key {key}")).await?.replayed;
     let look = async || reads.relay_transfer(&key).await;
     let looked = until_ended(follow.seconds, look, |seen| has_ended(&seen.opened.status)).await;
     // a proxy before the server may read the key otherwise
@@ -41,14 +42,24 @@ pub(super) async fn run(global: &Global, args: &RelayTransferArgs) -> Result<(),
     let whose = if has_token { String::new() } else { format!(" --as {}", args.caller) };
     let get = format!("{key} --flow relay{whose}");
     let seen = seen(looked, &key, &get)?;
-    print(&seen, follow.json)?;
+    print(&seen, replayed, follow.json)?;
     let why = seen.error_message.as_deref().unwrap_or("no error");
     ended(&seen.opened.status, why, &get)
 }
 
-pub(super) fn print(transfer: &RelayTransfer, json: bool) -> Result<(), Fault> {
+/// A payment as JSON, with whether its key had been used before.
+#[derive(Debug, Serialize)]
+struct ShownRelayTransfer<'a> {
+    #[serde(flatten)]
+    transfer: &'a RelayTransfer,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+/// Shows a payment, and whether this command used a key that had been used before.
+pub(super) fn print(transfer: &RelayTransfer, replayed: bool, json: bool) -> Result<(), Fault> {
     if json {
-        return output::print_json(transfer);
+        return output::print_json(&ShownRelayTransfer { transfer, replayed });
     }
     let opened = &transfer.opened;
     let what = format!("{} base units to {}", opened.amount, opened.receiver_id);
@@ -59,6 +70,7 @@ pub(super) fn print(transfer: &RelayTransfer, json: bool) -> Result<(), Fault> {
     ];
     pairs.extend(opened.tx_hash.as_deref().map(|hash| ("transaction", hash)));
     pairs.extend(transfer.error_message.as_deref().map(|why| ("error", why)));
+    pairs.extend(replayed.then_some(("replayed", REPLAYED)));
     output::print(&output::pairs(&pairs))?;
     let row = |event: &RelayEvent| {
         let detail = event.message.clone().or_else(|| event.tx_hash.clone());

@@ -75,6 +75,9 @@ pub(super) async fn until_known<T>(
     }
 }
 
+/// What is said of a key that was used before.
+pub(super) const REPLAYED: &str = "this key had been used before; nothing was done now";
+
 /// The wait before the same is sent again.
 pub(super) async fn pause(tries: u32) {
     tokio::time::sleep(Duration::from_millis(250 << tries)).await;

@@ -56,7 +56,7 @@ impl Request for Wanted {
             currency: CURRENCY.to_owned(),
             description: None,
         };
-        client.create_account_transfer(&new, key).await.map(|found| found.transfer_id)
+        client.create_account_transfer(&new, key).await.map(|found| found.transfer.transfer_id)
     }
 }
 

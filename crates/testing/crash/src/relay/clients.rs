@@ -46,6 +46,6 @@ impl Request for Payout {
             receiver_id: self.receiver.clone(),
             amount: self.units.to_string(),
         };
-        client.create_relay_transfer(&new, key).await.map(|found| found.transfer_id)
+        client.create_relay_transfer(&new, key).await.map(|found| found.transfer.transfer_id)
     }
 }
