@@ -116,6 +116,10 @@ impl<'a> Operation<'a> {
             match one["in"].as_str().unwrap_or_default() {
                 "path" => path = path.replace(&format!("{{{name}}}"), &value),
                 "query" if one["required"] == true => query.push(format!("{name}={value}")),
+                // the key of another operation's sample would be a contradiction
+                "header" if one["required"] == true && name.ends_with("Idempotency-Key") => {
+                    more.push_str(&format!(" \\\n  -H '{name}: {}-1'", self.id()));
+                }
                 "header" if one["required"] == true => {
                     more.push_str(&format!(" \\\n  -H '{name}: {value}'"));
                 }
@@ -265,6 +269,7 @@ mod tests {
                 { "name": "day", "in": "query", "required": true },
                 { "name": "limit", "in": "query" },
                 { "name": "X-Key", "in": "header", "required": true, "example": "k-1" },
+                { "name": "Idempotency-Key", "in": "header", "required": true },
             ],
             "requestBody": { "content": { "application/json": { "example": { "why": "it's due" } } } },
         } } } });
@@ -273,7 +278,7 @@ mod tests {
         assert_eq!(
             op.curl(),
             "curl -s \"$URL/a/7/b?day=DAY\" \\\n  -H \"Authorization: Bearer $TOKEN\" \\\n  -H 'X-Key: k-1' \\\n  \
-             -H 'Content-Type: application/json' \\\n  -d '{\n  \"why\": \"it'\\''s due\"\n}'"
+             -H 'Idempotency-Key: make_b-1' \\\n  -H 'Content-Type: application/json' \\\n  -d '{\n  \"why\": \"it'\\''s due\"\n}'"
         );
         let about = json!({ "security": [{}] });
         let open = Operation { path: "/x", method: "delete", about: &about };
