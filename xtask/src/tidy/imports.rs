@@ -23,18 +23,19 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 23] = [
+const TABLE: [Row; 24] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
+    Row { name: "ledger-contract", normal: Only(&["kernel", "futures-util"]),                                    dev: Only(&[]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
     Row { name: "engine-tests", normal: Only(&[]),                                                               dev: Only(&["conformance", "engine", "flows", "futures-util", "kernel", "ledgers", "links", "rusqlite", "rustls", "serde_json", "sim", "store", "tempfile", "testbed", "testkit", "tokio"]) },
     Row { name: "relay-tests", normal: Only(&[]),                                                                dev: Only(&["devnet", "expect-test", "flows", "kernel", "links", "serde_json", "sim", "testkit", "tokio"]) },
-    Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["conformance", "flows", "tempfile", "testbed", "testkit", "tokio"]) },
-    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "futures-util", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["conformance", "proptest", "sim", "tempfile", "testkit", "tokio"]) },
+    Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["conformance", "flows", "ledger-contract", "tempfile", "testbed", "testkit", "tokio"]) },
+    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "futures-util", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["ledger-contract", "proptest", "sim", "tempfile", "testkit", "tokio"]) },
     Row { name: "links",   normal: Only(&["kernel", "flows", "argon2", "base64", "borsh", "bs58", "chacha20poly1305", "ed25519-dalek", "futures-util", "getrandom", "rdkafka", "reqwest", "rusqlite", "rustls", "rustls-platform-verifier", "serde", "serde_json", "sha2", "tokio", "tracing", "uuid", "zeroize"]), dev: Only(&["conformance", "devnet", "tempfile", "testbed", "testkit", "tokio"]) },
     Row { name: "api",     normal: Only(&["serde", "serde_json", "utoipa"]),                                     dev: Only(&[]) },
     Row { name: "client",  normal: Only(&["api", "kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
-    Row { name: "sim",     normal: Only(&["conformance", "kernel", "flows", "engine", "testkit"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
+    Row { name: "sim",     normal: Only(&["conformance", "kernel", "flows", "engine", "ledger-contract", "testkit"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
     Row { name: "conformance", normal: Only(&["flows", "kernel", "testkit"]),                                    dev: Only(&[]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
     Row { name: "devnet",  normal: Only(&["axum", "base64", "borsh", "clap", "hyper", "hyper-util", "imbl", "near-chain-configs", "near-crypto", "near-jsonrpc-primitives", "near-parameters", "near-primitives", "near-time", "serde", "serde_json", "tokio", "wasmi"]), dev: Only(&[]) },

@@ -47,6 +47,11 @@ impl Remote {
         Ok(Self { id, http, batch, asset_codes, held, last: Mutex::new(none) })
     }
 
+    /// The symbols of the assets that the ledger named in its last greeting; `None`: it names none.
+    pub fn named_assets(&self) -> Option<Vec<String>> {
+        self.held.symbols()
+    }
+
     fn noted<T>(&self, reply: Reply<T>) -> Reply<T> {
         if let Reply::Answered(known, _) | Reply::OtherLedger(known) = &reply {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = *known;

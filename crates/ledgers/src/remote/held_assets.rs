@@ -64,6 +64,11 @@ impl HeldAssets {
         theirs.is_none_or(|decimals| decimals == Some(&u64::from(asset.precision)))
     }
 
+    /// The symbols that the ledger names; `None`: it says nothing of its assets.
+    pub(crate) fn symbols(&self) -> Option<Vec<String>> {
+        self.known().theirs.as_ref().map(|theirs| theirs.keys().cloned().collect())
+    }
+
     /// True where an amount of the asset would be another one there.
     pub(crate) fn miscounts(&self, asset: AssetId) -> bool {
         let known = self.known();

@@ -2,12 +2,12 @@
 
 use crate::fixture::{deposit, run};
 use crate::memory::Memory;
-use conformance::ledger::{Profile, run as suite};
 use kernel::ids::AssetId;
 use kernel::money::{Amount, Asset};
 use kernel::operation::Op;
 use kernel::ports::disk::Disk;
 use kernel::ports::ledger::Ledger;
+use ledger_contract::{Profile, run as suite};
 use ledgers::disk::Folder;
 use ledgers::spot::Spot;
 use std::sync::Arc;

@@ -11,6 +11,7 @@ pub mod exit;
 mod external;
 mod halt;
 mod health;
+mod ledger;
 mod migrate;
 mod ops;
 mod output;
@@ -87,6 +88,9 @@ enum Command {
     /// Look at accounts, and look after those of the pipeline.
     #[command(subcommand)]
     Account(account::AccountCommand),
+    /// A ledger of others: does it keep the contract?
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
     /// A Spot core that is served by itself.
     #[command(subcommand)]
     Spot(spot::SpotCommand),
@@ -183,6 +187,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Deposit(args) => external::deposit(global, args),
         Command::Withdraw(args) => external::withdraw(global, args),
         Command::Account(command) => account::run(global, command),
+        Command::Ledger(command) => ledger::run(command),
         Command::Spot(command) => spot::run(global, command),
         Command::Ops(command) => ops::run(global, command),
         Command::Webhook(command) => webhook::run(global, command),

@@ -147,7 +147,10 @@ fn unserved(dir: &Path) -> Fault {
 }
 
 /// The token in a file, or on the standard input.
-fn token_of(file: &Path) -> Result<String, Fault> {
+///
+/// # Errors
+/// 66: it cannot be read, or is empty.
+pub(super) fn token_of(file: &Path) -> Result<String, Fault> {
     let text = if file.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin())
     } else {

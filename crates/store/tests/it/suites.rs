@@ -1,10 +1,10 @@
 //! The contract suites over the embedded store.
 
 use crate::folder_store::{fund, open};
-use conformance::ledger::Profile;
 use kernel::flow::table::Flows;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::Ledger;
+use ledger_contract::Profile;
 use std::sync::Arc;
 use testkit::{ManualClock, OpenedStore};
 
@@ -27,7 +27,7 @@ async fn the_embedded_journal_is_a_journal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn embedded_funding_is_a_ledger() {
-    conformance::ledger::run(Profile::FUNDING, |holdings| {
+    ledger_contract::run(Profile::FUNDING, |holdings| {
         Box::pin(async move {
             let dir = tempfile::tempdir().expect("a folder").keep();
             let store = open(

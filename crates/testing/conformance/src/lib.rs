@@ -1,4 +1,5 @@
-//! The contract suites that every journal, bus, ledger and chain port must pass, the repository's own and others'.
+//! The contract suites that every journal, bus and chain port must pass. The suite of ledgers, which is for others too,
+//! is the crate `ledger-contract`.
 //!
 //! Each check states the result of a call in plain numbers; it knows no rule of the product and no store. The tests
 //! of a store, a ledger, an adapter or a double run it through the suite of its port.
@@ -8,4 +9,3 @@
 pub mod bus;
 pub mod chain;
 pub mod journal;
-pub mod ledger;

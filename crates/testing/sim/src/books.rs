@@ -2,7 +2,6 @@
 //! decides which callers see it and when.
 
 use crate::movements::Movements;
-use conformance::ledger::Profile;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
@@ -15,6 +14,7 @@ use kernel::ports::ledger::{
 };
 use kernel::record::Account;
 use kernel::rules::{Book, Posting, StoredBalance, SystemBook};
+use ledger_contract::Profile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

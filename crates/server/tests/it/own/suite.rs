@@ -1,84 +1,73 @@
-//! The suite that every ledger is held to, over HTTP to the guide's service; and the guide's
-//! mistakes, each of which must not pass it.
+//! `portage ledger check` over the guide's service: the service keeps every rule, again where it has been used, and
+//! each of the guide's mistakes breaks the rule that is about it.
 
-use super::script::{Elsewhere, Program, TOKEN};
-use crate::fixture::runtime;
-use conformance::ledger::{Profile, run};
-use kernel::flow::life::Leg;
-use kernel::ids::{AssetId, Id, LedgerId, UserId};
-use kernel::money::Amount;
-use kernel::operation::{Key, Op};
-use kernel::ports::Fut;
-use kernel::ports::ledger::{Ledger, Reply};
-use kernel::record::Account;
-use ledgers::remote::{Remote, Settings, Token};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::{fs, thread};
-use tempfile::TempDir;
+use super::script::{Elsewhere, Program, TOKEN, port};
+use crate::fixture::process::binary;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+use std::{env, fs, thread};
 
-/// The service of the check that runs.
-#[derive(Clone, Default)]
-struct Alive(Arc<Mutex<Vec<(Elsewhere, TempDir)>>>);
+/// Runs the command over a service.
+fn check(service: &Elsewhere, args: &[&str]) -> Output {
+    let mut command = binary();
+    command.args(["ledger", "check", &format!("http://{}", service.at)]).args(args);
+    command.env("PATH", env::var_os("PATH").unwrap_or_default());
+    command.env("PORTAGE_LEDGER_TOKEN", TOKEN).output().expect("it runs")
+}
 
-/// A fresh service with what user 1 is to have.
-async fn fresh(program: Program, alive: Alive, funds: Vec<(AssetId, Amount)>) -> Arc<dyn Ledger> {
-    let dir = tempfile::tempdir().expect("a folder");
+/// The same; where the command asks for a restart, the service is killed with -9 and started again.
+fn check_over_restart(program: &Program, store: &Path, only: &str) -> Output {
+    let (file, port) = (store.join("restart"), port());
+    let asks = format!("touch {0}; while [ -e {0} ]; do sleep 0.02; done", file.display());
+    let service = Elsewhere::start(program, store, port);
+    thread::scope(|scope| {
+        let checked = scope.spawn(|| check(&service, &["--only", only, "--restart", &asks]));
+        while !file.exists() && !checked.is_finished() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        service.strike();
+        let _again = Elsewhere::start(program, store, port);
+        let _unless_it_ended = fs::remove_file(&file);
+        checked.join().expect("the command ends")
+    })
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_guides_ledger_keeps_every_rule() {
+    let (program, dir) = (Program::guide("own_ledger.py"), tempfile::tempdir().expect("a folder"));
     let service = Elsewhere::start(&program, dir.path(), 0);
-    let settings = Settings {
-        url: format!("http://{}", service.at),
-        token: Token(TOKEN.to_owned()),
-        timeout_ms: 5_000,
-        connect_timeout_ms: 1_000,
-        max_in_flight: 8,
-        batch: 1_000,
-    };
-    {
-        let mut alive = alive.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // a check is over when the next one asks for its ledger
-        alive.clear();
-        alive.push((service, dir));
-    }
-    let symbols = crate::remote::served::symbols();
-    let ledger = Arc::new(Remote::new(LedgerId::FUTURE, &settings, symbols).expect("a client"));
-    let deposit = |(asset, amount): (AssetId, Amount)| Op {
-        key: Key { id: Id(1 + u128::from(asset.0)), leg: Leg::Deposit },
-        account: Account::User(UserId(1)),
-        other: None,
-        asset,
-        amount,
-    };
-    let Reply::Answered(known, ()) = ledger.hello().await else {
-        panic!("it does not say who it is")
-    };
-    ledger.execute(known, funds.into_iter().map(deposit).collect()).await;
-    ledger
+    let first = check(&service, &[]);
+    assert!(first.status.success(), "{first:?}");
+    assert!(printed(&first).ends_with(" rules, 0 broken\n"), "{first:?}");
+    let in_use = check(&service, &[]);
+    assert_eq!(in_use.status.code(), Some(64), "{in_use:?}");
+    let again = check(&service, &["--used"]);
+    assert_eq!(printed(&again), printed(&first), "{again:?}");
+    let absent = check(&service, &["--used", "--only", "no such rule"]);
+    assert_eq!(absent.status.code(), Some(64), "{absent:?}");
+    let store = tempfile::tempdir().expect("a folder");
+    let over = check_over_restart(&program, store.path(), "");
+    assert!(over.status.success(), "{over:?}");
+    assert!(printed(&over).contains("holds   every answer outlives a restart"), "{over:?}");
 }
 
-async fn held(program: Program) {
-    let alive = Alive::default();
-    let fresh = move |funds| -> Fut<'static, Arc<dyn Ledger>> {
-        Box::pin(fresh(program.clone(), alive.clone(), funds))
-    };
-    run(Profile::SPOT, fresh).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_guides_ledger_is_a_ledger() {
-    held(Program::guide("own_ledger.py")).await;
-}
-
-/// What it is, how the file is changed, and the check that finds it.
+/// What it is, how the file is changed, and the rule that it breaks.
 type Mistake = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
-/// What the guide warns of, as changes of its file, and the check that finds each.
-const MISTAKES: [Mistake; 5] = [
+/// What the guide warns of, as changes of its file.
+const MISTAKES: [Mistake; 8] = [
     (
         "an error that is not stored",
         &[(
             "return keep(op, \"INSUFFICIENT_BALANCE\")",
             "return {\"req_id\": op[\"req_id\"], \"leg\": leg, \"seq\": 1, \"error\": \"INSUFFICIENT_BALANCE\"}",
         )],
-        "rejected_is_sticky",
+        "rejected is sticky",
     ),
     (
         "a forgotten key",
@@ -86,7 +75,18 @@ const MISTAKES: [Mistake; 5] = [
             ("if before := stored(op[\"req_id\"], leg):", "if before := None:"),
             ("INSERT INTO operations (", "INSERT OR REPLACE INTO operations ("),
         ],
-        "done_is_sticky",
+        "done is sticky",
+    ),
+    (
+        "a check beside the booking",
+        &[
+            ("DB.execute(\"BEGIN IMMEDIATE\")", "pass"),
+            (
+                "    if leg == \"REFUND\":\n",
+                "    LOCK.release(); threading.Event().wait(0.01); LOCK.acquire()\n    if leg == \"REFUND\":\n",
+            ),
+        ],
+        "withdraws at the same time take no more than there is",
     ),
     (
         "a horizon that is ignored",
@@ -94,12 +94,12 @@ const MISTAKES: [Mistake; 5] = [
             "    if forgotten(op[\"req_id\"]):\n        return unknown(",
             "    if False:\n        return unknown(",
         )],
-        "nothing_is_executed_afresh_below_the_horizon",
+        "nothing is executed afresh below the horizon",
     ),
     (
         "each host is served",
         &[("if method == \"POST\" or \"ledger\" in asked:", "if False:")],
-        "a_request_for_another_ledger_executes_nothing",
+        "a request for another ledger executes nothing",
     ),
     (
         "the number of a HALT that is not compared",
@@ -107,26 +107,38 @@ const MISTAKES: [Mistake; 5] = [
             "case \"POST\", \"operations\" if halt < last_halt():",
             "case \"POST\", \"operations\" if False:",
         )],
-        "who_does_not_know_of_a_halt_moves_nothing",
+        "who does not know of a halt moves nothing",
+    ),
+    (
+        "a token that is not compared",
+        &[("if not hmac.compare_digest(shown, f\"Bearer {TOKEN}\".encode()):", "if False:")],
+        "a request without the token executes nothing",
+    ),
+    (
+        "keys in memory",
+        &[("sqlite3.connect(sys.argv[1],", "sqlite3.connect(\":memory:\",")],
+        "every answer outlives a restart",
     ),
 ];
 
 #[test]
-fn the_guides_mistakes_are_found() {
+fn each_of_the_guides_mistakes_breaks_its_rule() {
     let Program::Python(file) = Program::guide("own_ledger.py") else { panic!("it is Python") };
     let right = fs::read_to_string(file).expect("the file");
     let dir = tempfile::tempdir().expect("a folder");
-    for (n, (mistake, changes, check)) in MISTAKES.into_iter().enumerate() {
+    for (n, (mistake, changes, rule)) in MISTAKES.into_iter().enumerate() {
         let mut wrong = right.clone();
         for (from, to) in changes {
             assert_eq!(wrong.matches(from).count(), 1, "{mistake}: {from}");
             wrong = wrong.replace(from, to);
         }
-        let file = dir.path().join(format!("mistake_{n}.py"));
+        let store = dir.path().join(n.to_string());
+        fs::create_dir(&store).expect("a folder");
+        let file = store.join("ledger.py");
         fs::write(&file, wrong).expect("it is written");
-        let wrong = held(Program::Python(file));
-        let fault = thread::spawn(|| runtime().block_on(wrong)).join().expect_err(mistake);
-        let why = fault.downcast_ref::<String>().cloned().unwrap_or_default();
-        assert!(why.starts_with(check), "{mistake}: {why}");
+        let checked = check_over_restart(&Program::Python(file), &store, rule);
+        assert_eq!(checked.status.code(), Some(65), "{mistake}: {checked:?}");
+        let broken = format!("BROKEN  {rule}\n");
+        assert!(printed(&checked).contains(&broken), "{mistake}: {checked:?}");
     }
 }

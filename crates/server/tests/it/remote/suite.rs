@@ -5,7 +5,6 @@
 //! operation of a split batch; take a 409 for silence.
 
 use super::served::{Served, client, reached};
-use conformance::ledger::{Profile, run};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
@@ -13,6 +12,7 @@ use kernel::operation::{Key, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use kernel::record::Account;
+use ledger_contract::{Profile, run};
 use std::path::PathBuf;
 use std::sync::Arc;
 

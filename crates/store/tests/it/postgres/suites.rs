@@ -2,9 +2,9 @@
 
 use super::fixture::{database, open};
 use crate::folder_store::fund;
-use conformance::ledger::Profile;
 use kernel::flow::table::Flows;
 use kernel::ports::ledger::Ledger;
+use ledger_contract::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
 use testkit::{ManualClock, OpenedStore};
 
@@ -28,7 +28,7 @@ async fn the_journal_on_postgresql_is_a_journal() {
 async fn funding_on_postgresql_is_a_ledger() {
     // the databases go away with the test
     let kept = Mutex::new(Vec::new());
-    conformance::ledger::run(Profile::FUNDING, |holdings| {
+    ledger_contract::run(Profile::FUNDING, |holdings| {
         let database = database();
         let url = database.url().to_owned();
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(database);

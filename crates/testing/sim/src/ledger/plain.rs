@@ -4,12 +4,12 @@
 //! second copy of the folder.
 
 use crate::books::Books;
-use conformance::ledger::Profile;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
+use ledger_contract::Profile;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ledger. A handle: clones are the same one.

@@ -1,10 +1,10 @@
 //! Remote ledgers for a simulated service: one in memory, and the Spot core on a simulated disk.
 
-use conformance::ledger::Profile;
 use kernel::ids::LedgerId;
 use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
+use ledger_contract::Profile;
 use ledgers::spot::Spot;
 use sim::disk::SimDisk;
 use sim::generic::RemoteLedger;

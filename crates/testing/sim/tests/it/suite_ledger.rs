@@ -3,7 +3,6 @@
 //! What turns its checks red: `wrong_ledgers`.
 
 use crate::spot::spot;
-use conformance::ledger::{Profile, run};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
@@ -11,6 +10,7 @@ use kernel::operation::{Key, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use kernel::record::Account;
+use ledger_contract::{Profile, run};
 use sim::disk::SimDisk;
 use sim::journal::Place;
 use sim::ledger::Plain;

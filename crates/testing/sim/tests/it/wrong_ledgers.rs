@@ -2,7 +2,6 @@
 
 use crate::suite_ledger::outside;
 use crate::wrong::complaint;
-use conformance::ledger::{Profile, run};
 use kernel::answer::{Answer, Cause, Receipt};
 use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
@@ -11,6 +10,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{
     AccountStatus, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
 };
+use ledger_contract::{Profile, run};
 use sim::world::Sim;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

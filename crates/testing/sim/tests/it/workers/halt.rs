@@ -2,11 +2,11 @@
 //! call.
 
 use crate::workers::processes::{COIN, CallControl, Cluster, LEASE};
-use conformance::ledger::Profile;
 use engine::operators::{ActionResult, AdminAction};
 use kernel::ids::{LedgerId, UserId};
 use kernel::operators::Scope;
 use kernel::ports::ledger::Ledger;
+use ledger_contract::Profile;
 use sim::ledger::Plain;
 use sim::service::SimWorker;
 use std::sync::Arc;

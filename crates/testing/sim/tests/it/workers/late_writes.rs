@@ -2,7 +2,6 @@
 //! nevertheless, and no caller hears that it was refused.
 
 use crate::workers::processes::{CallControl, Cluster, LEASE};
-use conformance::ledger::Profile;
 use engine::Refused;
 use engine::operators::{AdminAction, Objection};
 use kernel::answer::Cause;
@@ -12,6 +11,7 @@ use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::Ledger;
 use kernel::unit::{Guard, Put, Unit, Wrote};
+use ledger_contract::Profile;
 use sim::ledger::Plain;
 use sim::service::PortWraps;
 use sim::world::Sim;

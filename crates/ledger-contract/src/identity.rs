@@ -1,12 +1,12 @@
 //! Checks identity (`ledgers.md` §2): a request that means another ledger executes nothing.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{COIN, LedgerFixture, RICH, START, class, op};
 use kernel::flow::life::Leg::{Deposit, Withdraw};
 use kernel::operation::{Identity, Incarnation, Known};
 use kernel::ports::ledger::{AccountStatus, Reply, StatusChange, Stored};
 
-checks! {
+check_list! {
     a_ledger_says_who_it_is,
     a_request_for_another_ledger_executes_nothing,
     a_sender_that_knows_less_is_served,

@@ -3,7 +3,7 @@
 //! A fence returns what is stored under the key once it is done: the operation that was there before it, or the
 //! fence itself. A push cannot be fenced: a fence of it only queries.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{COIN, LedgerFixture, RICH, START, UNKNOWN_USER, of, op, word};
 use kernel::code::Code;
 use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
@@ -11,7 +11,7 @@ use kernel::money::Amount;
 use kernel::operation::StoredOutcome;
 use kernel::ports::ledger::Stored;
 
-checks! {
+check_list! {
     a_fence_before_keeps_the_effect_from_ever_happening,
     a_fence_after_says_what_happened,
     a_fence_repeats_itself,

@@ -1,6 +1,6 @@
 //! Checks the horizon: a ledger may forget results at or below a rising id, except those of open transfers.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{COIN, LedgerFixture, RICH, START, class, id, op};
 use kernel::answer::Answer;
 use kernel::flow::life::Leg::{Deposit, Refund, Withdraw};
@@ -8,7 +8,7 @@ use kernel::ids::Id;
 use kernel::operation::Op;
 use kernel::ports::ledger::{Reply, Stored};
 
-checks! {
+check_list! {
     open_keys_stay_alive_below_the_horizon,
     nothing_is_executed_afresh_below_the_horizon,
     the_horizon_only_rises,

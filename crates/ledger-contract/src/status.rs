@@ -1,6 +1,6 @@
 //! Checks the account statuses that each leg accepts (`ledgers.md` §1), and an account that does not exist.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{BARE, COIN, LedgerFixture, RICH, START, UNKNOWN_USER, in_asset, of, op};
 use kernel::code::Code;
 use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
@@ -8,7 +8,7 @@ use kernel::ids::UserId;
 use kernel::ports::ledger::AccountStatus::{Active, Disabled, Frozen};
 use kernel::ports::ledger::Stored;
 
-checks! {
+check_list! {
     each_status_bars_what_it_bars,
     a_withdraw_needs_an_account,
     a_deposit_creates_an_account_or_is_refused,

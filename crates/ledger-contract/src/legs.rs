@@ -1,13 +1,13 @@
 //! Checks the postings of each leg, and that settle and refund need their withdraw and exclude each other.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{COIN, GOLD, LedgerFixture, RICH, START, UNKNOWN_USER, in_asset, of, op};
 use kernel::code::Code;
 use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
 use kernel::operation::Op;
 use kernel::ports::ledger::{AccountStatus, Totals};
 
-checks! {
+check_list! {
     each_leg_posts_double_entry,
     the_last_unit_may_be_taken_and_no_more,
     a_settle_is_only_where_withdraws_hold,

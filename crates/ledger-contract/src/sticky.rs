@@ -1,9 +1,10 @@
 //! Checks idempotency, one key, one effect, one answer: repeats, other requests under a key, batches.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{
     BARE, COIN, GOLD, LedgerFixture, RICH, START, UNKNOWN_USER, in_asset, of, op, word,
 };
+use futures_util::future::join_all;
 use kernel::answer::Answer;
 use kernel::code::Code;
 use kernel::flow::life::Leg::{Deposit, Move, Quarantine, Refund, Settle, Withdraw};
@@ -13,7 +14,7 @@ use kernel::operation::{Op, StoredOutcome};
 use kernel::ports::ledger::{AccountStatus, Stored};
 use kernel::record::Account;
 
-checks! {
+check_list! {
     done_is_sticky,
     rejected_is_sticky,
     a_refused_deposit_is_sticky,
@@ -21,6 +22,8 @@ checks! {
     another_request_under_a_refused_key_contradicts,
     legs_of_one_transfer_are_apart,
     repeats_inside_a_batch_are_one_effect,
+    repeats_at_the_same_time_are_one_effect,
+    withdraws_at_the_same_time_take_no_more_than_there_is,
     a_batch_sees_itself,
     neighbours_are_independent,
     an_empty_batch_is_answered,
@@ -126,6 +129,37 @@ async fn repeats_inside_a_batch_are_one_effect(b: &LedgerFixture) {
     b.same("its repeats", &(b2, c), &(a, a));
     b.same("the refusal's repeat", s, r);
     b.same("balance", &b.balance(RICH, COIN).await.0, &(START - 400));
+}
+
+/// What becomes of operations that are asked for at the same moment, each in a request of its own.
+async fn at_the_same_time(b: &LedgerFixture, ops: Vec<Op>) -> Vec<Answer> {
+    let known = b.known().await;
+    let asked = ops.into_iter().map(|op| b.ledger.execute(known, [op].into()));
+    let replies = join_all(asked).await;
+    b.balanced().await;
+    replies.into_iter().flat_map(|reply| b.said(reply).1).collect()
+}
+
+async fn repeats_at_the_same_time_are_one_effect(b: &LedgerFixture) {
+    for ask in [op(1, Withdraw, 300), op(2, Deposit, 200)] {
+        let answers = at_the_same_time(b, vec![ask.clone(); 16]).await;
+        let last = b.one(ask).await;
+        b.holds(matches!(last, Answer::Done(_)), "not done", &last);
+        // one that the ledger could not answer comes again
+        let differ = |one: &&Answer| **one != last && !matches!(one, Answer::Unknown(_));
+        b.same("answers that differ", &answers.iter().find(differ), &None);
+    }
+    b.same("balance", &b.balance(RICH, COIN).await, &(START - 100, 0));
+}
+
+async fn withdraws_at_the_same_time_take_no_more_than_there_is(b: &LedgerFixture) {
+    let ops: Vec<Op> = (1..=16).map(|n| op(n, Withdraw, START / 4)).collect();
+    at_the_same_time(b, ops.clone()).await;
+    let answers = b.all(ops).await;
+    let done = answers.iter().filter(|answer| matches!(answer, Answer::Done(_))).count();
+    let refused = answers.iter().filter(|answer| matches!(answer, Answer::Rejected(..))).count();
+    b.same("how many were done, and how many refused", &(done, refused), &(4, 12));
+    b.same("balance", &b.balance(RICH, COIN).await.0, &0);
 }
 
 async fn a_batch_sees_itself(b: &LedgerFixture) {

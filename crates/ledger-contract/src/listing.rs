@@ -1,6 +1,6 @@
 //! Checks the lists of a ledger: operations in order with none missing, accounts, and one instant for both.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{
     BARE, COIN, LedgerFixture, RICH, START, UNKNOWN_USER, in_asset, of, op, word,
 };
@@ -9,7 +9,7 @@ use kernel::ids::UserId;
 use kernel::operation::{Key, Operation};
 use kernel::ports::ledger::{Stored, Whose};
 
-checks! {
+check_list! {
     operations_are_listed_in_order_and_none_is_missing,
     what_stored_nothing_is_not_listed,
     a_number_is_never_given_twice,

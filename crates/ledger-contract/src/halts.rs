@@ -1,7 +1,7 @@
 //! Checks the numbers of HALTs: a ledger that keeps them does nothing for a request with a lower one. One that keeps
 //! none passes.
 
-use super::checks;
+use super::check_list;
 use super::fixture::{COIN, LedgerFixture, RICH, START, class, op};
 use kernel::answer::Cause;
 use kernel::flow::life::Leg::{Deposit, Withdraw};
@@ -13,7 +13,7 @@ use kernel::record::System;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-checks! {
+check_list! {
     who_does_not_know_of_a_halt_moves_nothing,
     the_number_of_another_ledgers_halt_does_not_count,
 }
