@@ -30,7 +30,7 @@ pub(crate) enum Campaign {
     /// The relay with its real adapter over the local chain: each case fused and plain with each thing that goes wrong in
     /// it, each crash, and cases drawn from seeds. A quarter of an hour on two cores.
     Near {
-        /// So many seeds are drawn.
+        /// Number of seeds that are drawn.
         #[arg(long, default_value_t = 200)]
         seeds: u64,
         /// This seed alone, which a run before named.

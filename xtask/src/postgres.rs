@@ -12,7 +12,7 @@ pub(crate) fn needed() -> Outcome {
     tools::need(Server::possible, "postgresql", "the tests run on a real server")
 }
 
-/// So many MiB are enough for all databases that stand at one time.
+/// Number of MiB that are enough for all databases that stand at one time.
 const ROOM: u64 = 4_096;
 
 /// A folder in memory, where there is one with room. Each test makes a database, and PostgreSQL writes a

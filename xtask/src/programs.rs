@@ -12,7 +12,7 @@ use std::{
 
 use crate::{Outcome, kafka, run, stages::timed, tree};
 
-/// Each has a test thread for each core; the server's connections are enough for so many.
+/// Number of concurrent programs. Each has a test thread for each core; the server's connections are enough for them.
 const AT_ONCE: usize = 2;
 
 /// Those that take longest, the longest first: what begins last should end soon.
@@ -62,7 +62,7 @@ pub(crate) fn run() -> Outcome {
     run::no_faults(&failed)
 }
 
-/// Runs all of them, so many at once, in this order.
+/// Runs all of them in this order, [`AT_ONCE`] at a time.
 fn all(programs: Vec<Program>, run: &(dyn Fn(&Program) -> Outcome + Sync)) -> Vec<Ended> {
     let queue = Mutex::new(VecDeque::from(programs));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

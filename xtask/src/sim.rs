@@ -10,10 +10,11 @@ const FIXED: (&str, &str) = ("5000", "40");
 
 /// How long new seeds are played, in seconds.
 const SECONDS: &str = "60";
-/// The campaigns of drawn cases, by their flags. The same seeds are always played, then new ones for so many seconds.
+/// The campaigns of drawn cases, by their flags. The same seeds are always played, then new ones for
+/// [`DRAWN_SECONDS`].
 const DRAWN: [&str; 2] = ["--account", "--chains"];
 const DRAWN_SECONDS: &str = "10";
-/// So many seeds for each second of the clock.
+/// Number of seeds for each second of the clock.
 const EACH: u64 = 1_000;
 
 /// Passes a call on to the campaign, built as a release.

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// So many connections post transfers.
+/// Number of connections that post transfers.
 const CONNECTIONS: u32 = 32;
-/// Of so many transfers one is followed to its end: looking costs the server too.
+/// One in this number of transfers is followed to its end: looking costs the server too.
 const FOLLOWED: u64 = 10;
-/// A client looks again after so long, and after a fiftieth of what it has waited.
+/// How long a client waits before it looks again; a fiftieth of what it has waited is added.
 const LOOK: Duration = Duration::from_millis(3);
 /// How often it is counted how many are COMPLETED.
 const COUNT: Duration = Duration::from_millis(100);
@@ -26,9 +26,9 @@ const DRAIN: Duration = Duration::from_secs(240);
 /// How the load is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Plan {
-    /// So many a second, whatever the server does, for so long.
+    /// `rate` transfers per second for `time`, whatever the server does.
     Paced { rate: u32, time: Duration },
-    /// As many as go, while fewer than so many are open, for so long.
+    /// As many transfers as possible for `time`, while fewer than `open` are open.
     Full { open: u64, time: Duration },
 }
 

@@ -35,13 +35,13 @@ pub(crate) const PEER: &str = "peer";
     about = "Account transfers from POST to COMPLETED beside the pipeline as its source draws it"
 )]
 struct Args {
-    /// So many transfers a second while times are taken.
+    /// Number of transfers per second while times are taken.
     #[arg(long, default_value_t = 200)]
     rate: u32,
     /// Seconds for each row.
     #[arg(long, default_value_t = 15)]
     seconds: u64,
-    /// At most so many transfers are open while throughput is measured.
+    /// Maximum number of open transfers while throughput is measured.
     #[arg(long, default_value_t = 2_000)]
     open: u64,
     /// Pairs of an account that pays and one that receives.

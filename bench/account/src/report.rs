@@ -8,7 +8,7 @@ use crate::subject::Who;
 /// Of which load a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// So many a second.
+    /// A fixed number of transfers per second.
     Paced,
     /// As many as go.
     Full,

@@ -15,7 +15,7 @@ pub(crate) const CURRENCY: &str = "USDT";
 const FUNDED: &str = "1000000";
 /// The same in base units.
 pub(crate) const FUNDED_UNITS: u64 = 1_000_000_000_000;
-/// So many are opened at once.
+/// Number of tasks that open accounts concurrently.
 const AT_ONCE: u64 = 16;
 
 pub(crate) fn payer(pair: u64) -> String {

@@ -50,7 +50,7 @@ impl Child {
         line.trim().parse().map_err(|_| format!("not a number: {line}"))
     }
 
-    /// Posts over so many connections for a time. The costs are the server's alone.
+    /// Posts over `connections` connections for a time. The costs are the server's alone.
     pub(crate) fn run(&mut self, connections: usize, time: Duration) -> Result<Run, String> {
         let process = self.process.id().to_string();
         let (before, synced, begun) = (Counters::of(&process), self.syncs()?, now());

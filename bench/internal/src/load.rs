@@ -1,4 +1,4 @@
-//! A load through the engine in this process: so many callers, each with one transfer in flight.
+//! A load through the engine in this process: concurrent callers, each with one transfer in flight.
 
 use crate::probe::{Counters, Run, Syncs, micros, now};
 use engine::Engine;

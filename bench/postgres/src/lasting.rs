@@ -14,7 +14,7 @@ const ROW: Duration = Duration::from_secs(60);
 const VACUUMS: &str = "SELECT sum(autovacuum_count) || ' vacuums so far, ' || sum(n_dead_tup) || \
     ' dead rows, ' || pg_size_pretty(pg_database_size(current_database())) FROM pg_stat_user_tables";
 
-/// Runs for so many minutes at one level; gives the last of them.
+/// Measures one level for this number of minutes, a row for each; returns the last row.
 pub(crate) async fn lasts(
     (what, subject): (What, &Subject),
     site: &Site,

@@ -1,4 +1,4 @@
-//! So many callers, each with one transfer in flight.
+//! A load of concurrent callers, each with one transfer in flight.
 
 use crate::Outcome;
 use crate::probe::{micros, now};
@@ -15,7 +15,7 @@ pub(crate) const FUNDED: u64 = 1_000_000_000_000;
 /// Which users' money moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// Of so many users, one after the other in no order.
+    /// The transfers are spread over this number of users, one after the other in no order.
     Users(u64),
     /// Every transfer is of one user.
     Hot,

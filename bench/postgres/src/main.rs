@@ -54,7 +54,7 @@ struct Args {
     /// Connections of the naive saga; the best of them counts.
     #[arg(long, value_delimiter = ',', default_value = "8,16,64")]
     pools: Vec<usize>,
-    /// Then so many minutes more of ours at the highest level, a row for each, while the server
+    /// Number of minutes that ours then runs at the highest level, a row for each, while the server
     /// vacuums.
     #[arg(long, default_value_t = 0)]
     minutes: u64,

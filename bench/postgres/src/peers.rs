@@ -111,7 +111,7 @@ impl Subject {
         }
     }
 
-    /// One row: so many in flight for a time. Of several pools the best counts.
+    /// Measures one row: `level` transfers in flight for a time. Of several pools the best counts.
     pub(crate) async fn run(
         &self,
         site: &Site,

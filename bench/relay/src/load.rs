@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use testbed::Wire;
 
-/// So many connections post transfers.
+/// Number of connections that post transfers.
 const CONNECTIONS: u32 = 32;
-/// So many transfers in one request at full load.
+/// Maximum number of transfers in one request at full load.
 const BATCH: u64 = 100;
 /// The base units that each of them pays.
 pub(crate) const UNITS: u64 = 7;
@@ -19,7 +19,7 @@ const FLOW: &str = r#"portage_transfers_total{flow="relay",state="COMPLETED"} "#
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub transfers: u64,
-    /// One POST each, so many a second; without it, in batches as fast as they are answered.
+    /// Number of transfers per second, one POST each; without it, in batches as fast as they are answered.
     pub rate: Option<u32>,
 }
 

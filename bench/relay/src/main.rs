@@ -32,10 +32,10 @@ type Outcome<T = ()> = Result<T, String>;
 #[derive(Debug, Parser)]
 #[command(about = "The relay from POST to COMPLETED beside the loop that one would write")]
 struct Args {
-    /// So many transfers in the rows `paced` and `full`.
+    /// Number of transfers in each of the rows `paced` and `full`.
     #[arg(long, default_value_t = 60_000)]
     transfers: u64,
-    /// So many a second while times are taken.
+    /// Number of transfers per second while times are taken.
     #[arg(long, default_value_t = 1_000)]
     rate: u32,
     /// Full-access keys of the relay's account.
@@ -44,7 +44,8 @@ struct Args {
     /// Receivers that the token knows.
     #[arg(long, default_value_t = 500)]
     receivers: usize,
-    /// So many transfers in the row whose receivers are new, a tenth as many receivers, and on the VM.
+    /// Number of transfers in the row whose receivers are new, which has a tenth as many receivers, and in
+    /// the row on the VM.
     #[arg(long, default_value_t = 5_000)]
     few: u64,
     /// Seconds of the loop.

@@ -12,11 +12,11 @@ use kernel::record::{Account, Head, Record, Terms};
 use kernel::unit::{Event, Guard, Hold, Put, Unit, Wrote};
 use std::sync::Arc;
 
-/// So many units with an inbox row, and so many beside them.
+/// Number of units with an inbox row, and of the units that they are compared with.
 const SINGLES: usize = 500;
 /// Attempts that are opened in one round.
 const ATTEMPTS: usize = 100;
-/// So many members has each.
+/// Number of members of each attempt.
 const MEMBERS: usize = 100;
 
 /// What a batch of units is made of.

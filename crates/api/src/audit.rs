@@ -39,10 +39,10 @@ pub struct AuditProof {
     /// The number of transfers whose history was computed again.
     #[schema(example = 1500)]
     pub transfers: u64,
-    /// So many entries of histories, operators' actions and external movements.
+    /// The number of entries of histories, operators' actions and external movements.
     #[schema(example = 9042)]
     pub entries: u64,
-    /// So many units: journal writes with entries.
+    /// The number of units: journal writes with entries.
     #[schema(example = 8122)]
     pub units: u64,
     /// Of them above the last seal.
@@ -53,7 +53,7 @@ pub struct AuditProof {
     pub seals: u64,
     /// The last seal, where there is one.
     pub last: Option<SealRow>,
-    /// So many things are wrong.
+    /// The number of faults that were found.
     #[schema(example = 0)]
     pub wrong: u64,
     /// The first 200 of them, each as a sentence.

@@ -26,13 +26,13 @@ pub struct Health {
 /// How the providers of the relay's chain do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProviderHealth {
-    /// So many are named.
+    /// The number of providers that the settings name.
     #[schema(example = 3)]
     pub configured: usize,
-    /// So many of them show the chain that the store is bound to, and answer.
+    /// The number of them that answer and show the chain that the store is bound to.
     #[schema(example = 2)]
     pub usable: usize,
-    /// So many of them show another chain: nothing that they say counts.
+    /// The number of them that show another chain: nothing that they say counts.
     #[schema(example = 1)]
     pub wrong_chain: usize,
 }

@@ -67,7 +67,7 @@ pub struct LedgerProof {
     /// a day, after a break, and where it is asked for.
     #[schema(example = "2026-11-21T03:00:02.007Z")]
     pub accounts_at: Option<String>,
-    /// So many accounts there were then, each asset of one for itself.
+    /// The number of accounts at that time; each asset of an account counts separately.
     #[schema(example = 120_000)]
     pub accounts: Option<u64>,
     /// Why they were not at the last count; the books are proven all the same.

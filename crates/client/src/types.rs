@@ -83,7 +83,7 @@ pub struct Filter {
     /// Where the page begins: `next` of the one before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// At most so many, up to 100.
+    /// Maximum number of transfers, up to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }

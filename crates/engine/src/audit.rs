@@ -35,7 +35,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Makes a sealer that seals every so many milliseconds of the journal's time while something new is
+    /// Makes a sealer that seals every `interval_ms` milliseconds of the journal's time while something new is
     /// written.
     pub fn new(
         audit: Arc<dyn Audit>,

@@ -132,6 +132,6 @@ pub enum AccountsOf {
     Numbers(Vec<Arc<str>>),
     /// Every account of this owner.
     Owner(UserId),
-    /// The next ones above this number in the order of its bytes, at most so many.
+    /// The next ones above this number in the order of its bytes, and the maximum number of them.
     After(Arc<str>, usize),
 }

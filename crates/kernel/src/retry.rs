@@ -12,7 +12,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The wait after so many unknown answers: `base · 2^(retries-1)`, at most `cap`, of which the
+    /// The wait after `retries` unknown answers: `base · 2^(retries-1)`, at most `cap`, of which the
     /// upper half is random so that those who failed together do not return together.
     pub fn wait(self, retries: u32, random: u64) -> Millis {
         let doublings = retries.clamp(1, 32).saturating_sub(1);

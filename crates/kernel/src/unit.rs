@@ -80,7 +80,7 @@ pub enum Guard {
         /// The incarnation that this worker believes in.
         known: Option<Known>,
     },
-    /// The in-process core of this ledger was taken over so often, and not since; 0: never.
+    /// The in-process core of this ledger was taken over `epoch` times, and not since; 0: never.
     Owner {
         /// The ledger whose core runs inside a worker's process.
         ledger: LedgerId,
@@ -110,7 +110,7 @@ pub enum Guard {
         /// What must be there.
         n: u128,
     },
-    /// With the one that is opened the user has made at most so many transfers on that day.
+    /// With the one that is opened the user has made at most `most` transfers on that day.
     DayCount {
         /// The user whose transfers are counted.
         user: UserId,
@@ -119,7 +119,7 @@ pub enum Guard {
         /// The most transfers that the user may make on that day.
         most: u64,
     },
-    /// With the one that is opened the user has moved at most so much of the asset on that day.
+    /// With the one that is opened the user has moved at most `most` of the asset on that day.
     DayAmount {
         /// What is about to be counted.
         count: DailyCount,
@@ -202,11 +202,11 @@ pub enum Put {
     Raise {
         /// The name of the counter that only rises.
         name: Arc<str>,
-        /// At least so much.
+        /// The lowest value that the counter has afterwards.
         to: u128,
     },
-    /// Takes so much from a counter: what a reservation took is free again. The unit is lost to
-    /// [`Guard::AtLeast`] where less is there.
+    /// Decrements a counter, which releases a reservation. The unit is lost to [`Guard::AtLeast`] where less is
+    /// there.
     Take {
         /// The name of the counter.
         counter: Arc<str>,
@@ -314,12 +314,12 @@ pub enum Put {
     /// An asset as it is from now on; a new one where its number is new. Raises the version of the
     /// resource `assets`.
     Asset(Asset),
-    /// One more transfer, and so much more of its asset, on a user's day.
+    /// Adds one transfer, and the amount of its asset, to a user's day.
     Count(DailyCount),
     /// Gives back what [`Put::Count`] took.
     Uncount(DailyCount),
     /// What users moved before this day is forgotten, as far as one write may: some thousands of
-    /// rows. What is given back to a forgotten day is nothing. What operators deposited a week before it is
+    /// rows. A refund for a day that was forgotten is ignored. What operators deposited a week before it is
     /// forgotten too.
     ForgetDays(Day),
 }

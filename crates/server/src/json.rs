@@ -23,7 +23,7 @@ pub fn plain(text: &[u8]) -> Result<(), serde_json::Error> {
     reader.end()
 }
 
-/// A value inside so many others.
+/// A value with its nesting depth.
 #[derive(Clone, Copy)]
 struct Plain(usize);
 

@@ -29,8 +29,8 @@ pub fn address(text: &str) -> Result<Url, &'static str> {
     if fit && plain { Ok(url) } else { Err(RULE) }
 }
 
-/// What asks that address, each time at most so long: no proxy and no redirect may answer in its
-/// place, and nothing is repeated unseen.
+/// The HTTP client for that address, with this timeout for each request: no proxy and no redirect may answer in
+/// its place, and nothing is repeated unseen.
 ///
 /// # Errors
 /// The machine's roots of trust cannot be read.

@@ -2,7 +2,7 @@
 
 use super::page::Row;
 
-/// The rows outside the core are proven by so many commits in turn.
+/// Number of commits that prove the rows outside the core, in turn.
 const TURNS: u64 = 6;
 
 /// The rows for a commit's hash: the first id of each family (`INV`, `CRA`, …) always, each other one

@@ -74,6 +74,7 @@ pub(crate) fn run() -> Outcome {
     let sources = tree::pages(&[".rs"])?;
     for Page { path, text } in &sources {
         faults.extend(source::check(path, text));
+        faults.extend(words::phrases::check(path, text));
     }
     let manifests = tree::pages(&["Cargo.toml"])?;
     for Page { path, text } in &manifests {
@@ -85,6 +86,7 @@ pub(crate) fn run() -> Outcome {
     let pages = tree::pages(&[".md"])?;
     for Page { path, text } in &pages {
         faults.extend(docs::check(path, text, &|target| root.join(target).exists()));
+        faults.extend(words::phrases::check(path, text));
     }
     faults.extend(docs::unlinked(&pages));
     faults.extend(runbook::check(&sources, &pages));

@@ -51,7 +51,7 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// With so many connections, all of them made.
+    /// Opens a pool with `connections` connections, all of them established.
     ///
     /// # Errors
     /// The database's.

@@ -11,7 +11,7 @@ const RECORD: [u8; 64] = [7; 64];
 /// The most deposits of one sync.
 const MOST: usize = 4_096;
 
-/// One waits for so many records.
+/// Number of records that a caller waits for, and the channel that reports that they are durable.
 type SyncRequest = (usize, oneshot::Sender<()>);
 
 /// A log with a thread that writes it.

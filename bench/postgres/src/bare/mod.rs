@@ -48,7 +48,7 @@ struct Lane {
 }
 
 impl Bare {
-    /// Opens the lanes; so many transfers will be in flight, which they share.
+    /// Opens the lanes, which share `in_flight` concurrent transfers.
     pub(crate) async fn open(url: &str, wal: &Wal, in_flight: usize) -> Outcome<Self> {
         let (asks, asked) = mpsc::channel(4_096);
         let asked = Arc::new(Mutex::new(asked));

@@ -52,8 +52,8 @@ impl Child {
         self.process.id()
     }
 
-    /// So many transfers in flight for a time: over a connection each, or in a few batches. One
-    /// duration for each transfer, and the whole.
+    /// Keeps `level` transfers in flight for a time: over a connection each, or in a few batches. Returns
+    /// one duration for each transfer, and the whole.
     pub(crate) async fn run(
         &self,
         batches: bool,

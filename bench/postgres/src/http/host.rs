@@ -36,7 +36,7 @@ use tokio::net::TcpListener;
 
 /// The key that the benchmark's tokens are signed with.
 pub(crate) const KEY: [u8; 32] = [7; 32];
-/// The bare lanes share so many between them: as in process at 1024.
+/// Number of transfers in flight that the bare lanes share: as in process at level 1024.
 const IN_FLIGHT: usize = 1_024;
 
 /// What stands behind the door.

@@ -23,7 +23,7 @@ impl Wire {
         Ok(Self { stream, buffer: Vec::with_capacity(4_096), head })
     }
 
-    /// Posts, and reads the reply to its end: it must be a 200 in which so many are COMMITTED.
+    /// Posts, and reads the reply to its end: it must be a 200 in which `transfers` transfers are COMMITTED.
     pub(super) async fn post(&mut self, body: &str, transfers: usize) -> Outcome {
         let request = format!("{}{}\r\n\r\n{body}", self.head, body.len());
         self.stream.write_all(request.as_bytes()).await.map_err(|why| why.to_string())?;

@@ -57,7 +57,7 @@ pub struct Done {
     /// `HALTED`: calls that had begun before and may still have an effect, the first hundred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_wire: Option<Vec<OnWire>>,
-    /// `HALTED`: so many calls there were.
+    /// `HALTED`: the number of all these calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<usize>,
     /// `HALTED`: a HALT stands, and all of them, and every write begun before it, have ended since, in
@@ -79,17 +79,17 @@ pub struct Done {
     /// `PROVING`: the number of the last transfer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<u64>,
-    /// `REDRIVEN`, `REEMITTED`: so many messages were sent.
+    /// `REDRIVEN`, `REEMITTED`: the number of messages that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 12)]
     pub messages: Option<u64>,
-    /// `REDRIVEN`: so many had gone back too often, and were passed over.
+    /// `REDRIVEN`: the number of messages that were passed over, since they had gone back too often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<u64>,
-    /// `REDRIVEN`: so many wait still.
+    /// `REDRIVEN`: the number of messages that still wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
-    /// `SOUGHT`: so many partitions go on elsewhere.
+    /// `SOUGHT`: the number of partitions that go on at another offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitions: Option<u64>,
     /// `KEY_RETIRED`: the attempt that has the key; missing where none has. Delete the key on the chain once it is
@@ -101,7 +101,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 132_004_711)]
     pub block: Option<u64>,
-    /// `KEY_GONE`: so many providers show it.
+    /// `KEY_GONE`: the number of providers that show the account without the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 2)]
     pub providers: Option<u64>,

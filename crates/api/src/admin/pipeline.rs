@@ -12,7 +12,7 @@ pub struct MessagesPreview {
     /// The number of messages that would be sent. A seek: that would be consumed again, or left out.
     #[schema(example = 12)]
     pub messages: u64,
-    /// A redrive: so many would be passed over, since they went back too often.
+    /// A redrive: the number of messages that would be passed over, since they went back too often.
     #[schema(example = 0)]
     pub passed_over: u64,
     /// A redrive: by the reason for which each message is dead.
@@ -29,10 +29,10 @@ pub struct ReasonCount {
     /// The reason code that the consumer gave.
     #[schema(example = "UNKNOWN_TRANSFER")]
     pub reason: String,
-    /// So many would go back.
+    /// The number of messages that would go back.
     #[schema(example = 12)]
     pub messages: u64,
-    /// So many would be passed over.
+    /// The number of messages that would be passed over.
     #[schema(example = 0)]
     pub passed_over: u64,
 }
@@ -103,7 +103,7 @@ pub struct ParkedKeyRow {
     /// The key: the number of the account that pays.
     #[schema(example = "ACC-4001-1")]
     pub key: String,
-    /// So many messages wait, in their order.
+    /// The number of messages that wait, in their order.
     #[schema(example = 3)]
     pub messages: u64,
     /// Why its first message failed the last time.
@@ -144,7 +144,7 @@ pub struct DeadLetters {
     /// The topic of the dead letters.
     #[schema(example = "transfer-execution-dlt")]
     pub topic: String,
-    /// So many messages wait.
+    /// The number of messages that wait.
     #[schema(example = 1)]
     pub waiting: u64,
     /// The first of them.
@@ -193,14 +193,14 @@ pub struct DeadLetterMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveDeadLetters {
-    /// At most so many are looked at; 100 where nothing is said.
+    /// Maximum number of messages that are looked at; the default is 100.
     #[schema(minimum = 1, maximum = 1000, example = 100)]
     pub most: Option<u64>,
-    /// At most so many are sent in a second; 50 where nothing is said.
+    /// Maximum number of messages that are sent in a second; the default is 50.
     #[schema(minimum = 1, maximum = 1000, example = 50)]
     pub per_second: Option<u32>,
-    /// One that went back so often is passed over: it waits no more, and stays on the topic. 3 where
-    /// nothing is said.
+    /// A message that went back this number of times is passed over: it waits no more, and stays on the topic. The
+    /// default is 3.
     #[schema(example = 3)]
     pub max_replays: Option<u32>,
     /// Why, for the audit: 1 to 256 characters.
@@ -231,7 +231,7 @@ pub struct OutboxRow {
     /// How many messages wait in the outbox.
     #[schema(example = 0)]
     pub pending: u64,
-    /// For so long the oldest of them waits.
+    /// The age of the oldest of them, in seconds.
     #[schema(example = 0)]
     pub oldest_age_seconds: u64,
 }
@@ -245,16 +245,16 @@ pub struct GroupRow {
     /// `running`, or `paused` by an operator.
     #[schema(example = "running")]
     pub status: String,
-    /// So many messages are not consumed, in all partitions.
+    /// The number of messages that are not consumed, in all partitions.
     #[schema(example = 0)]
     pub lag: u64,
-    /// For so long the oldest of them waits.
+    /// The age of the oldest of them, in seconds.
     #[schema(example = 0)]
     pub lag_seconds: u64,
-    /// So many keys are parked.
+    /// The number of parked keys.
     #[schema(example = 0)]
     pub parked_keys: u64,
-    /// So many messages wait under them.
+    /// The number of messages that wait under them.
     #[schema(example = 0)]
     pub parked_messages: u64,
     /// Each partition of its topics.
@@ -276,10 +276,10 @@ pub struct PartitionRow {
     /// The offset that the next published message gets.
     #[schema(example = 120)]
     pub end: u64,
-    /// So many messages lie between the two.
+    /// The number of messages between the two.
     #[schema(example = 0)]
     pub lag: u64,
-    /// For so long the oldest of them waits.
+    /// The age of the oldest of them, in seconds.
     #[schema(example = 0)]
     pub lag_seconds: u64,
 }
@@ -296,7 +296,7 @@ pub struct DeadLetterRow {
     /// The number that waits in the journal, until the topic takes them.
     #[schema(example = 0)]
     pub in_journal: u64,
-    /// For so long the oldest of them waits.
+    /// The age of the oldest dead letter, in seconds.
     #[schema(example = 0)]
     pub oldest_age_seconds: u64,
 }

@@ -61,7 +61,7 @@ pub struct RelayProvider {
     pub status: String,
     /// The chain that it showed last; `null`: it never did.
     pub shows: Option<RelayChain>,
-    /// So many requests in a row had no answer.
+    /// The number of requests in a row that had no answer.
     #[schema(example = 0)]
     pub failures: u32,
 }
@@ -130,7 +130,7 @@ pub struct OpenRelayAttempt {
     /// A transaction may be on the wire.
     #[schema(example = true)]
     pub sent: bool,
-    /// For so many seconds it has been open.
+    /// The time for which it has been open, in seconds.
     #[schema(example = 4)]
     pub age_seconds: u64,
 }

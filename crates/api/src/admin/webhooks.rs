@@ -130,7 +130,7 @@ pub struct ChangeWebhook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateWebhook {
-    /// So many seconds the secrets before it sign too: 0 to 2592000; a day where it is not said.
+    /// The time for which the earlier secrets sign too, in seconds: 0 to 2592000; the default is a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 2_592_000, example = 86_400)]
     pub overlap_seconds: Option<u64>,
@@ -166,7 +166,7 @@ pub struct DeliveryRow {
     /// `QUEUED`, `DELIVERED`, or `GIVEN_UP` after the last try.
     #[schema(example = "DELIVERED")]
     pub status: String,
-    /// So often it was tried since it was queued or sent again.
+    /// The number of tries since it was queued or sent again.
     #[schema(example = 1)]
     pub attempts: u32,
     /// When it was queued, RFC 3339.

@@ -109,13 +109,13 @@ impl Monitor {
             self.chains.measure_lanes(pool);
             // another process stopped it, and may be gone
             if status.paused.iter().any(|paused| is_lane_pause(paused, pool.id())) {
-                pool.lane_check.look();
+                pool.lane_check.request_look();
             }
             for (attempt, last) in pool.carried.waiting() {
                 let spent = last.filter(|cause| cause.class == LOCK_SPENT);
                 if let Some(cause) = spent {
                     // it may be that more than this lock is spent
-                    pool.lane_check.look();
+                    pool.lane_check.request_look();
                     self.cases.case(lock_spent(&attempt, &cause));
                 }
                 if let Some(case) = self.slow_attempt(&attempt, now) {

@@ -199,7 +199,7 @@ impl Monitor {
                 ends.then(|| "the clock has caught up".to_owned())
             }
             ("LEDGER_SILENT", None, Subject::Ledger(ledger)) => {
-                let ends = !self.silent(ledger) && self.cases.may_say(case);
+                let ends = !self.is_silent(ledger) && self.cases.may_say(case);
                 ends.then(|| "it answers".to_owned())
             }
             ("ABNORMAL_FREQUENCY", None, Subject::User(user)) => {
@@ -215,7 +215,7 @@ impl Monitor {
 
     fn look_at_ledgers(&self) {
         for ledger in self.shared.outside() {
-            if self.silent(ledger) {
+            if self.is_silent(ledger) {
                 let seconds = self.shared.parts.settings.alerts.silent_seconds;
                 self.cases.case(Case {
                     kind: "LEDGER_SILENT",
@@ -227,7 +227,7 @@ impl Monitor {
         }
     }
 
-    fn silent(&self, ledger: LedgerId) -> bool {
+    fn is_silent(&self, ledger: LedgerId) -> bool {
         self.probes.silent_for(
             ledger,
             self.shared.parts.settings.alerts.silent_seconds.saturating_mul(1_000),

@@ -63,7 +63,7 @@ impl Chains {
             pool.lane_check.close();
         } else if cause.class == KEY_ABSENT {
             // a person is told of it
-            pool.lane_check.look();
+            pool.lane_check.request_look();
         }
     }
 

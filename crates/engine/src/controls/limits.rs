@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const PARTS: u64 = 6;
 /// The length of a part.
 const PART: Millis = 10_000;
-/// A rate has fallen once it was below the limit for so long.
+/// A rate has fallen once it was below the limit for this time.
 const CALM: Millis = 60_000;
 
 /// What the opening of a transfer takes from its owner's day.

@@ -9,7 +9,7 @@ use kernel::ports::ledger::Reply;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A ledger counts as silent after so many milliseconds without an answer.
+/// The time without an answer, in milliseconds, after which a ledger counts as silent.
 const HELLO_TIMEOUT: Millis = 5_000;
 
 /// Keeps the ledgers that do not answer, and since when, by the journal's time.
@@ -25,16 +25,16 @@ impl HealthProbes {
         Arc::new(Self { shared, notices, silent: Mutex::default() })
     }
 
-    fn silent(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
+    fn silent_since(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Since when the ledger has not answered; `None` for one that answers.
     fn since(&self, ledger: LedgerId) -> Option<Millis> {
-        self.silent().get(&ledger).copied()
+        self.silent_since().get(&ledger).copied()
     }
 
-    /// True where the ledger has not answered for at least so long.
+    /// True where the ledger has not answered for at least `most` milliseconds.
     pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
         let now = self.shared.parts.journal.now();
         self.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
@@ -49,12 +49,12 @@ impl HealthProbes {
             let hello = caught(async { port.hello().await });
             match race(hello, self.shared.parts.clock.sleep(HELLO_TIMEOUT)).await {
                 First::Left(Some(Reply::Answered(..) | Reply::OtherLedger(_))) => {
-                    self.silent().remove(&ledger);
+                    self.silent_since().remove(&ledger);
                     self.notices.tell_last_halt(ledger).await;
                 }
                 First::Left(Some(Reply::NoAnswer(_)) | None) | First::Right(()) => {
                     let now = self.shared.parts.journal.now();
-                    self.silent().entry(ledger).or_insert(now);
+                    self.silent_since().entry(ledger).or_insert(now);
                 }
             }
             self.shared.parts.clock.sleep(every).await;

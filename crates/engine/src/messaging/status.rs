@@ -21,7 +21,7 @@ const BEHIND: Millis = 60_000;
 const KEYS: usize = 10_000;
 /// The kind of the case of another deployment's messages.
 const FOREIGN: &str = "FOREIGN_MESSAGES";
-/// A look at the pipeline comes every so many scans.
+/// The number of scan intervals between two looks at the pipeline.
 const SCANS: u64 = 5;
 
 /// How a group does.

@@ -126,7 +126,7 @@ impl Operators {
             Some(Wrote::Unknown(cause)) => {
                 let done = self.was_written(context, cause).await;
                 if done.is_err() {
-                    // made late, it gives them to this process, and no scanner brings them
+                    // if the write lands later, these transfers belong to this process, and no scanner finds them
                     claimed
                         .into_iter()
                         .for_each(|(id, version)| self.in_flight.maybe_held(id, version));

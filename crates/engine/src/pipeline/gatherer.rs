@@ -448,7 +448,7 @@ fn together(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
     records.into_iter().partition(|record| Some(of(record)) == first)
 }
 
-/// Gives transfers back to their queue of which no attempt was stored although their worker lives. The
+/// Returns to their queue the transfers whose attempt was not stored although their worker lives. The
 /// worker did not die of them, so the deaths that a try had counted are set to 0. Nothing is written, and
 /// nothing else is counted: the reason is the chain, and no transfer.
 fn give_back_untried(station: &Station, mut records: Vec<Record>) {

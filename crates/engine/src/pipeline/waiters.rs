@@ -41,8 +41,8 @@ impl Waiters {
         self.bell.notify_one();
     }
 
-    /// At most so many of the transfers for which a caller has waited since then or longer, or which are
-    /// elsewhere; none where no caller waits.
+    /// The transfers for which a caller has waited since then or longer, or which are elsewhere, at most `most`;
+    /// `None` where no caller waits.
     pub(crate) fn asked(
         &self,
         since: u64,

@@ -61,7 +61,7 @@ impl Lines {
             let Some(last) = page.last() else { break };
             self.fresh = last.serial.0;
             left = left.saturating_sub(page.len());
-            self.look(&page, inquiry);
+            self.check_page(&page, inquiry);
             inquiry.progress.at(Serial(self.fresh));
             if left == 0 {
                 left = RENEW;
@@ -93,7 +93,7 @@ impl Lines {
             page.retain(|line| line.serial.0 <= self.upto);
             self.again = page.last().map_or(self.upto, |last| last.serial.0);
             left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
-            self.look(&page, inquiry);
+            self.check_page(&page, inquiry);
         }
         if self.again >= self.upto {
             self.again = 0;
@@ -133,12 +133,12 @@ impl Lines {
                 let what = format!("{id}: the transfer was there and is gone");
                 inquiry.add([Break { key: id.to_string(), amount: 0, what }]);
             }
-            self.look(&page, inquiry);
+            self.check_page(&page, inquiry);
         }
         Ok(())
     }
 
-    fn look(&mut self, page: &[Line], inquiry: &mut Inquiry<'_>) {
+    fn check_page(&mut self, page: &[Line], inquiry: &mut Inquiry<'_>) {
         for line in page {
             let wrong = inquiry.laws.line(line);
             if !wrong.is_empty() {

@@ -159,7 +159,7 @@ pub struct Report {
 
 impl Report {
     /// Why a ledger was not proven in this round; `None` where all were.
-    pub fn silent(&self) -> Option<&Cause> {
+    pub fn unproven_reason(&self) -> Option<&Cause> {
         self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
     }
 
@@ -340,12 +340,12 @@ impl Checker {
         let (running, breaks) = (&mut self.running, &mut self.breaks);
         let mut inquiry = Inquiry { laws, running, progress: &self.progress, breaks };
         let mut round = Round { now: journal.now(), proven: &mut self.proven, assets: Vec::new() };
-        let mut instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;
+        let mut instants = read_ledgers(journal, ledgers, &mut self.outside, &mut inquiry).await;
         let status = journal.service_status().await?;
         if self.losses.changed(&AcceptedBreaks::read(journal, &status).await?.named) {
             // what was listed behind a number may be listed again under other keys
             self.outside.clear();
-            instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;
+            instants = read_ledgers(journal, ledgers, &mut self.outside, &mut inquiry).await;
         }
         let mut snapshot = journal.snapshot().await?;
         let none = Vec::new();
@@ -354,7 +354,7 @@ impl Checker {
             let mut instant = match instant {
                 Ok(instant) => instant,
                 Err(cause) => {
-                    round.silent(ledger.id(), cause);
+                    round.mark_silent(ledger.id(), cause);
                     continue;
                 }
             };
@@ -424,7 +424,7 @@ async fn count_rows(
 type Looked<'l> = (&'l dyn Ledger, Result<Instant, Cause>);
 
 /// Reads each remote ledger that can be proven.
-async fn look<'l>(
+async fn read_ledgers<'l>(
     journal: &dyn Journal,
     ledgers: &'l [Arc<dyn Ledger>],
     outside: &mut BTreeMap<LedgerId, OperationMatcher>,
@@ -436,7 +436,7 @@ async fn look<'l>(
     let mut instants = Vec::new();
     for ledger in ledgers.iter().filter(proves) {
         let matcher = outside.entry(ledger.id()).or_default();
-        instants.push((&**ledger, matcher.look(journal, &**ledger, inquiry).await));
+        instants.push((&**ledger, matcher.read_ledger(journal, &**ledger, inquiry).await));
     }
     instants
 }
@@ -455,7 +455,7 @@ impl Round<'_> {
         self.proven.entry(ledger).or_insert(none)
     }
 
-    fn silent(&mut self, ledger: LedgerId, cause: Cause) {
+    fn mark_silent(&mut self, ledger: LedgerId, cause: Cause) {
         self.of(ledger).silent = Some(cause);
     }
 

@@ -111,7 +111,7 @@ impl OperationMatcher {
 
     /// Reads the ledger. Where more operations wait than a chunk holds, it matches them on the way, each
     /// part with an instant of the journal of its own.
-    pub(super) async fn look(
+    pub(super) async fn read_ledger(
         &mut self,
         journal: &dyn Journal,
         ledger: &dyn Ledger,

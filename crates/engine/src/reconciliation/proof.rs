@@ -51,7 +51,7 @@ impl Reconciler {
         fresh.know(&status);
         let _guard = self.proving.show(fresh.progress());
         let mut report = fresh.round(journal, ledgers, &self.shared.plan.flows).await?;
-        if let Some(cause) = report.silent() {
+        if let Some(cause) = report.unproven_reason() {
             return Err(cause.clone());
         }
         report.excuse(&self.accepted().await?);

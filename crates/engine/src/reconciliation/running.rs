@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The interval at which a background task counts every row again.
 const DAY: Millis = 86_400_000;
-/// A round counts the rows itself where the background task has not for so long.
+/// A round counts the rows itself where the background task has not counted them within this interval.
 const OVERDUE: Millis = 2 * DAY;
 
 /// The sums of the rows of one asset at one ledger, and the running sums at that instant.
@@ -122,7 +122,8 @@ impl Running {
     }
 }
 
-/// Whether so much time has passed. A clock that was set back is no reason to wait longer.
+/// True where `than` milliseconds or more have passed since `since`. A clock that was set back is no reason to wait
+/// longer.
 fn older(since: Option<Millis>, now: Millis, than: Millis) -> bool {
     since.is_none_or(|since| now < since || now.saturating_sub(since) >= than)
 }

@@ -104,7 +104,9 @@ impl Reconciler {
         if report.ok {
             self.store_proven(&mut checker).await;
             // a ledger that is silent could not list its accounts
-            if report.silent().is_none() && checker.wants_count(self.shared.parts.journal.now()) {
+            if report.unproven_reason().is_none()
+                && checker.wants_count(self.shared.parts.journal.now())
+            {
                 self.count_in_background();
             }
         } else {
@@ -204,7 +206,7 @@ impl Reconciler {
         // What ended before that list has all of its operations in this round. What ends after it
         // is on the list. So nothing is forgotten that was not proven.
         let proof = self.check_now().await?;
-        if let Some(cause) = proof.silent() {
+        if let Some(cause) = proof.unproven_reason() {
             return Err(cause.clone());
         }
         if !proof.ok {

@@ -35,7 +35,7 @@ pub(super) struct World {
     pub(super) lines: Vec<Line>,
     pub(super) funding: Totals,
     pub(super) external: i128,
-    /// Funding's running sum of deposits has so much more than its rows.
+    /// The amount by which Funding's running sum of deposits exceeds its rows.
     pub(super) ahead: i128,
     pub(super) spot: Totals,
     pub(super) spot_log: Vec<Operation>,
@@ -265,7 +265,7 @@ fn by_user<'o>(operations: impl Iterator<Item = &'o Operation>) -> BTreeMap<User
 pub(super) struct Fake(pub(super) Arc<Mutex<World>>);
 
 impl Fake {
-    fn look(&self) -> World {
+    fn advanced_copy(&self) -> World {
         let mut world = self.0.lock().unwrap();
         world.live();
         world.clone()
@@ -412,7 +412,7 @@ impl ServiceQueries for Fake {
 
 #[rustfmt::skip]
 impl SnapshotSource for Fake {
-    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> { ready(Ok(Box::new(self.look()))) }
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> { ready(Ok(Box::new(self.advanced_copy()))) }
 }
 
 /// Funding where it is enlisted, else Spot.

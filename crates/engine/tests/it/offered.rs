@@ -17,7 +17,7 @@ use kernel::unit::{Event, Hold, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many rounds of the scanner and of the watch, at least.
+/// Waits for several rounds of the scanner and of the watch.
 async fn rounds() {
     tokio::time::sleep(Duration::from_millis(300)).await;
 }

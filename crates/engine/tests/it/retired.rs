@@ -23,7 +23,7 @@ const RULES: ChainRules = ChainRules {
     misleads: 3,
     ..ChainRules::calm(Locking::Nonce)
 };
-/// So many transfers in each load.
+/// The number of transfers in each load.
 const MANY: usize = 12;
 const GONE: &str = "key-1";
 /// How many attempts the key ever had.

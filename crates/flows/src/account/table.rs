@@ -31,7 +31,7 @@ words! {
     }
 }
 
-/// So many seconds a consumer may take; the outbox is read every three.
+/// The number of seconds that a consumer may take; the outbox is read every three.
 const CONSUMER: u32 = 60;
 
 impl Life for State {

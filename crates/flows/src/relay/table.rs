@@ -41,7 +41,7 @@ words! {
     }
 }
 
-/// A transfer is confirmed within so many seconds of its request (the source's target).
+/// The number of seconds within which a transfer is confirmed after its request (the source's target).
 const CONFIRMED: u32 = 30;
 /// The source looks 20 times, every 6 seconds, whether a transaction is final.
 const VERIFIED: u32 = 120;
@@ -80,7 +80,7 @@ impl Life for State {
 
     fn act(act: Act) -> Meta<Act> {
         match act {
-            // a second deposit is given back by the token's contract: nothing stands that it could harm
+            // the contract refunds a second deposit, so a repeat is harmless
             Register => {
                 Meta { undoes: &[Register], ..Meta::once(Leg::Cost, Side::Target, Share::OwnCost) }
             }

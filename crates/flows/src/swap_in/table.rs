@@ -2,7 +2,7 @@
 //! which an intent is written, an attempt is dead, or a debit expired.
 
 use super::{rules, text};
-use crate::swaps::events::{RETRY, Words, answered, ruled};
+use crate::swaps::events::{RETRY, Words, answered, rule_event};
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
@@ -61,11 +61,11 @@ words! {
     }
 }
 
-/// A transaction is confirmed within so many seconds (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
+/// The number of seconds within which a transaction is confirmed (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
 const CONFIRMED: u32 = 600;
-/// A destination and an inventory are waited for so long (`REFUND_TIMEOUT_SEC` of the source).
+/// How many seconds a swap waits for a destination and an inventory (`REFUND_TIMEOUT_SEC` of the source).
 const ACCEPTED: u32 = 3_600;
-/// A receiver on Nexus has so many seconds to take a debit.
+/// The number of seconds that a receiver on Nexus has to take a debit.
 const DELIVERED: u32 = 604_800;
 
 impl Life for State {
@@ -150,21 +150,21 @@ impl Life for State {
     #[rustfmt::skip]
     fn event(self, via: Via) -> &'static str {
         match self {
-            Detected           => ruled(via, "MEMO_VALID", "MEMO_INVALID"),
-            ReadyForProcessing => ruled(via, "ABOVE_FEES", "KEPT_AS_FEES"),
-            Accepting          => ruled(via, "ACCEPTED", "NOT_ACCEPTED"),
+            Detected           => rule_event(via, "MEMO_VALID", "MEMO_INVALID"),
+            ReadyForProcessing => rule_event(via, "ABOVE_FEES", "KEPT_AS_FEES"),
+            Accepting          => rule_event(via, "ACCEPTED", "NOT_ACCEPTED"),
             Accepted           => "DEBIT_CLAIMED",
             Debiting           => answered(via, Words { done: "DEBIT_CONFIRMED", rejected: "DEBIT_REJECTED", dead: "DEBIT_DEAD", unknown: "DEBIT_SENT" }),
             DebitedAwaiting    => answered(via, Words { done: "DEBIT_CONFIRMED", rejected: "DEBIT_REJECTED", dead: "DEBIT_DEAD", unknown: RETRY }),
-            DebitDead          => ruled(via, "TRY_AGAIN", "GIVEN_UP"),
+            DebitDead          => rule_event(via, "TRY_AGAIN", "GIVEN_UP"),
             DebitConfirmed     => answered(via, Words { done: "DELIVERED", rejected: "DEBIT_EXPIRED", dead: RETRY, unknown: RETRY }),
             Expired            => "VOID_CLAIMED",
             Voiding            => answered(via, Words { done: "VOIDED", rejected: "VOID_REJECTED", dead: "VOID_DEAD", unknown: RETRY }),
-            ToBeRefunded       => ruled(via, "REFUND_POSSIBLE", "REFUND_NOT_POSSIBLE"),
+            ToBeRefunded       => rule_event(via, "REFUND_POSSIBLE", "REFUND_NOT_POSSIBLE"),
             RefundReady        => "REFUND_CLAIMED",
             Refunding          => answered(via, Words { done: "REFUND_CONFIRMED", rejected: "REFUND_REJECTED", dead: "REFUND_DEAD", unknown: "REFUND_SENT" }),
             RefundSent         => answered(via, Words { done: "REFUND_CONFIRMED", rejected: "REFUND_REJECTED", dead: "REFUND_DEAD", unknown: RETRY }),
-            ToBeQuarantined    => ruled(via, "MOVE_OUT", "REFUND_RELEASED"),
+            ToBeQuarantined    => rule_event(via, "MOVE_OUT", "REFUND_RELEASED"),
             QuarantineReady    => "QUARANTINE_CLAIMED",
             Quarantining       => answered(via, Words { done: "QUARANTINED", rejected: "QUARANTINE_REJECTED", dead: "QUARANTINE_DEAD", unknown: RETRY }),
             // nothing leaves an end

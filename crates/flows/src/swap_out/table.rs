@@ -2,7 +2,7 @@
 //! which an intent is written, an attempt is dead, or a refund expired.
 
 use super::{rules, text};
-use crate::swaps::events::{RETRY, Words, answered, ruled};
+use crate::swaps::events::{RETRY, Words, answered, rule_event};
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
@@ -62,11 +62,11 @@ words! {
     }
 }
 
-/// A transaction is confirmed within so many seconds (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
+/// The number of seconds within which a transaction is confirmed (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
 const CONFIRMED: u32 = 600;
-/// A mapping is waited for so long (`REFUND_TIMEOUT_SEC` of the source).
+/// How many seconds a swap waits for a mapping (`REFUND_TIMEOUT_SEC` of the source).
 const MAPPED: u32 = 3_600;
-/// A receiver on Nexus has so many seconds to take a debit.
+/// The number of seconds that a receiver on Nexus has to take a debit.
 const DELIVERED: u32 = 604_800;
 
 impl Life for State {
@@ -154,21 +154,21 @@ impl Life for State {
     #[rustfmt::skip]
     fn event(self, via: Via) -> &'static str {
         match self {
-            Detected             => ruled(via, "ABOVE_FEES", "KEPT_AS_FEES"),
-            PendingReceival      => ruled(via, "MAPPING_FOUND", "MAPPING_LATE"),
-            TradeBalanceCheck    => ruled(via, "MAPPING_FOUND", "MAPPING_MISSING"),
-            ReadyForProcessing   => ruled(via, "ACCEPTED", "NOT_ACCEPTED"),
+            Detected             => rule_event(via, "ABOVE_FEES", "KEPT_AS_FEES"),
+            PendingReceival      => rule_event(via, "MAPPING_FOUND", "MAPPING_LATE"),
+            TradeBalanceCheck    => rule_event(via, "MAPPING_FOUND", "MAPPING_MISSING"),
+            ReadyForProcessing   => rule_event(via, "ACCEPTED", "NOT_ACCEPTED"),
             Accepted             => "PAYOUT_CLAIMED",
             Sending              => answered(via, Words { done: "PAYOUT_CONFIRMED", rejected: "PAYOUT_REJECTED", dead: "PAYOUT_DEAD", unknown: "PAYOUT_SENT" }),
             AwaitingConfirmation => answered(via, Words { done: "PAYOUT_CONFIRMED", rejected: "PAYOUT_REJECTED", dead: "PAYOUT_DEAD", unknown: RETRY }),
-            PayoutDead           => ruled(via, "TRY_AGAIN", "GIVEN_UP"),
-            RefundPending        => ruled(via, "REFUND_POSSIBLE", "REFUND_NOT_POSSIBLE"),
+            PayoutDead           => rule_event(via, "TRY_AGAIN", "GIVEN_UP"),
+            RefundPending        => rule_event(via, "REFUND_POSSIBLE", "REFUND_NOT_POSSIBLE"),
             CollectingRefund     => "REFUND_CLAIMED",
             Refunding            => answered(via, Words { done: "REFUND_CONFIRMED", rejected: "REFUND_REJECTED", dead: "REFUND_DEAD", unknown: RETRY }),
             RefundDebited        => answered(via, Words { done: "REFUND_DELIVERED", rejected: "REFUND_EXPIRED", dead: RETRY, unknown: RETRY }),
             RefundExpired        => "VOID_CLAIMED",
             RefundVoiding        => answered(via, Words { done: "VOIDED", rejected: "VOID_REJECTED", dead: "VOID_DEAD", unknown: RETRY }),
-            Held                 => ruled(via, "MOVE_OUT", "REFUND_RELEASED"),
+            Held                 => rule_event(via, "MOVE_OUT", "REFUND_RELEASED"),
             QuarantineReady      => "QUARANTINE_CLAIMED",
             Quarantining         => answered(via, Words { done: "QUARANTINED", rejected: "QUARANTINE_REJECTED", dead: "QUARANTINE_DEAD", unknown: RETRY }),
             // nothing leaves an end

@@ -26,7 +26,7 @@ pub(crate) const fn answered(via: Via, words: Words) -> &'static str {
 }
 
 /// The history's word for what a rule said.
-pub(crate) const fn ruled(via: Via, yes: &'static str, no: &'static str) -> &'static str {
+pub(crate) const fn rule_event(via: Via, yes: &'static str, no: &'static str) -> &'static str {
     match via {
         Via::Yes => yes,
         Via::No => no,

@@ -21,7 +21,7 @@ pub const REFUND_ATTEMPTS: &str = "refund_attempts";
 pub const SENDER_VALID: &str = "sender_valid";
 /// Flag: a quarantine account is configured and the source chain shows it.
 pub const QUARANTINE_ACCOUNT: &str = "quarantine_account";
-/// Number: a person allowed one more refund, when so many attempts of it had been made.
+/// Number: how many attempts of the refund had been made when a person allowed one more.
 pub const REFUND_RELEASED: &str = "refund_released";
 
 /// The version of the service's terms for swaps: the fee, the deadline, who is paid.

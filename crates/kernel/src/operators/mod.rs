@@ -290,7 +290,7 @@ pub struct Proposal {
     pub reason: Arc<str>,
     /// The principal who proposes it: `issuer|sub`.
     pub caller: Arc<str>,
-    /// For so long it may be decided, from its writing on, by the journal's time.
+    /// How long it may be decided, from its writing on, by the journal's time.
     pub lasts: Millis,
 }
 

@@ -40,7 +40,7 @@ pub struct Search {
     pub error_class: Option<Arc<str>>,
     /// Below this number: where the page before ended.
     pub before: Option<Serial>,
-    /// At most so many.
+    /// The maximum number of transfers.
     pub limit: usize,
 }
 

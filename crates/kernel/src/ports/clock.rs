@@ -51,8 +51,8 @@ impl JournalTime {
         self.now().saturating_sub(self.clock.now())
     }
 
-    /// Notes that something was written at this time.
-    pub fn wrote(&self, at: Millis) {
+    /// Advances the time to that of a write; an earlier one changes nothing.
+    pub fn advance_to(&self, at: Millis) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if at > last.at {
             *last = LastTime { at, ticks: self.clock.ticks() };

@@ -124,7 +124,7 @@ pub struct Holding {
 pub enum Whose {
     /// The balances of one user.
     User(UserId),
-    /// The next ones above this user, at most so many holdings.
+    /// The next ones above this user, and the maximum number of holdings.
     After(u64, usize),
 }
 

@@ -135,7 +135,7 @@ pub enum Seen<'a> {
     Outbox {
         /// How many messages of the partition wait.
         messages: u64,
-        /// For so long the oldest of them waits.
+        /// How long the oldest of them has waited.
         age: Millis,
     },
     /// How far a group is behind in a partition.
@@ -148,7 +148,7 @@ pub enum Seen<'a> {
         partition: u32,
         /// How many messages are not committed.
         messages: u64,
-        /// For so long the oldest of them waits.
+        /// How long the oldest of them has waited.
         age: Millis,
     },
     /// What a group has parked.
@@ -166,7 +166,7 @@ pub enum Seen<'a> {
         topic: &'a str,
         /// How many dead letters wait there.
         messages: u64,
-        /// For so long the oldest of them waits.
+        /// How long the oldest of them has waited.
         age: Millis,
     },
     /// Whether persons paused a group.
@@ -195,7 +195,7 @@ pub enum Seen<'a> {
         chain: &'a str,
         /// The key or account that the settings name.
         lane: &'a str,
-        /// For so long its attempt has been open here, by the journal's time; `None`: it is free.
+        /// How long its attempt has been open here, by the journal's time; `None`: it is free.
         open_for: Option<Millis>,
     },
     /// How many lanes of a chain that this process may use are in that state.

@@ -14,7 +14,7 @@ use std::collections::btree_map::Entry;
 pub struct StoredAttempt {
     /// Raised by each write of it; 0 before the first.
     pub version: u32,
-    /// It has so many forms.
+    /// The number of its forms.
     pub forms: u32,
     /// It is proven or given up, and changes no more.
     pub closed: bool,

@@ -35,7 +35,7 @@ pub struct StoredTransfer {
     pub version: u32,
     /// The number of the write that opened it.
     pub batch: i64,
-    /// So many events its history has.
+    /// The number of events in its history.
     pub events: u32,
     /// The hash of the last of them.
     pub chain: Hash,

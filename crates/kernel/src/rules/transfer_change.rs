@@ -122,7 +122,7 @@ impl TransferChanges {
         self.0.iter().any(|change| change.agreed.is_some() && !moves(change))
     }
 
-    /// So many events were added to a transfer.
+    /// The number of events that were added to a transfer.
     pub(super) fn events(&self, id: Id) -> usize {
         self.of(id).map_or(0, |change| change.events.len())
     }
@@ -174,7 +174,7 @@ pub struct Changed {
 pub struct AddedHistory {
     /// The events as a store keeps them: JSON lines, joined by commas.
     pub text: String,
-    /// So many events the history has then.
+    /// The number of events that the history has then.
     pub events: u32,
     /// The hash of the last of them.
     pub chain: Hash,

@@ -78,7 +78,7 @@ impl Life for State {
 
     fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {
         match (rule, facts.get(rule_fact(rule))) {
-            // a refusal is tried again so often and no oftener, whatever is known
+            // after three refusals it is not tried again, whatever is known
             (MayRefund, _) if record.head.rejections < 3 => Ruling::Yes,
             (MayRefund, _) => Ruling::No,
             (Mapped | TryAgain | Release, Some(Fact::Flag(true))) => Ruling::Yes,

@@ -26,7 +26,7 @@ use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::ports::ledger::{Reply, Stored};
 use kernel::record::Account;
 
-/// A refusal's code has at most so many characters, all of them visible ASCII.
+/// The maximum number of characters of a refusal's code, all of them visible ASCII.
 const CODE: usize = 64;
 /// The code that a ledger stores under a fenced key.
 const FENCED: &str = "FENCED";
@@ -459,7 +459,7 @@ pub fn simple(id: &str, leg: Leg, reply: HttpReply<'_>) -> Result<SimpleReply, C
     Ok(SimpleReply { simple, named: of_id && of_leg, stored })
 }
 
-/// Whether an answer of the simple form's query says in so many words that the operation is not
+/// Whether an answer of the simple form's query says explicitly that the operation is not
 /// done: a 200, 400 or 404 without `success: true`. Silence and trouble deny nothing.
 pub fn denies(reply: HttpReply<'_>) -> bool {
     let body = Json::read(reply.body);

@@ -136,7 +136,7 @@ impl Remote {
         }
     }
 
-    async fn look(&self, known: Known, key: Key) -> Reply<Stored> {
+    async fn query_operation(&self, known: Known, key: Key) -> Reply<Stored> {
         if !wire::speaks(key.leg) {
             return match self.is(known).await {
                 Reply::Answered(is, ()) => Reply::Answered(is, Stored::Nothing),
@@ -158,7 +158,7 @@ impl Remote {
     async fn bar(&self, known: Known, key: Key) -> Reply<Stored> {
         // what cannot be refused cannot be fenced: asking for that only asks
         if !key.leg.fenceable() {
-            return self.look(known, key).await;
+            return self.query_operation(known, key).await;
         }
         let Head { ledger, incarnation, min_seq } = Head::of(known);
         let (req_id, leg) = (key.id.to_string(), key.leg.name().to_owned());
@@ -169,7 +169,9 @@ impl Remote {
         };
         match reply {
             Reply::Answered(is, classify::Fenced::Stored(stored)) => Reply::Answered(is, stored),
-            Reply::Answered(is, classify::Fenced::Unnumbered) => self.look(is, key).await,
+            Reply::Answered(is, classify::Fenced::Unnumbered) => {
+                self.query_operation(is, key).await
+            }
             Reply::OtherLedger(is) => Reply::OtherLedger(is),
             Reply::NoAnswer(cause) => Reply::NoAnswer(cause),
         }
@@ -207,7 +209,7 @@ impl Ledger for Remote {
     }
 
     fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        Box::pin(self.look(known, key))
+        Box::pin(self.query_operation(known, key))
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {

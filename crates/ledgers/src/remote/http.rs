@@ -28,7 +28,7 @@ pub struct Settings {
     pub timeout_ms: u64,
     /// How long a connection may take to stand.
     pub connect_timeout_ms: u64,
-    /// So many requests at once; the others wait, at most half as long as a request may take.
+    /// The maximum number of requests at once; the others wait, at most half as long as a request may take.
     pub max_in_flight: usize,
     /// The most operations of one request.
     pub batch: usize,

@@ -17,9 +17,9 @@ use std::sync::PoisonError;
 use std::task::Poll;
 use tokio::sync::oneshot;
 
-/// A log batch takes no further request once it has so many operations.
+/// A log batch takes no further request once it has this number of operations.
 const MOST_OPERATIONS: usize = 4_096;
-/// A snapshot is due after so many bytes of log.
+/// The number of bytes of log after which a snapshot is due.
 const SNAPSHOT_AFTER: u64 = 32 << 20;
 
 /// A request whose sender waits.

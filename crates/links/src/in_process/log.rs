@@ -56,7 +56,7 @@ impl Log {
     }
 
     /// Reads the ends again where another program has written the file.
-    pub(super) fn look(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn refresh_ends(&mut self) -> rusqlite::Result<()> {
         let version = version(&self.db)?;
         if version != self.version {
             self.ends = ends(&self.db)?;
@@ -67,7 +67,7 @@ impl Log {
 
     /// Adds messages at the ends of their partitions: all of them or none.
     pub(super) fn append(&mut self, messages: &[BusMessage], at: Millis) -> rusqlite::Result<()> {
-        self.look()?;
+        self.refresh_ends()?;
         match self.add(messages, at) {
             Ok(moved) => {
                 self.ends.extend(moved);

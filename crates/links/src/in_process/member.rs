@@ -51,7 +51,7 @@ impl InProcessMember {
 
     fn read(&mut self, limit: usize) -> rusqlite::Result<Polled> {
         // before anything is taken that a fault would lose
-        self.bus.lock().log.look()?;
+        self.bus.lock().log.refresh_ends()?;
         let mut polled = Polled { assigned: self.rebalance()?, messages: Vec::new() };
         self.polls = self.polls.wrapping_add(1);
         let shared = self.bus.lock();

@@ -64,13 +64,13 @@ impl InProcess {
 
     fn lags(&self, group: &str, topics: &[Arc<str>]) -> rusqlite::Result<Vec<PartitionLag>> {
         let mut shared = self.lock();
-        shared.log.look()?;
+        shared.log.refresh_ends()?;
         partitions(topics).map(|partition| shared.log.lag(group, &partition)).collect()
     }
 
     fn newest_of(&self, topics: &[Arc<str>], limit: usize) -> rusqlite::Result<Vec<BusDelivery>> {
         let mut shared = self.lock();
-        shared.log.look()?;
+        shared.log.refresh_ends()?;
         let mut newest = Vec::new();
         for partition in partitions(topics) {
             newest.extend(shared.log.newest(&partition, limit)?);
@@ -81,7 +81,7 @@ impl InProcess {
     /// The offsets to which a time takes a group; `apply` moves the group there, unless it has a member.
     fn seek_to(&self, group: &str, topics: &[Arc<str>], to: Millis, apply: bool) -> Sought {
         let mut shared = self.lock();
-        shared.log.look().map_err(|error| failed(&error))?;
+        shared.log.refresh_ends().map_err(|error| failed(&error))?;
         if apply && shared.groups.has_members(group) {
             return Err(Cause::of("GROUP_IN_USE"));
         }

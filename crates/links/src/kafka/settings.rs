@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// After a lost connection a broker is tried again so soon at first, and so late at most: the default of
 /// 10 s would add seconds to each restart of a broker.
 const RECONNECT_MS: [&str; 2] = ["50", "500"];
-/// A message waits so long for others to be sent with it.
+/// How long a message waits, in milliseconds, for others to be sent with it.
 const LINGER_MS: &str = "1";
 /// The most memory that messages on their way to the broker take, in KiB.
 const QUEUE_KIB: &str = "65536";
@@ -16,7 +16,7 @@ const QUEUE_KIB: &str = "65536";
 const MESSAGE_BYTES: &str = "1000000000";
 /// A broker without messages answers so late: a partition that joins a member's fetches waits for it.
 const FETCH_WAIT_MS: &str = "100";
-/// A member tells the broker so many times in a session that it lives.
+/// The number of times in a session that a member tells the broker that it lives.
 const HEARTBEATS: u64 = 6;
 
 /// The brokers, and how they are used.
@@ -30,9 +30,9 @@ pub struct KafkaSettings {
     pub prefix: String,
     /// How a connection is protected.
     pub security: Security,
-    /// A member that is silent for so long has lost its partitions.
+    /// A member that is silent for this time has lost its partitions.
     pub session_ms: Millis,
-    /// A message that the broker has not acknowledged for so long counts as unknown, and is published
+    /// A message that the broker has not acknowledged within this time counts as unknown, and is published
     /// again.
     pub publish_timeout_ms: Millis,
     /// What a topic gets that does not exist; none: topics are made by others.
@@ -75,7 +75,7 @@ impl fmt::Debug for Sasl {
 pub struct NewTopics {
     /// Partitions of a topic that is made.
     pub partitions: u16,
-    /// So many copies; 0 takes the broker's default.
+    /// The number of copies; 0 takes the broker's default.
     pub replication: u16,
 }
 

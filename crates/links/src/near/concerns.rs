@@ -36,7 +36,7 @@ pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
 /// The time, in milliseconds, after which a concern that is not seen again is over.
 const LASTS: Millis = 120_000;
-/// Providers that disagree for so long, in milliseconds, are not only behind each other.
+/// Providers that disagree for this time, in milliseconds, are not only behind each other.
 const PERSISTS: Millis = 20_000;
 
 /// The first and the last time of a sighting, in ticks, and its last facts.

@@ -71,9 +71,9 @@ use token_check::LastTokenCheck;
 use token_recheck::TokenRecheck;
 use tokens::TokenStates;
 
-/// What one provider's word decides, and what waits for a second one.
-const ONE_IS_BELIEVED: &str = "one provider is taken at its word: what was sent is not called dead, and \
-                               what expired is not signed again";
+/// What a second provider is needed for.
+const ONE_IS_BELIEVED: &str =
+    "with one provider, no attempt is declared dead and none is signed again";
 
 /// Why the adapter cannot be made with these settings, as a sentence without a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -71,7 +71,7 @@ fn is_unused(now: &LaneStart) -> bool {
     now.lock.on_chain().parse::<u64>().is_ok_and(|nonce| nonce % NONCE_RANGE == 0)
 }
 
-/// The nonce that as many lists as are needed show of a key, with the lowest of their heights; `None`: so many
+/// The nonce that as many lists as are needed show of a key, with the lowest of their heights; `None`: as many
 /// show that the account does not have it. Pure.
 fn shown_alike(needed: usize, lane: &str, lists: &[KeyList]) -> Result<Option<LaneStart>, Cause> {
     let mut votes: BTreeMap<Option<u64>, Vec<u64>> = BTreeMap::new();

@@ -104,7 +104,7 @@ mod tests {
         ProviderReply { by: "a:1".into(), reply: Ok(KeyList::of(height, keys)) }
     }
 
-    fn silent() -> ProviderReply<KeyList> {
+    fn silent_provider() -> ProviderReply<KeyList> {
         let reply = Err(RpcFailure::Silent(Cause::of("TIMEOUT")));
         ProviderReply { by: "b:1".into(), reply }
     }
@@ -116,15 +116,15 @@ mod tests {
         let of = |needed, replies| presence(needed, KEY, 100, replies);
         let gone = Ok(LanePresence::Absent { height: 120, providers: 2 });
         assert_eq!(of(2, vec![list(120, &["other"]), list(121, &[])]), gone);
-        assert_eq!(of(2, vec![list(120, &["other"]), silent(), list(121, &[])]), gone);
+        assert_eq!(of(2, vec![list(120, &["other"]), silent_provider(), list(121, &[])]), gone);
         let there = Ok(LanePresence::There { height: 120, shown_by: 1, of: 3 });
         assert_eq!(of(2, vec![list(121, &[]), list(120, &[KEY]), list(121, &[])]), there);
         let class = |needed, replies| of(needed, replies).unwrap_err().class;
-        assert_eq!(class(2, vec![list(120, &[]), silent()]), "FEW_PROVIDERS");
+        assert_eq!(class(2, vec![list(120, &[]), silent_provider()]), "FEW_PROVIDERS");
         assert_eq!(class(2, vec![list(120, &[]), list(99, &[])]), "FEW_PROVIDERS");
         assert_eq!(class(3, vec![list(120, &[]), list(120, &[])]), "FEW_PROVIDERS");
         assert_eq!(class(1, vec![list(120, &[])]), "ONE_PROVIDER");
         assert_eq!(class(1, vec![list(120, &[]), list(120, &[])]), "ONE_PROVIDER");
-        assert_eq!(class(2, vec![silent(), silent()]), "TIMEOUT");
+        assert_eq!(class(2, vec![silent_provider(), silent_provider()]), "TIMEOUT");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The longest rest, in milliseconds: so late a token goes on after its contract does.
 const LONGEST: Millis = 600_000;
-/// A rest that is over and that nothing tries to end is forgotten after so many milliseconds.
+/// The time, in milliseconds, after which a rest that is over and that nothing tries to end is forgotten.
 const FORGOTTEN: Millis = 120_000;
 
 /// Why nothing is signed for one act of a token.

@@ -37,7 +37,7 @@ impl NearToken {
     pub const LEAST_TGAS: u64 = 3;
 }
 
-/// The gas of each of so many calls in one transaction, which attaches `prepaid_tgas` at most, to a token
+/// The gas of each of `calls` calls in one transaction, which attaches `prepaid_tgas` at most, to a token
 /// whose calls need `least_tgas`.
 pub fn gas_of_each(prepaid_tgas: u64, least_tgas: u64, calls: usize) -> u64 {
     let calls = u64::try_from(calls).unwrap_or(u64::MAX);
@@ -89,7 +89,7 @@ pub struct RpcLimits {
     pub connect_timeout_ms: Millis,
     /// Requests a second at one provider.
     pub per_second: u64,
-    /// So many requests at once before the rate counts.
+    /// The number of requests at once before the rate counts.
     pub burst: u64,
 }
 
@@ -119,11 +119,11 @@ pub struct NearSettings {
     pub tokens: Vec<NearToken>,
     /// The addresses of the providers; one that has a key in it is not logged.
     pub rpc_urls: Vec<String>,
-    /// So many providers agree on whatever closes an attempt. With one, nothing is ever called dead or
-    /// refused, and nothing that expired is signed again.
+    /// The number of providers that agree on whatever closes an attempt. With one, no attempt is declared dead or
+    /// refused, and none that expired is signed again.
     pub providers_needed: usize,
-    /// For so many blocks after its base block a transaction may be included, unless the chain says that they are
-    /// fewer (`transaction_validity_period`).
+    /// The number of blocks after its base block in which a transaction may be included, unless the chain says that
+    /// they are fewer (`transaction_validity_period`).
     pub validity_blocks: u64,
     /// The limits of each provider.
     pub limits: RpcLimits,

@@ -6,7 +6,7 @@ use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A shortage that nothing shows again after its payments might be tried is over after so many milliseconds.
+/// The time, in milliseconds, after which a shortage is over that nothing shows again once its payments might be tried.
 const FORGOTTEN: Millis = 120_000;
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use kernel::record::{Account, Record, System};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// NEAR has so many decimals: the smallest unit is a yoctoNEAR.
+/// The number of NEAR's decimals: the smallest unit is a yoctoNEAR.
 pub(super) const DECIMALS: u8 = 24;
 
 /// The content of one transaction.

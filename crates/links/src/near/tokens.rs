@@ -48,7 +48,7 @@ impl TokenState {
         }
     }
 
-    /// The gas of each of so many calls.
+    /// The gas of each of `calls` calls.
     pub(super) fn gas(&self, calls: usize) -> u64 {
         gas_of_each(self.prepaid, self.tgas.load(Ordering::Relaxed), calls)
     }
@@ -71,7 +71,7 @@ impl TokenState {
         self.most.store(if half == 0 { 1 } else { half }, Ordering::Relaxed);
     }
 
-    /// A transaction of so many members succeeded: the next ones may have twice as many.
+    /// A transaction succeeded: the next ones may have twice as many members, and at most `batch`.
     pub(super) fn succeeded(&self, batch: usize) {
         let most = self.most.load(Ordering::Relaxed).saturating_mul(2);
         self.most.store(if most < batch { most } else { batch }, Ordering::Relaxed);

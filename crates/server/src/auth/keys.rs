@@ -22,7 +22,7 @@ pub struct RefreshTimes {
     pub gap_ms: Millis,
     /// How long the first reading is tried.
     pub start_ms: Millis,
-    /// A set that was not read again for so long checks no token any more.
+    /// A set that was not read again for this time checks no token any more.
     pub stale_ms: Millis,
 }
 
@@ -70,9 +70,9 @@ pub(super) struct Current {
     pub generation: u64,
 }
 
-/// The keys that check tokens. The last good set counts until a better one was read, and for so long
-/// as [`RefreshTimes::stale_ms`] says: a key that its owner took out of the set must not count for ever
-/// only because the set cannot be had.
+/// The keys that check tokens. The last good set counts until a better one was read, and at most for the time
+/// [`RefreshTimes::stale_ms`]: a key that its owner took out of the set must not stay valid only because the set
+/// cannot be read.
 pub struct Keys {
     current: RwLock<Arc<Current>>,
     /// The time of the last good reading in ticks: the monotonic clock, which cannot be set back.

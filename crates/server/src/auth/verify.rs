@@ -198,7 +198,8 @@ impl Verifier {
     /// The header, before anything is chosen by it: an algorithm, a type, the name of a key. A token that brings a
     /// key, the address of one, or an extension that has to be understood is refused; other members say nothing.
     fn front(&self, token: &str) -> Result<Header, &'static str> {
-        let header = jsonwebtoken::decode_header(token).map_err(|_| "the header is unfit")?;
+        let header =
+            jsonwebtoken::decode_header(token).map_err(|_| "the token's header cannot be read")?;
         if !self.rules.iter().any(|(alg, _)| *alg == header.alg) {
             return Err("another algorithm");
         }

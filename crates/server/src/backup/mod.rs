@@ -139,7 +139,7 @@ struct Snapshot {
 }
 
 impl Source {
-    /// Makes a backup in a folder that is not there yet, or empty. `most`: not above so many bytes.
+    /// Makes a backup in a folder that is not there yet, or empty. `most`: the maximum size in bytes.
     /// A caller that drops this on its way leaves a folder behind whose name ends in `.partial`.
     ///
     /// # Errors

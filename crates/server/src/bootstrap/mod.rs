@@ -92,8 +92,9 @@ pub const OFFERED: &[&str] = &[internal::State::FLOW, account::State::FLOW];
 /// The file of the bus in the data folder: messages on their way between the parts of this process. It can
 /// be lost: what it had is sent again.
 pub(crate) const BUS: &str = "bus.db";
-/// Messages are forgotten so long after they were published, and looked for so often.
+/// The age at which a published message is deleted from the bus.
 const BUS_KEEPS: Millis = 2 * 86_400_000;
+/// The interval at which old messages are deleted from the bus.
 const BUS_FORGETS: Millis = 3_600_000;
 const RETENTION: Task = Task { name: "bus_retention", on_end: OnEnd::EndsProcess };
 const TOKEN_CHECK: Task = Task { name: "relay_token_check", on_end: OnEnd::EndsWhenDone };

@@ -31,7 +31,7 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
-/// So many breaks are printed: a person has to read them.
+/// Maximum number of breaks that are printed: a person has to read them.
 const SHOWN: usize = 50;
 
 pub(super) fn run(global: &Global, args: &CheckArgs) -> Result<(), Fault> {

@@ -226,7 +226,7 @@ fn secret(config: &Config) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Ends so long after the first signal; from then on nothing new is begun. The second ends all.
+/// Ends `delay` milliseconds after the first signal; then the server begins nothing new. The second signal ends all.
 async fn stopped(mut signals: Signals, app: Arc<App>, delay: Millis) {
     signals.next().await;
     app.leaving.store(true, Ordering::Relaxed);

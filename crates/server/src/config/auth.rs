@@ -24,7 +24,7 @@ section! {
         jwks_url: Address = Address::default(),
         /// How often the address is asked.
         jwks_refresh_seconds: u64 = 300,
-        /// A set that could not be read again for so long checks no token any more (503); a case
+        /// A set that could not be read again for this time checks no token any more (503); a case
         /// opens at half of it.
         jwks_max_stale_seconds: u64 = 86_400,
         /// For development, where no set of keys is named: at least 32 bytes; empty takes the

@@ -21,7 +21,7 @@ section! {
         batch_max: usize = 1_024,
         /// Open, withdraw and next claim in one write where the ledger allows it.
         fuse: bool = true,
-        /// Creates are refused above so many open transfers.
+        /// Maximum number of open transfers; above it creates are refused.
         max_open: u64 = 1_000_000,
     }
 }

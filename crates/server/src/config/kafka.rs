@@ -61,13 +61,13 @@ section! {
         ca_file: PathBuf = PathBuf::new(),
         /// Topics that do not exist are created.
         create_topics: bool = true,
-        /// The partitions of a topic that is created: so many processes can share its messages. A topic that exists keeps its own.
+        /// The partitions of a topic that is created: the maximum number of processes that can share its messages. A topic that exists keeps its own.
         partitions: u16 = 6,
         /// The copies of a topic that is created; 0 takes the brokers' default.
         replication: u16 = 0,
-        /// A process that is silent for so long loses its partitions to others.
+        /// A process that is silent for this time loses its partitions to others.
         session_timeout_ms: u64 = 6_000,
-        /// A message that is not acknowledged for so long is published again; below a third of `engine.lease_seconds`.
+        /// A message that is not acknowledged within this time is published again; below a third of `engine.lease_seconds`.
         publish_timeout_ms: u64 = 10_000,
     }
 }

@@ -61,7 +61,7 @@ section! {
         timeout_ms: u64 = 2_000,
         /// How long a connection to it may take to stand.
         connect_timeout_ms: u64 = 1_000,
-        /// So many requests to it at once; the others wait.
+        /// Maximum number of requests to it at once; the others wait.
         max_in_flight: usize = 32,
         /// The most operations of one request.
         batch: usize = 1_000,

@@ -43,7 +43,7 @@ section! {
         network: NearNetwork = NearNetwork::Testnet,
         /// The token's contract writes NEP-297 events: those of a final transaction are compared with its payments, and a difference stops the chain. Off only for a contract that writes none.
         token_events: bool = true,
-        /// Providers of the chain's JSON-RPC, with commas between, shown up to the port; of two that disagree neither is taken at its word. Also `NEAR_RPC_URL`.
+        /// Providers of the chain's JSON-RPC, with commas between, shown up to the port; where two disagree, neither is believed. Also `NEAR_RPC_URL`.
         rpc_urls: Vec<Address> = Vec::new(),
         /// The most requests a second at one provider, as its plan allows; twice as many may come at once.
         rpc_per_second: u32 = 50,

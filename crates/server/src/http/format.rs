@@ -76,7 +76,7 @@ pub fn instant(text: &str) -> Option<Millis> {
     offset(local, rest)?.checked_mul(1_000)?.checked_add(milli)
 }
 
-/// Numbers of so many digits each.
+/// Three numbers with `between` between them; `digits` is the length of each.
 fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     let mut parts = text.split(between);
     let mut read = |len: usize| {

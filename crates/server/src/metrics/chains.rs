@@ -36,7 +36,7 @@ impl ChainMetrics {
         Self {
             calls: metrics.counters("rpc_calls", "Calls of a chain's provider: `answered`, `refused` by the node, or why there was no answer"),
             durations: metrics.histograms("rpc_duration_seconds", "Time until a call of a provider ended, its wait for the rate included", super::waits),
-            ages: metrics.gauges("lane_attempt_age_seconds", "For so long the attempt of a key has been open in this process; 0 where it is free"),
+            ages: metrics.gauges("lane_attempt_age_seconds", "Time for which the attempt of a key has been open in this process, in seconds; 0 where the key is free"),
             lanes: metrics.gauges("lanes", "Keys of this process that carry an attempt of it (`busy`), and those that carry none (`free`)"),
             fees: metrics.gauges("fee_balance", "What the account that pays for transactions had in the chain's coin when it was read last"),
             balances: metrics.gauges("chain_balance", "What the account had of an asset that it pays when it was read last, in the asset's unit"),

@@ -49,18 +49,18 @@ impl MessageMetrics {
     pub(super) fn entered(metrics: &mut MetricRegistry) -> Self {
         Self {
             pending: metrics.single("outbox_pending", "Messages that are not published yet", Gauge::default()),
-            oldest: metrics.single("outbox_oldest_age_seconds", "For so long the oldest of them waits", Number::default()),
+            oldest: metrics.single("outbox_oldest_age_seconds", "Age of the oldest message that is not published yet, in seconds", Number::default()),
             published: metrics.counters("outbox_published", "Messages that were sent to the bus: `sure`, or `again` where it gave no good answer"),
             consumed: metrics.counters("consumer_records", "Messages that a group was given, by what became of them"),
             lag: metrics.gauges("consumergroup_lag", "Messages of a partition that a group has not consumed"),
-            lag_seconds: metrics.gauges("consumergroup_lag_seconds", "For so long the oldest of them waits"),
+            lag_seconds: metrics.gauges("consumergroup_lag_seconds", "Age of the oldest message of a partition that a group has not consumed, in seconds"),
             paused: metrics.gauges("consumer_paused", "1 while operators pause the group"),
             parked_keys: metrics.gauges("parked_keys", "Keys whose messages failed too often, and wait"),
             parked_messages: metrics.gauges("parked_messages", "Messages that wait under them"),
             dead: metrics.counters("dlt_in", "Messages that no consumer can take, by why"),
             redriven: metrics.counters("dlt_redriven", "Dead letters that operators sent back: `sure`, or `again`"),
             depth: metrics.gauges("dlt_depth", "Dead letters that wait"),
-            depth_age: metrics.gauges("dlt_oldest_age_seconds", "For so long the oldest of them waits"),
+            depth_age: metrics.gauges("dlt_oldest_age_seconds", "Age of the oldest dead letter that waits, in seconds"),
         }
     }
 

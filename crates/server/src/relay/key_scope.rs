@@ -30,14 +30,14 @@ pub(crate) async fn opening_guard(
     let own = word(settings.shared_keys);
     // a start at the same moment may store its own first
     for _ in 0..2 {
-        let row = store.resource(ROW.into()).await.map_err(silent)?;
+        let row = store.resource(ROW.into()).await.map_err(not_answered)?;
         let (version, stored) = row.map_or((0, None), |row| (row.version, Some(row.value)));
         let guard = Guard::Resource { name: ROW.into(), version };
         if stored.as_deref() == Some(own) {
             return Ok(guard);
         }
         if let Some(stored) = stored {
-            let status = store.service_status().await.map_err(silent)?;
+            let status = store.service_status().await.map_err(not_answered)?;
             if status.workers.iter().any(|other| *other != worker) {
                 return Err(differs(&stored, own));
             }
@@ -57,7 +57,7 @@ pub(crate) async fn opening_guard(
             Some(Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) | None => {}
         }
     }
-    Err(silent(Cause::of("NOT_WRITTEN")))
+    Err(not_answered(Cause::of("NOT_WRITTEN")))
 }
 
 fn differs(stored: &str, own: &str) -> Fault {
@@ -69,6 +69,6 @@ fn differs(stored: &str, own: &str) -> Fault {
     Fault::new(Exit::Config, what)
 }
 
-fn silent(cause: Cause) -> Fault {
+fn not_answered(cause: Cause) -> Fault {
     Fault::new(Exit::Io, format!("the journal does not answer: {cause}"))
 }

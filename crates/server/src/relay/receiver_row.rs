@@ -6,13 +6,14 @@ use links::near::Reservation;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A receiver is registered once in so many milliseconds: one that took its deposit back gets no other.
+/// The shortest time between two registrations of a receiver, in milliseconds: one that took its deposit back gets
+/// no other within it.
 const ONCE_IN: Millis = 30 * 86_400_000;
-/// A transfer that has a registration for so long, in milliseconds, and did not make it (it is paused, or the
-/// chain stands), gives it to another one.
+/// The longest time for which a transfer may reserve a registration without making it, in milliseconds (it is
+/// paused, or the chain stands); then another transfer may take the reservation.
 const HELD_FOR: Millis = 3_600_000;
-/// For so long behind a registration, in milliseconds, a receiver that is not registered is asked after again:
-/// providers may be behind.
+/// The time after a registration, in milliseconds, within which a receiver that is shown as not registered is asked
+/// after again: providers may be behind.
 const LAG: Millis = 60_000;
 
 /// A receiver's row: the last reservation of its registration.

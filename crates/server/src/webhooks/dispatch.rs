@@ -30,7 +30,7 @@ const LOOK_MS: Millis = 500;
 const AT_ONCE: usize = 8;
 /// The most tries that one write stores.
 const NOTED: usize = 64;
-/// A message that was claimed is another process's again so long after its try should have ended.
+/// The time after the longest try of a claimed message; then another process may claim the message.
 const HOLD_MS: Millis = 10_000;
 /// A message that is due later than this is due at once: a clock was set back.
 const LONGEST_MS: Millis = 60 * 86_400_000;
@@ -280,7 +280,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// The wait of a message after so many tries; `None`: there is no further try.
+    /// The wait of a message after this number of tries; `None`: there is no further try.
     fn wait_after(&self, tries: u32, posted: &Posted) -> Option<Millis> {
         let Posted::Failed { retry_after, .. } = posted else { return None };
         let place = usize::try_from(tries).unwrap_or(usize::MAX).saturating_sub(1);

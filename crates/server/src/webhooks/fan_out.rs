@@ -34,7 +34,7 @@ const DONE: &str = "done/";
 const LOOK_MS: Millis = 500;
 /// The number of rows that are read at once.
 pub(super) const PAGE: usize = 500;
-/// The cursor waits so long for a transfer to end; then it is watched.
+/// The age up to which the cursor waits for a transfer to end; then the transfer is watched.
 const GRACE_MS: Millis = 2_000;
 /// The interval at which old messages are deleted.
 const FORGET_MS: Millis = 600_000;

@@ -182,7 +182,7 @@ const PARTIAL: &str = ".b.partial";
 /// What the kernel ends a process with that writes a file beyond its limit.
 const SIGXFSZ: i32 = 25;
 
-/// A backup whose process dies when the copy has so many megabytes, wherever the machine is slow.
+/// A backup whose process dies when the copy has `megabytes` megabytes, wherever the machine is slow.
 fn dies_at(dir: &Path, megabytes: u64) {
     let backup = portage(dir);
     let limit = format!("ulimit -c 0; ulimit -f {}; exec \"$@\"", megabytes * 2048);

@@ -18,13 +18,13 @@ pub(crate) const SECRET: &str = "a secret of the receiver, 32 bytes and more";
 pub(crate) enum Mood {
     /// It answers 204 at once.
     Takes,
-    /// Takes it, after so long.
+    /// Takes it after this delay.
     Dawdles(Duration),
     /// Answers with this status.
     Says(u16),
     /// Sends the caller there.
     Sends(String),
-    /// Asks for a pause of so many seconds.
+    /// Asks for a pause of this length, in seconds.
     Throttles(u64),
     /// Ends the connection in the middle of its answer.
     Dies,
@@ -82,7 +82,7 @@ struct State {
     most: usize,
 }
 
-/// So long a request hangs before it counts: less than the poster waits.
+/// The time for which a request hangs before it counts: less than the poster waits.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// A server that listens until it is dropped.
@@ -135,7 +135,7 @@ impl Receiver {
         self.state().hanging.clone()
     }
 
-    /// So many hung at once.
+    /// The most requests that hung at once.
     pub(crate) fn most(&self) -> usize {
         self.state().most
     }

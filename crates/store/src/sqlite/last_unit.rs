@@ -57,7 +57,7 @@ impl LastUnit {
 
     /// Takes the number of a unit that is durable in the database. The file has no sync of its own: after a loss of
     /// power it may be behind the database, and it is never ahead of it. A disk without room leaves it behind, too.
-    pub(crate) fn wrote(&self, unit: u64) {
+    pub(crate) fn record_unit(&self, unit: u64) {
         if unit > self.written() {
             self.set(unit);
         }
@@ -83,8 +83,8 @@ mod tests {
         let open = |store| LastUnit::open(dir.path(), Identity(store)).unwrap();
         let file = open(7);
         assert_eq!(file.written(), 0);
-        file.wrote(1_000);
-        file.wrote(12);
+        file.record_unit(1_000);
+        file.record_unit(12);
         assert_eq!((file.written(), open(7).written(), open(8).written()), (1_000, 1_000, 0));
         file.set(12);
         assert_eq!(open(7).written(), 12);

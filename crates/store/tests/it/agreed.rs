@@ -62,7 +62,7 @@ async fn found_by_its_agreed_target(queries: &dyn AdminQueries) {
     assert_eq!(to(queries, LedgerId::SPOT).await, [id(2)]);
 }
 
-/// So many events of each transfer agree nothing: it is opened, its money taken, its target called.
+/// The number of events of each transfer that agree nothing: it is opened, its money taken, its target called.
 const OTHERS: i64 = 4;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -54,7 +54,7 @@ impl Fixture {
         open(dir, Arc::new(self.clock.clone()), self.flows.clone())
     }
 
-    /// One attempt to open it, with at most so many bytes.
+    /// One attempt to open it, with at most `max_bytes` bytes.
     pub(crate) fn try_open(&self, max_bytes: Option<u64>) -> Result<Arc<Embedded>, OpenError> {
         let clock = Arc::new(self.clock.clone());
         let options = options(self.dir.path(), clock, self.flows.clone());

@@ -15,7 +15,7 @@ use testkit::ManualClock;
 
 const ONE: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0001);
 const TWO: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0002);
-/// So long a claim holds.
+/// How long a claim holds, in milliseconds.
 const HOLD: u64 = 10_000;
 
 fn message(endpoint: Id, name: &str, again: bool) -> NewMessage {
@@ -61,7 +61,7 @@ async fn a_batch_is_lost_where_its_cursor_was_moved(store: &dyn WebhookOutbox) {
     };
     assert!(queue(&[("c", 0, 5)], "a").await);
     assert!(!queue(&[("c", 0, 6)], "b").await, "it is there already");
-    assert!(!queue(&[("c", 2, 6)], "b").await, "not so often");
+    assert!(!queue(&[("c", 2, 6)], "b").await, "another version");
     assert!(!queue(&[("c", 1, 6), ("d", 4, 1)], "b").await, "one of two");
     assert!(queue(&[("c", 1, 7), ("d", 0, 1)], "a").await, "the same event again");
     let found = store.progress().await.expect("progress");

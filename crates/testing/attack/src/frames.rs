@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What stands where one of two readings ends the first request: it must never be answered.
 const HIDDEN: &str = "GET /livez HTTP/1.1\r\nhost: portage\r\nconnection: close\r\n\r\n";
-/// A server that has not answered for so long does not.
+/// How long a server may be silent before it counts as one that does not answer.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// Each shape is answered once, or not at all; behind one that is refused nothing is answered.

@@ -25,7 +25,7 @@ const LEFT_OUT: &str = "positive_data_acceptance";
 const HOOKS: &str = include_str!("schema_hooks.py");
 /// An operation that was well answered less often is a finding.
 const OFTEN: u64 = 50;
-/// So many times it is drawn from, with another seed each time, for what was seldom well answered:
+/// Maximum number of rounds, each with another seed, for operations that were seldom well answered:
 /// an operation without input is asked three times in one.
 const ROUNDS: u32 = 24;
 

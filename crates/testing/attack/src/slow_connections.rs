@@ -8,11 +8,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// So many with a head that never ends, and as many with a body.
+/// Number of connections with a head that never ends, and of connections with a body that never ends.
 const EACH: usize = 100;
-/// So many others meanwhile.
+/// Number of other requests meanwhile.
 const OTHERS: u64 = 100;
-/// A connection that drips a byte in each round is cut within so many.
+/// Maximum number of rounds until a connection that drips a byte in each round is cut.
 const ROUNDS: usize = 600;
 const ROUND: Duration = Duration::from_millis(100);
 

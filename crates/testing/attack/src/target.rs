@@ -167,7 +167,7 @@ impl Target {
         self.told(bytes, TIMEOUT)
     }
 
-    /// All that comes back for these bytes, until the server closes or is silent for so long. Our
+    /// All that comes back for these bytes, until the server closes or is silent for `quiet`. Our
     /// side stays open: a server may drop what it has not answered yet when it sees a client go.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 
-/// So many kills are made for each wanted one before a campaign gives up.
+/// Maximum number of kills for each wanted one before a campaign gives up.
 const TRIES: u64 = 3;
 
 /// Kills that are wanted of a campaign. One that hits no open transfer proves little, so half of the
@@ -17,12 +17,12 @@ impl Aim {
         Self { wanted }
     }
 
-    /// After so many kills, `open` of them with an open transfer.
+    /// Whether the campaign goes on after this number of kills, `open` of them with an open transfer.
     pub(crate) const fn goes_on(self, kills: u64, open: u64) -> bool {
         kills < self.wanted || (self.too_few(open) && self.may(kills))
     }
 
-    /// Whether more may be made after so many.
+    /// Whether the campaign may make more kills after this number.
     pub(crate) const fn may(self, kills: u64) -> bool {
         kills < self.wanted.saturating_mul(TRIES)
     }

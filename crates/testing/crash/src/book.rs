@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) const ASSET: &str = "USDT";
 /// The number of that asset.
 pub(crate) const ASSET_ID: u32 = 3;
-/// So many keys are remembered as recent.
+/// Number of keys that are remembered as recent.
 const RECENT: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -72,7 +72,7 @@ impl Env {
         Self::among(vec![site], below, name, REPLY)
     }
 
-    /// Clients of several servers, which ask them in turn and wait so long for a reply.
+    /// Clients of several servers, which ask them in turn. `reply`: how long they wait for a reply.
     ///
     /// # Errors
     /// They cannot be set up, or there is no server.
@@ -99,7 +99,7 @@ impl Env {
         self.below.join("trace")
     }
 
-    /// Starts so many clients.
+    /// Starts this number of clients.
     pub fn clients(&mut self, count: u64, rng: &mut Rng) {
         for client in 1..=count {
             let run = self.workload.clone().run(client, rng.fork());

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// An answer is waited for so long.
+/// How long a client waits for an answer.
 const ASKED: Duration = Duration::from_secs(2);
 
 /// The whole answer, its head too.

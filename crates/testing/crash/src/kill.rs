@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-/// Each named point is hit at least so often.
+/// Minimum number of hits of each named point.
 pub const OFTEN: u64 = 5;
-/// After so many lives every acknowledged key is looked at again.
+/// Number of lives after which every acknowledged key is checked again.
 const ALL_AFTER: u64 = 40;
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
@@ -45,15 +45,15 @@ pub struct Killed {
 /// How a life ends.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
-    /// So long after it listened, in microseconds.
+    /// This time after the server listened, in microseconds.
     After(u64),
-    /// So long after it was started, in microseconds.
+    /// This time after the server was started, in microseconds.
     Starting(u64),
     /// At a named point, the n-th.
     At(&'static Point, u64),
 }
 
-/// Kills the server so often. With `lose_one` an acknowledged transfer is taken out of the folder
+/// Kills the server this number of times. With `lose_one` an acknowledged transfer is taken out of the folder
 /// between two lives.
 ///
 /// # Errors

@@ -31,25 +31,25 @@ struct Cli {
     /// The binary under test; `cargo xtask crash` builds and names it.
     #[arg(long, value_name = "FILE")]
     server: PathBuf,
-    /// Kill a lone server so many times.
+    /// Number of kills of a lone server.
     #[arg(long, default_value_t = 0)]
     kills: u64,
-    /// So many kills in a fleet on PostgreSQL: servers, workers, Spot and the database.
+    /// Number of kills in a fleet on PostgreSQL: servers, workers, Spot and the database.
     #[arg(long, default_value_t = 0)]
     postgres: u64,
-    /// One of two workers of such a fleet stands still for so many seconds, twice: the others' pace.
+    /// How many seconds one of two workers of such a fleet is paused, twice: measures the speed of the others.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     still: u64,
-    /// So many faults of the connections to PostgreSQL: silent, half open, in one direction, by pool.
+    /// Number of faults of the connections to PostgreSQL: silent, half open, in one direction, by pool.
     #[arg(long, default_value_t = 0)]
     wire: u64,
-    /// So many rounds on a primary with a synchronous standby: waits cancelled and ended, promotions.
+    /// Number of rounds on a primary with a synchronous standby: waits cancelled and ended, promotions.
     #[arg(long, default_value_t = 0)]
     pair: u64,
     /// Of the faults of --wire and the rounds of --pair only those whose name holds this.
     #[arg(long, default_value = "", value_name = "TEXT")]
     only: String,
-    /// So many losses of power.
+    /// Number of power losses.
     #[arg(long, default_value_t = 0)]
     power: u64,
     /// No room, and a broken disk, at every write and sync of one transfer.
@@ -58,7 +58,7 @@ struct Cli {
     /// Of many such places only each n-th.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     stride: u64,
-    /// For so many seconds, gateways before remote ledgers that answer every route alike, repeat, delay
+    /// How many seconds to run gateways before remote ledgers that answer every route alike, repeat, delay
     /// and confuse messages.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     gateway: u64,
@@ -66,7 +66,7 @@ struct Cli {
     /// and at the two moments between journal and broker; another program forges messages.
     #[arg(long, default_value_t = 0)]
     account: u64,
-    /// So many kills beneath the relay: servers and PostgreSQL before a local chain, by chance and at the four
+    /// Number of kills beneath the relay: servers and PostgreSQL before a local chain, by chance and at the four
     /// moments between journal and chain.
     #[arg(long, default_value_t = 0, requires = "devnet")]
     relay: u64,

@@ -316,7 +316,7 @@ fn sorted(all: &[u64]) -> Vec<u64> {
     all
 }
 
-/// So many of a hundred are not above it.
+/// The percentile: `of_hundred` percent of the values are not above it.
 fn share(sorted: &[u64], of_hundred: usize) -> u64 {
     let at = sorted.len().saturating_mul(of_hundred) / 100;
     sorted.get(at).or_else(|| sorted.last()).copied().unwrap_or_default()

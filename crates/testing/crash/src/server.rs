@@ -219,7 +219,7 @@ impl Server {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Waits so long for its end.
+    /// Waits at most this time for its end.
     pub fn ends_within(&mut self, limit: Duration) -> Option<ExitStatus> {
         clock::until(limit, || self.ended())
     }

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 const NO_REPLY: &str = "no reply in time";
 
 pub(crate) const FIRST_USER: u64 = 4001;
-/// So many of them.
+/// Number of users, from the first on.
 pub(crate) const USERS: u64 = 16;
 /// Whose Spot account takes nothing: what is sent there comes back.
 pub(crate) const CLOSED_USER: u64 = 4999;
@@ -38,7 +38,7 @@ pub struct Workload {
     /// One for each server, in turn.
     clients: RwLock<Vec<Client>>,
     turn: AtomicUsize,
-    /// After so long without a reply it is unknown what became of a call.
+    /// How long a client waits for a reply; after that it is unknown what became of the call.
     reply: Duration,
     keys: AtomicU64,
     /// What stops the run: a fault of the driver, or an answer that none may be.

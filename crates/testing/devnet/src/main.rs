@@ -39,7 +39,7 @@ enum Chain {
         /// Milliseconds from block to block.
         #[arg(long, default_value_t = 600)]
         block_millis: u64,
-        /// For so many blocks a transaction may be included.
+        /// For how many blocks a transaction may be included.
         #[arg(long, default_value_t = 86_400)]
         validity_period: u64,
         /// Execute the token as Rust code, not as wasm, and let a block burn any amount of gas: for benches.
@@ -53,10 +53,10 @@ enum Chain {
     /// The relay at work: the product is started on a chain of this process, pays in batches while its providers
     /// fail and it is killed once, and the chain's own events prove that each transfer was paid once.
     Demo {
-        /// So many transfers are paid.
+        /// Number of transfers that are paid.
         #[arg(long, default_value_t = 2_000)]
         transfers: usize,
-        /// Full-access keys of the relay's account: so many transactions are under way at once.
+        /// Full-access keys of the relay's account: the maximum number of concurrent transactions.
         #[arg(long, default_value_t = 6)]
         keys: usize,
         /// Accounts to pay to; every second one is new to the token, and is registered first.

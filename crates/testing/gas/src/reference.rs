@@ -37,7 +37,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// The token before its first call, in an account with so many bytes and so much money.
+    /// The token before its first call, in an account with this number of bytes and this balance.
     pub(crate) fn new(token: &AccountId, storage_usage: u64, balance: u128) -> Self {
         let config = Arc::clone(RuntimeConfigStore::new(None).get_config(PROTOCOL_VERSION));
         let account = Account::new(token, TOKEN_WASM);

@@ -5,7 +5,7 @@ use kernel::ids::ChainId;
 use links::near::{NearSettings, NearToken, gas_of_each};
 use near_parameters::{ExtCosts, RuntimeConfigStore};
 
-/// The gas that the relay attaches to each of so many calls in one transaction.
+/// The gas that the relay attaches to each call in a transaction with this number of calls.
 pub(crate) fn attached(calls: usize) -> u64 {
     let settings = NearSettings::new(ChainId::NEAR, "relay.devnet", Vec::new(), Vec::new());
     gas_of_each(settings.prepaid_tgas, NearToken::LEAST_TGAS, calls)

@@ -287,7 +287,7 @@ impl Books {
         true
     }
 
-    /// So many external movements are booked.
+    /// Number of external movements that are booked.
     pub fn movements(&self) -> usize {
         self.movements.len()
     }

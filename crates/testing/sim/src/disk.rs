@@ -259,7 +259,7 @@ impl SimDisk {
         copy
     }
 
-    /// So many bytes may still be written; none: as many as one likes.
+    /// Number of bytes that may still be written; none: no limit.
     pub fn room(&self, bytes: Option<usize>) {
         self.inner().room = bytes;
     }
@@ -269,7 +269,7 @@ impl SimDisk {
         self.inner().lies = true;
     }
 
-    /// So many calls that change something were begun.
+    /// Number of calls that were begun and change something.
     pub fn calls(&self) -> u64 {
         self.inner().calls
     }
@@ -279,7 +279,7 @@ impl SimDisk {
         self.inner().planned.insert(n, fault);
     }
 
-    /// From now on each of these happens so often of 1000 calls.
+    /// From now on each of these happens in this number of 1000 calls.
     pub fn rates(&self, rates: Vec<(DiskFault, u64)>) {
         self.inner().rates = rates;
     }

@@ -19,7 +19,7 @@ fn key(movement: &External) -> Key {
 }
 
 impl Movements {
-    /// So many are booked.
+    /// Number of movements that are booked.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -52,9 +52,9 @@ struct Inner {
     unburied: bool,
     sleepers: BTreeMap<(Millis, u64), Waker>,
     dead: Option<Arc<str>>,
-    /// So many times a task was run.
+    /// How many times a task was run.
     steps: u64,
-    /// So many may be.
+    /// The maximum number of steps.
     most: u64,
 }
 
@@ -155,7 +155,7 @@ impl Sim {
         self.inner().most = most;
     }
 
-    /// So many times a task was run, over all processes.
+    /// How many times a task was run, over all processes.
     pub fn steps(&self) -> u64 {
         self.inner().steps
     }
@@ -165,12 +165,12 @@ impl Sim {
         self.inner().now
     }
 
-    /// Sets the wall clock of this process wrong by so much; sleeps are not touched.
+    /// Sets the wall clock of this process wrong by this time; sleeps are not touched.
     pub fn skew(&self, ms: i64) {
         self.inner().skews.insert(self.1, ms);
     }
 
-    /// The whole process stands still for so long and goes on as if nothing had been: whatever was
+    /// The whole process stands still for this time and goes on as if nothing had been: whatever was
     /// to happen meanwhile happens afterwards.
     pub fn stall(&self, ms: Millis) {
         let mut inner = self.inner();
@@ -244,7 +244,7 @@ impl Sim {
         }
     }
 
-    /// Runs for so much virtual time.
+    /// Runs for this virtual time.
     pub fn run_for(&self, ms: Millis) -> Stop {
         self.run_until(self.time().saturating_add(ms))
     }

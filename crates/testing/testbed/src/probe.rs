@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The median of 300 bare appends of so many bytes with `fdatasync` in a folder.
+/// The median of 300 bare appends of this number of bytes with `fdatasync` in a folder.
 ///
 /// # Errors
 /// The folder cannot be written to.

@@ -93,7 +93,7 @@ impl Server {
         self.sql("SELECT pg_reload_conf()").map(drop)
     }
 
-    /// Waits until so many sessions of clients wait with their COMMIT for the standby.
+    /// Waits until this number of sessions of clients wait with their COMMIT for the standby.
     ///
     /// # Errors
     /// They do not.

@@ -24,7 +24,7 @@ impl ShiftedClock {
         Self(Arc::new(watch::Sender::new(0)))
     }
 
-    /// Shifts the time by so much more, and wakes those whose sleep is over by that.
+    /// Shifts the time further by `ms`, and wakes those whose sleep is over by that.
     pub fn forward(&self, ms: Millis) {
         self.0.send_modify(|ahead| *ahead = ahead.saturating_add(ms));
     }

@@ -1,11 +1,13 @@
 //! The vocabulary's ratchet: private words, crowded folders, type names that stand often, empty
-//! documentation and tuple parameters may only become fewer, until none is left.
+//! documentation and tuple parameters may only become fewer, until none is left. Beside it, the phrases of
+//! which there is none.
 
 mod allowed;
 mod counts;
 mod dictionary;
 mod measures;
 mod names;
+pub(super) mod phrases;
 mod signatures;
 
 use super::Fault;

@@ -83,7 +83,7 @@ impl Chains {
             let now = self.lane_state(pool.id(), &name).await?;
             if now != *state {
                 pool.lane_is(&name, now);
-                pool.lane_check.look();
+                pool.lane_check.request_look();
                 continue;
             }
             let anchor = match mark.anchor {

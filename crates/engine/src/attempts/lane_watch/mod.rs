@@ -54,7 +54,7 @@ impl LaneCheck {
     }
 
     /// Has the watch look at the lanes soon; claims go on meanwhile.
-    pub(crate) fn look(&self) {
+    pub(crate) fn request_look(&self) {
         self.bell.notify_one();
     }
 

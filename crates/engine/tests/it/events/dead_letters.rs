@@ -41,7 +41,7 @@ impl AccountService {
         assert!(said.iter().all(Result::is_ok), "{said:?}");
     }
 
-    /// Waits until so many messages lie on the topic of dead letters, those that went back among them.
+    /// Waits until the topic of dead letters has at least this number of messages, those that went back among them.
     async fn dead(&self, messages: usize) -> Vec<BusMessage> {
         let found = wait_for(MINUTE, async || {
             let found = self.messages(&[DEAD]).await;

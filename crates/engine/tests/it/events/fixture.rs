@@ -77,7 +77,7 @@ impl AccountService {
         self.service.bus.as_ref().expect("a bus")
     }
 
-    /// An account of a user, with so much money.
+    /// Makes an account of a user, with this amount of money.
     pub(crate) async fn account(&self, number: &str, owner: u64, amount: u128) {
         let (number, owner): (Arc<str>, _) = (number.into(), UserId(owner));
         let status = NumberedStatus::Active;
@@ -152,7 +152,7 @@ impl AccountService {
         self.service.store().open_below(Id(u128::MAX)).await.expect("the journal")
     }
 
-    /// Waits until the bus has so many messages and the outbox waits for none; their numbers.
+    /// Waits until the bus has this number of messages and the outbox waits for none; the messages' numbers.
     pub(crate) async fn settled(&self, messages: usize) -> BTreeSet<u128> {
         let mut found = Vec::new();
         let _in_time = wait_until(MINUTE, async || {

@@ -36,7 +36,7 @@ impl AccountService {
         self.service.store().parked_keys(None, 100).await.expect("parked keys")
     }
 
-    /// Waits until so many messages are parked.
+    /// Waits until at least this number of messages is parked.
     async fn parked(&self, messages: u64) -> ParkedKey {
         let parked = wait_for(MINUTE, async || match &self.parked_keys().await[..] {
             [key] if key.messages >= messages => Some(key.clone()),

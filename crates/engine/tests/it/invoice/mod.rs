@@ -179,7 +179,7 @@ fn last_form(attempts: &[Attempt]) -> String {
     String::from_utf8_lossy(&form.name).into_owned()
 }
 
-/// Waits until so many messages are on the bus.
+/// Waits until the bus has at least this number of messages.
 async fn published(test: &AccountService, messages: usize) {
     let published = async || test.messages(&TOPICS).await.len() >= messages;
     let published = wait_until(MINUTE, published).await;

@@ -35,7 +35,7 @@ const NEAR: AdminAction = AdminAction::Pause(Scope::Chain(RULES.id));
 struct Relay {
     service: TestService,
     chain: SimChain,
-    /// So many things were done: each has a key of its own.
+    /// The number of actions and payments: each has a key of its own.
     done: usize,
 }
 

@@ -31,7 +31,7 @@ async fn retries(service: &TestService, id: Id) -> Vec<String> {
     told.filter(|(what, ..)| what == "RETRY").filter_map(|(.., detail)| detail).collect()
 }
 
-/// So many rounds of the watch, at least.
+/// Waits for several rounds of the watch.
 async fn rounds() {
     tokio::time::sleep(Duration::from_millis(200)).await;
 }

@@ -57,7 +57,7 @@ async fn services(tune: impl Fn(&mut Settings) + Copy) -> Vec<TestService> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_day_takes_so_many_transfers_and_what_failed_is_given_back() {
+async fn a_day_has_a_maximum_number_of_transfers_and_what_failed_is_given_back() {
     for service in services(|settings| settings.limits.transfers_per_day = 3).await {
         let day = today(&service);
         let failed = service.open_transfer(FUNDING, 1, 5_000_000).await;

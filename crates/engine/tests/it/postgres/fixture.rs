@@ -208,7 +208,7 @@ impl Fixture {
         self.dir.path().join("spot")
     }
 
-    /// Begins a worker whose machine's clock is so much ahead.
+    /// Begins a worker whose machine's clock is ahead by this time.
     pub(crate) async fn worker_ahead(&self, ahead: Millis) -> Worker {
         let clock = ShiftedClock::new();
         clock.forward(ahead);
@@ -257,7 +257,7 @@ impl Fixture {
         self.faulty_spot.route_to(Some(spot_at(&self.spot_folder()).await));
     }
 
-    /// Transfers of user 1, so many each way: Spot executes, and its replies come when the test lets them.
+    /// Opens `many` transfers of user 1 each way: Spot executes, and its replies come when the test lets them.
     pub(crate) async fn open_with_late_replies(
         &self,
         worker: &Worker,

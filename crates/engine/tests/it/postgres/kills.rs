@@ -32,7 +32,7 @@ async fn hindered(fixture: &Fixture, worker: &Worker, round: usize, asked: &mut 
 async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
     let mut settings = quick(true);
     (settings.open_timeout_ms, settings.sync_timeout_ms) = (100, 10);
-    // with so many kills one transfer may lose its answers for as long as the test lasts, and is alerted
+    // with a hundred kills one transfer may lose its answers for as long as the test lasts, and is alerted
     settings.alerts.target_pending_seconds = 86_400;
     let mut fixture = Fixture::open(settings).await;
     fixture.owned = true;

@@ -174,7 +174,7 @@ async fn a_locked_key_delays_no_other_request() {
 /// times before that is stored, and only the last one stores it. So the row is let go in the first
 /// wait for it, in the second, and so on. Each wait is a transaction of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
+async fn a_row_that_is_free_after_a_few_waits_refuses_nothing() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
     worker.complete_transfer(FUNDING, 1, "first", 1_000).await;

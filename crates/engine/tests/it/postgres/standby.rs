@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use kernel::ids::{Id, LedgerId};
 use std::time::Duration;
 
-/// So often are the waits cancelled, while clients ask.
+/// The number of times that the waits are cancelled while clients ask.
 const ROUNDS: usize = 10;
 
 /// A client's key of a transfer from there.

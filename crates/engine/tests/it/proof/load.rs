@@ -17,7 +17,7 @@ fn round(service: &TestService) -> u64 {
     service.engine.reconciler.report().map_or(0, |report| report.round)
 }
 
-/// Creates transfers of all users for so many rounds, as many at once as there are users.
+/// Creates transfers of all users until the proof's round `rounds`, as many at once as there are users.
 async fn busy(service: &TestService, rounds: u64) {
     let mut users = tokio::task::JoinSet::new();
     for user in 1..10_u64 {

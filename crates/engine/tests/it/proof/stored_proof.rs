@@ -7,11 +7,11 @@ use engine::operators::{ActionResult, AdminAction};
 use kernel::ids::Id;
 use testkit::{MINUTE, wait_until};
 
-/// It is stored where it spares a start so many transfers.
+/// The proof is stored where it spares a start this number of transfers.
 const WORTH: u64 = 10_000;
 const STORED: &str = "SELECT value FROM service_state WHERE name = 'resource/proven'";
 
-/// So many transfers that have ended, and how far they are proven in the store.
+/// Runs more than [`WORTH`] transfers to their end; then the store has how far they are proven.
 async fn worth_storing(service: &TestService) {
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..200 {

@@ -24,7 +24,7 @@ async fn service() -> TestService {
     service
 }
 
-/// What was said with the calls of a key, once there are so many.
+/// What was said with the calls of a key, once there are at least `calls`.
 async fn said(service: &TestService, key: Key, calls: usize) -> Vec<EarlierSends> {
     let all = async || service.faulty_spot.earlier_sends(key).len() >= calls;
     let all = wait_until(MINUTE, all).await;

@@ -20,7 +20,7 @@ use testkit::{MINUTE, wait_until};
 const OTHERS: u64 = 100_000;
 /// How often the horizon is raised.
 const TIMES: u64 = 10;
-/// So many requests at once.
+/// The number of requests at once.
 const BATCH: u64 = 4_000;
 const HOUR: u64 = 3_600_000;
 
@@ -43,7 +43,7 @@ async fn kept(spot: &Spot) -> u64 {
     let Reply::Answered(_, operations) = spot.operations(0, usize::MAX).await else {
         panic!("none")
     };
-    u64::try_from(operations.len()).expect("so many")
+    u64::try_from(operations.len()).expect("it fits")
 }
 
 /// Turns red where `raise_horizon` names no open ids (they end BELOW_HORIZON for ever), and where

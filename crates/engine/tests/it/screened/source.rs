@@ -67,7 +67,7 @@ impl Source {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until each of these was looked at so often from now on.
+    /// Waits until each of these was looked at `times` times from now on.
     pub(crate) async fn looked(&self, ids: &[Id], times: u32) {
         self.state().looks.clear();
         let looked = wait_until(MINUTE, async || {

@@ -126,12 +126,12 @@ impl StatusReplay {
         for row in statuses {
             let set = self.of_user.remove(&row.key).unwrap_or_default();
             let status = row.field(0).unwrap_or_default();
-            stands(row, &set, status, found);
+            compare_status(row, &set, status, found);
         }
         for (user, set) in self.of_user {
             let status = AccountStatus::Active.name();
             let row = StoredRow { key: user, fields: vec![Some(status.to_owned())] };
-            stands(&row, &set, status, found);
+            compare_status(&row, &set, status, found);
         }
     }
 
@@ -164,7 +164,12 @@ impl StatusReplay {
 }
 
 /// The status that stands is that of the last change, or of one beside it.
-fn stands(row: &StoredRow, set: &[(Millis, String)], status: &str, found: &mut ReplayFindings) {
+fn compare_status(
+    row: &StoredRow,
+    set: &[(Millis, String)],
+    status: &str,
+    found: &mut ReplayFindings,
+) {
     let active = AccountStatus::Active.name();
     let Some((last, proven)) = set.last() else {
         if status != active {

@@ -52,7 +52,7 @@ impl HaltReplay {
         }
         self.left(&mut unnamed, found);
         engine_raised(&unnamed, found);
-        stands(&numbered, halted, found);
+        compare_halted_flag(&numbered, halted, found);
         stops
     }
 
@@ -128,7 +128,11 @@ fn engine_raised(unnamed: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
 }
 
 /// The flag that stops the processes has the reason of the first HALT that has not ended.
-fn stands(numbered: &[(u64, &StoredRow)], halted: &[StoredRow], found: &mut ReplayFindings) {
+fn compare_halted_flag(
+    numbered: &[(u64, &StoredRow)],
+    halted: &[StoredRow],
+    found: &mut ReplayFindings,
+) {
     let in_force = numbered.iter().find(|(_, row)| row.field(ENDED).is_none());
     match (in_force, halted) {
         (None, []) => {}

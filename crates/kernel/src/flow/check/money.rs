@@ -20,7 +20,7 @@ pub(super) fn faults(t: &Table) -> Vec<String> {
             let there = t.state(to).money;
             let moves = match via {
                 Via::Done => done(t, s, to),
-                Via::Yes | Via::No => ruled(here, there),
+                Via::Yes | Via::No => rule_may_move(here, there),
                 Via::Claim | Via::Rejected | Via::Dead | Via::Unknown => here == there,
             };
             if !moves {
@@ -50,7 +50,7 @@ fn done(t: &Table, s: S, to: S) -> bool {
 }
 
 /// A rule moves only inside our own books: into fees, and into quarantine or out of it.
-fn ruled(here: Place, there: Place) -> bool {
+fn rule_may_move(here: Place, there: Place) -> bool {
     let own = matches!(
         (here, there),
         (Place::InFlight, Place::Fees | Place::Quarantine) | (Place::Quarantine, Place::InFlight)

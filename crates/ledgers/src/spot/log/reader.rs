@@ -19,7 +19,7 @@ impl<'a> Reader<'a> {
         Self { disk, file, at: 0, window: Vec::new() }
     }
 
-    /// So many bytes from an offset; fewer only at the end of the file.
+    /// Reads `len` bytes from an offset; fewer only at the end of the file.
     pub(crate) async fn take(&mut self, offset: u64, len: usize) -> io::Result<&[u8]> {
         let inside = |at: u64, window: &[u8]| {
             let from = usize::try_from(offset.checked_sub(at)?).ok()?;

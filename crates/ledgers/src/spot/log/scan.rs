@@ -20,7 +20,7 @@ pub(crate) struct Scan<'a> {
 pub(crate) enum Tail {
     /// Nothing, or zeros: room that was set aside.
     Clean,
-    /// Part of a batch that was never durable: so many bytes, and so many operations where its
+    /// Part of a batch that was never durable: the number of its bytes, and of its operations where its
     /// header is whole.
     Torn { bytes: u64, count: u32 },
 }

@@ -136,7 +136,7 @@ async fn a_fence_without_a_number_is_asked_for_it() {
 }
 
 #[tokio::test]
-async fn no_more_than_so_many_at_once() {
+async fn a_request_above_the_maximum_number_at_once_is_refused() {
     let end = End::that(|_| Does::Hangs);
     let ledger = end.full();
     let (a, b, c) = tokio::join!(ledger.hello(), ledger.hello(), ledger.hello());

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-/// That a receiver is not registered is believed for so long: about as long as a block takes. Registering one that
+/// How long it is believed that a receiver is not registered: about as long as a block takes. Registering one that
 /// is registered meanwhile costs gas only.
 pub(super) const UNREGISTERED_FOR: Millis = 1_000;
 
@@ -264,7 +264,7 @@ fn used_up(record: &Record, limit: RegistrationLimit) -> String {
     }
 }
 
-/// One question for each receiver of a token, so many at once; one answer for each record, in their sequence.
+/// One question for each receiver of a token, [`AT_ONCE`] at a time; one answer for each record, in their sequence.
 async fn each_receiver<'a>(
     records: &'a [Record],
     ask: impl Fn(&'a Record) -> Fut<'a, Result<bool, Cause>>,

@@ -44,13 +44,13 @@ struct Landed<'a> {
 
 impl NearLink {
     pub(super) async fn prove(&self, attempt: &Attempt) -> AttemptProof {
-        match self.noted(self.look(attempt).await) {
+        match self.noted(self.find_proof(attempt).await) {
             Ok(proof) => proof,
             Err(cause) => AttemptProof::NotYet(cause),
         }
     }
 
-    async fn look(&self, attempt: &Attempt) -> Result<AttemptProof, Cause> {
+    async fn find_proof(&self, attempt: &Attempt) -> Result<AttemptProof, Cause> {
         let forms = self.forms(attempt)?;
         let head = self.rpc.base_block().await;
         let young = match (&head, surprise(attempt)) {

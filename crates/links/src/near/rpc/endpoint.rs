@@ -111,7 +111,7 @@ impl RpcEndpoint {
         &self.label
     }
 
-    /// Whether it failed so often that others go first.
+    /// Whether it rests after its failures, so that others are asked first.
     pub(super) fn rests(&self) -> bool {
         self.ports.clock.ticks() < self.rests_until.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What a provider showed is believed for so many ticks, as long as it answers.
+/// How long, in ticks, what a provider showed is believed, as long as it answers.
 pub(in crate::near) const SHOWN_FOR: u64 = 10_000 * TICKS;
 
 /// Which chain the settings and the journal mean.

@@ -19,12 +19,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many blocks are remembered by their hashes; beyond it the memory begins anew.
+/// The number of blocks that are remembered by their hashes; beyond it the memory begins anew.
 const BLOCKS: usize = 256;
 
 /// How long the chain's own validity period is believed, in ticks: a vote on its protocol may change it.
 const VALIDITY_FOR: u64 = 3_600_000 * TICKS;
-/// That no provider says it is believed for so many ticks: each signature would ask all of them again.
+/// How long, in ticks, it is believed that no provider says it: each signature would ask all of them again.
 const NO_VALIDITY_FOR: u64 = 60_000 * TICKS;
 
 /// The providers of one chain.
@@ -93,7 +93,7 @@ impl RpcPool {
         })
     }
 
-    /// So many providers agree on what closes an attempt.
+    /// The number of providers that agree on what closes an attempt.
     pub(in crate::near) fn needed(&self) -> usize {
         self.needed
     }

@@ -20,9 +20,9 @@ pub(super) const CHAIN: ChainId = ChainId(20);
 pub(super) const USDC: AssetId = AssetId(3);
 pub(super) const RELAY: &str = "relay.devnet";
 pub(super) const SUPPLY: u128 = 1_000_000;
-/// So many receivers are registered from the beginning.
+/// The number of receivers that are registered from the beginning.
 const RECEIVERS: u64 = 24;
-/// Transactions of the adapter count as expired after so many blocks.
+/// The number of blocks after which the adapter's transactions count as expired.
 pub(super) const VALIDITY: u64 = 30;
 
 /// What was measured, in words.

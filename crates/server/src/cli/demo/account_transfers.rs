@@ -15,8 +15,9 @@ use std::time::Duration;
 const CURRENCY: &str = "USD";
 /// The numbers of the accounts, with their owners.
 const ACCOUNTS: [(&str, u64); 2] = [("ACC-4001", 4001), ("ACC-4002", 4002)];
-/// A transfer is looked at so often, and so many times, before the demo gives up.
+/// The interval at which the demo looks at a transfer.
 const LOOK: Duration = Duration::from_millis(10);
+/// The number of looks at a transfer before the demo gives up.
 const LOOKS: usize = 6_000;
 
 pub(super) async fn play(

@@ -28,7 +28,7 @@ const RETURNS: &str = "40";
 /// Between two looks at something that is under way, and how many there are.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 200;
-/// So much is shown of what was done by hand.
+/// Maximum number of characters that are shown of a step's detail.
 const WIDE: usize = 40;
 
 /// The server, the ledger elsewhere, the network between them, and who speaks with them.

@@ -62,10 +62,10 @@ pub(in crate::cli) struct FindArgs {
     /// Only transfers of this asset.
     #[arg(long)]
     asset: Option<String>,
-    /// Opened at least so many seconds ago.
+    /// Minimum age, in seconds.
     #[arg(long)]
     min_age: Option<u64>,
-    /// With at least so many unclear answers.
+    /// Minimum number of unclear answers.
     #[arg(long)]
     min_attempts: Option<u32>,
     /// With this last error.

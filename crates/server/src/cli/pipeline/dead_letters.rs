@@ -56,13 +56,13 @@ pub(in crate::cli) struct RedriveArgs {
     /// Say which would go back, and send none.
     #[arg(long)]
     dry_run: bool,
-    /// At most so many, the oldest of each partition first.
+    /// Maximum number of messages, the oldest of each partition first.
     #[arg(long, default_value_t = 100)]
     most: u64,
-    /// At most so many in a second.
+    /// Maximum number of messages in a second.
     #[arg(long, default_value_t = 50)]
     per_second: u32,
-    /// One that went back so often is passed over.
+    /// A message that went back this number of times is passed over.
     #[arg(long, default_value_t = 3)]
     max_replays: u32,
     #[command(flatten)]

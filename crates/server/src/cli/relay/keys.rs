@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// So long between two questions to the chain.
+/// The interval between two questions to the chain.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Each key's health: its last nonce, its open attempt and that one's age, whether the chain has it, whether it is
@@ -45,7 +45,7 @@ enum KeysCommand {
 struct RetireArgs {
     /// The public key, as `portage relay keys` shows it.
     public_key: String,
-    /// Wait for so many seconds at most; it ends with 75 then, and the key stays retired. 0 does not wait.
+    /// Maximum wait, in seconds; then the command ends with 75, and the key stays retired. 0 does not wait.
     #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub(in crate::cli) struct ListTransfersArgs {
     /// Only to this account type; or opened before this time (RFC 3339).
     #[arg(long, value_name = "TYPE|TIME")]
     to: Option<String>,
-    /// At most so many, up to 100; with --all so many at a time.
+    /// Maximum number of transfers, up to 100; with --all, the size of each page.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     limit: u32,
     /// Where the list begins: `next` of the one before.

@@ -21,7 +21,7 @@ pub(in crate::cli) struct WatchArgs {
     /// Whose transfer it is, where no token is given.
     #[arg(long, value_parser = user_number)]
     user: Option<u64>,
-    /// Give up after so many seconds; without it, never.
+    /// Maximum wait, in seconds; without it, no limit.
     #[arg(long = "patience", value_name = "SECONDS")]
     timeout: Option<u64>,
     #[command(flatten)]

@@ -111,7 +111,7 @@ pub(in crate::cli) struct OneArgs {
 pub(in crate::cli) struct RotateArgs {
     /// The id of the endpoint that is meant.
     pub(super) id: String,
-    /// So long the secrets before it sign too.
+    /// The time for which the earlier secrets sign too, in seconds.
     #[arg(long, default_value_t = 86_400)]
     pub(super) overlap_seconds: u64,
     #[command(flatten)]
@@ -124,7 +124,7 @@ pub(in crate::cli) struct RotateArgs {
 pub(in crate::cli) struct LogArgs {
     /// The id of the endpoint that is meant.
     pub(super) id: String,
-    /// At most so many.
+    /// Maximum number of messages.
     #[arg(long, default_value_t = 50)]
     pub(super) limit: usize,
     #[command(flatten)]

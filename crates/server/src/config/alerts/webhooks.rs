@@ -19,7 +19,7 @@ section! {
         timeout_seconds: u64 = 15,
         /// The waits between the tries of one message, in seconds, each up to a fifth longer by chance; after the last it is given up.
         retry_seconds: Vec<String> = ["5", "300", "1800", "7200", "18000", "36000", "50400", "72000", "86400"].map(str::to_owned).to_vec(),
-        /// An endpoint that took nothing for so long is disabled, with a case.
+        /// An endpoint that took nothing for this time is disabled, with a case.
         disable_after_hours: u64 = 72,
         /// An endpoint that has this number of messages still to take is disabled, with a case; at half of it a case opens.
         max_waiting: u64 = 100_000,

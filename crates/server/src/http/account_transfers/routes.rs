@@ -73,7 +73,7 @@ pub(crate) async fn create(
 /// looks like another user's.
 ///
 /// # Errors
-/// 403: it is not the caller's. 500: the journal is silent.
+/// 403: it is not the caller's. 500: the journal did not answer.
 async fn owner(app: &App, caller: &Caller, number: &str) -> Result<UserId, Refusal> {
     let any = caller.may(Scope::TransfersAny);
     let user = if any { None } else { Some(own(caller)?) };

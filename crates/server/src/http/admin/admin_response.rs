@@ -96,7 +96,7 @@ pub(in super::super) fn refusal(objection: Objection) -> Refusal {
         Objection::NotPossible(sentence) => Refusal::because(Code::NotPossible, sentence),
         Objection::SamePerson => Refusal::because(
             Code::Forbidden,
-            "The person who proposed cannot approve: it takes the eyes of another person",
+            "The person who proposed cannot approve: a second person must approve",
         ),
         Objection::Decided(stand) => {
             let why = match stand {

@@ -92,7 +92,7 @@ pub(crate) async fn verify(
 pub(crate) struct SealsQuery {
     /// Only those below this number: `next` of the page before.
     before: Option<u64>,
-    /// At most so many, up to 1000; 100 where it is left out.
+    /// Maximum number of seals, up to 1000; the default is 100.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }

@@ -39,7 +39,7 @@ struct NumberedAccountsQuery {
     owner: Option<UserIdText>,
     /// The `next` of the page before.
     cursor: Option<String>,
-    /// At most so many rows, from 1 to 100.
+    /// Maximum number of rows, from 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }

@@ -45,9 +45,9 @@ pub(in crate::http) struct SearchQuery {
     user: Option<UserIdText>,
     /// Transfers of this asset only, by its symbol.
     asset: Option<String>,
-    /// Opened at least so many seconds ago.
+    /// Minimum age, in seconds.
     min_age: Option<u64>,
-    /// With at least so many unclear answers.
+    /// Minimum number of unclear answers.
     min_attempts: Option<u32>,
     /// With this last error: the code of a refusal or of an unclear answer.
     error_class: Option<String>,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// So many of the transfers that ended last are looked through for how long they stood where.
+/// The number of transfers, those that ended last, whose histories show how long they stood in each state.
 const RECENT: usize = 100;
 
 /// How many transfers stand where, and for how long.
@@ -55,7 +55,7 @@ pub struct FlowStats {
     /// The flow of the transfers.
     #[schema(example = "internal")]
     pub flow: &'static str,
-    /// So many are under way.
+    /// The number of open transfers.
     #[schema(example = 3)]
     pub open: u64,
     /// How many have ended, in whatever state.
@@ -78,7 +78,7 @@ pub struct Dwell {
     /// The state in which they stood.
     #[schema(example = "TARGET_PENDING")]
     pub state: &'static str,
-    /// So many were looked at.
+    /// The number of transfers that were looked at.
     #[schema(example = 100)]
     pub transfers: u64,
     /// On average, in milliseconds.

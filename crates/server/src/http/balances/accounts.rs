@@ -36,7 +36,7 @@ pub(crate) struct AccountsQuery {
     user: Option<UserIdText>,
     /// Without `user`: those above this user, from `next` of the page before.
     after: Option<UserIdText>,
-    /// Without `user`: about so many rows of each ledger, at most 1000.
+    /// Without `user`: approximate number of rows of each ledger, at most 1000.
     #[param(minimum = 10, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }

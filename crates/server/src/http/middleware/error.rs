@@ -190,7 +190,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
 /// The default message of a code, for a person.
 pub const fn sentence(code: Code) -> &'static str {
     match code {
-        Code::Unauthorized => "A good token is required: `Authorization: Bearer …`",
+        Code::Unauthorized => "A valid token is required: `Authorization: Bearer …`",
         Code::Forbidden => "This token does not allow that",
         Code::BadRequest => "The request does not fit",
         Code::IdempotencyKeyRequired => "A key is required: the header `Idempotency-Key`",

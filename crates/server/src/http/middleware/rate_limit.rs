@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SECOND: u64 = 1_000_000_000;
 const HOUR: u64 = 3_600 * SECOND;
-/// Below so many users nothing is swept.
+/// Below this number of users nothing is swept.
 const FEW: usize = 1_024;
 
 /// Counts by the generic cell rate algorithm (ITU-T I.371): for each user or other owner only the time up to which
@@ -25,12 +25,12 @@ pub struct RateLimit {
 struct Users {
     /// Nanoseconds of the process's clock, ahead of now only for those who came within a period.
     taken: HashMap<TransferOwner, u64>,
-    /// At so many the idle ones are forgotten.
+    /// At this number of users the idle ones are removed.
     sweep_at: usize,
 }
 
 impl RateLimit {
-    /// So many a second; 0 is no limit.
+    /// This number a second; 0 is no limit.
     pub fn new(per_second: u32) -> Self {
         Self::over(SECOND, per_second)
     }

@@ -30,7 +30,7 @@ fn foreseen(name: &str) -> DryRun {
 /// 500: the journal or a ledger does not answer.
 pub(super) async fn would(app: &App, ask: &TransferRequest) -> Result<Response, Refusal> {
     if let Some(bound) = create::bound(app, ask).await? {
-        let replay = again(app, ask, &bound);
+        let replay = replay_of(app, ask, &bound);
         return Ok(create::mark_replayed(Json(&replay).into_response(), replay.req_id.is_some()));
     }
     let answer = match ask.terms(app) {
@@ -63,7 +63,7 @@ pub(super) async fn would(app: &App, ask: &TransferRequest) -> Result<Response, 
 }
 
 /// The answer to a repeat of a bound key, without the wait.
-fn again(app: &App, ask: &TransferRequest, bound: &Record) -> DryRun {
+fn replay_of(app: &App, ask: &TransferRequest, bound: &Record) -> DryRun {
     let differs = ask.mismatched(app, bound);
     if !differs.is_empty() {
         let conflict = foreseen(Code::DuplicateRequest.name());

@@ -42,7 +42,7 @@ pub(crate) struct TransfersQuery {
     to: Option<String>,
     /// `next` of the page before.
     cursor: Option<String>,
-    /// At most so many.
+    /// Maximum number of transfers.
     #[param(minimum = 1, maximum = 100, default = 50)]
     limit: Option<usize>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Listed {
 /// The transfers that fit, at most `search.limit`.
 ///
 /// # Errors
-/// 500: the journal is silent.
+/// 500: the journal did not answer.
 pub(crate) async fn found(app: &App, search: Search) -> Result<Listed, Refusal> {
     let limit = search.limit;
     // one more than is shown tells whether there are more

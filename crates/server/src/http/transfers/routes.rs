@@ -137,7 +137,7 @@ pub(crate) async fn get(
 /// A transfer of a flow that the caller may see, in either spelling of its id.
 ///
 /// # Errors
-/// 404: none that the caller may see, which looks the same as none. 500: the journal is silent.
+/// 404: none that the caller may see, which looks the same as none. 500: the journal did not answer.
 pub(crate) async fn seen(
     app: &App,
     caller: &Caller,

@@ -142,7 +142,7 @@ pub(super) fn cra_001(setup: Setup) {
     }
 }
 
-/// So many openings are under way at once.
+/// The number of openings that are under way at once.
 const WORKERS: usize = 2;
 
 /// Each worker's opening is held up and another waits behind them: there is no room for one more.

@@ -10,7 +10,7 @@ const HAPPY: [&str; 5] = ["INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDI
 const FAILED: [&str; 3] = ["INIT", "SOURCE_PENDING", "FAILED"];
 const ROLLED_BACK: [&str; 6] =
     ["INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDING", "COMPENSATING", "ROLLED_BACK"];
-/// A hindrance is seen so often before a test believes that it goes on for ever.
+/// The number of times that a fault strikes before a test takes the fault as permanent.
 const OFTEN: usize = 8;
 
 /// Only the flow of states: these two tell a wrong build apart from one that does not work at all.
@@ -43,7 +43,7 @@ pub(super) fn fsm_003(setup: Setup) {
     fixture.sound("FSM-003");
 }
 
-/// The target refuses in so many words.
+/// The target refuses with an explicit answer.
 pub(super) fn fsm_004(setup: Setup) {
     let fixture = with(setup, 100, 20);
     for way in Direction::BOTH {

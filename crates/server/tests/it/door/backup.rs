@@ -64,7 +64,7 @@ impl Load {
         self.done.lock().expect("no panic").clone()
     }
 
-    /// Waits until so many were acknowledged.
+    /// Waits until `count` transfers were acknowledged.
     async fn reaches(&self, count: usize) {
         while self.acknowledged().len() < count {
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -16,7 +16,7 @@ struct Try {
     bound: bool,
     /// The user has come too often.
     hurried: bool,
-    /// The user has used up a day: so many transfers, so many units of USDT.
+    /// What the user has used up of the day: the number of transfers, and the units of USDT.
     spent: (u64, u64),
     /// What the account holds; none: there is no account.
     holds: Option<u64>,
@@ -208,7 +208,7 @@ impl Pairs {
         }
     }
 
-    /// The day's rows as so many transfers would have left them.
+    /// Writes the day's rows, as the transfers and units of `spent` would have left them.
     fn spend(&self, one: &Try) {
         let file = self.door.dir.path().join(store::sqlite::FILE);
         let db = rusqlite::Connection::open(file).expect("the store");

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 /// What opens the files of keys.
 pub(super) const PASSPHRASE: &str = "a long passphrase";
-/// So many providers the relay asks.
+/// The number of providers that the relay asks.
 const ENDPOINTS: usize = 2;
 
 /// A chain with a token, and the relay's account with keys.
@@ -36,7 +36,7 @@ impl LocalChain {
         Self::with_validity(Options::default().validity_period)
     }
 
-    /// A transaction may be included for so many blocks.
+    /// A transaction may be included within `validity_period` blocks.
     fn with_validity(validity_period: u64) -> Self {
         Self::over(Options { validity_period, ..Self::options() })
     }
@@ -66,13 +66,13 @@ impl LocalChain {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 
-    /// So many of its keys, as the setting spells them.
+    /// The first `keys` of its keys, as the setting spells them.
     pub(super) fn access_keys(&self, keys: usize) -> String {
         let keys = self.keys.iter().take(keys).map(|wallet| wallet.key.to_string());
         keys.collect::<Vec<String>>().join(",")
     }
 
-    /// The relay over this chain, with so many of its keys.
+    /// The relay over this chain, with the first `keys` of its keys.
     pub(super) fn served(&self, keys: usize) -> Served {
         let dir = tempfile::tempdir().expect("a folder");
         self.served_in(dir, &[("RELAY_ACCESS_KEYS", &self.access_keys(keys))])

@@ -124,7 +124,7 @@ impl Clients {
         Self { square: square.clone(), users }
     }
 
-    /// Waits until so many more requests were answered: they are at work.
+    /// Waits until `answers` more requests were answered: the users are at work.
     pub(super) fn more(&self, answers: u64) {
         let from = self.square.answered.load(Ordering::SeqCst);
         for _ in 0..6_000 {

@@ -71,7 +71,7 @@ fn shared(url: &str, spot: u16) -> Vec<(String, String)> {
 const SECRET_WORD: &str = "a-word-that-servers-and-spot-share-in-tests";
 
 impl Fleet {
-    /// One with so many workers, and users who have money at both accounts.
+    /// A fleet with this number of workers, and users who have money at both accounts.
     fn start(workers: usize) -> Self {
         Self::with(workers, &[])
     }

@@ -147,7 +147,7 @@ impl Fixture {
         self.server().must("GET", &path, &self.user, None).text("state").to_owned()
     }
 
-    /// From now on one message in so many is lost.
+    /// From now on one message in `of` is lost.
     pub(super) fn loses(&self, of: u64, seed: u64) {
         self.way.spoils(of, seed, &Fault::LOSSES);
     }

@@ -111,7 +111,7 @@ impl Fixture {
         self.hop.answer_all(answer.0, answer.1);
     }
 
-    /// Waits until the gateway was asked so often, or the transfer ended before.
+    /// Waits until the gateway was asked `times` times, or the transfer ended before.
     fn was_asked(&self, times: u64, id: &str) {
         let asked = || self.hop.seen().uniform >= times || self.ended(id);
         assert!(until(asked), "{:?}", self.hop.seen());

@@ -9,7 +9,7 @@ use super::proxy::Fault;
 use super::served::Served;
 use kernel::ids::{Id, LedgerId};
 
-/// Each fault in turn, on every call that may have an effect, for so long that each transfer met it.
+/// Each fault in turn, on every call that may have an effect, until at least two calls met it.
 fn each_fault(fuse: bool) {
     let fixture = Fixture::open(LedgerId::FUTURE, fuse);
     let there = fixture.there();

@@ -80,7 +80,7 @@ enum Mood {
     Fair,
     /// Each request meets this fault.
     Always(Fault),
-    /// One in so many meets something, by these dice.
+    /// One request in `of` meets a fault, which these dice choose.
     Rough {
         of: u64,
         dice: u64,
@@ -190,12 +190,12 @@ impl Crooked {
         (inner.mood, inner.what) = (Mood::Always(fault), what);
     }
 
-    /// From now on one request in so many meets one fault or another.
+    /// From now on one request in `of` meets one fault or another.
     pub(crate) fn rough(&self, of: u64, seed: u64) {
         self.spoils(of, seed, &Fault::ALL);
     }
 
-    /// From now on one request in so many meets one of these.
+    /// From now on one request in `of` meets one of these faults.
     pub(crate) fn spoils(&self, of: u64, dice: u64, faults: &'static [Fault]) {
         let mut inner = self.inner();
         (inner.mood, inner.what) = (Mood::Rough { of, dice, faults }, "");

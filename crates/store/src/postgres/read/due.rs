@@ -20,7 +20,7 @@ use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-/// A row that this process keeps in its own heap is given out only when it is so much too late.
+/// A row that this process keeps in its own heap is given out only when it is late by this time.
 pub(crate) const LATE: Millis = 5_000;
 /// The number of due rows that one query compares with each other.
 const COMPARED: i64 = 50_000;

@@ -18,8 +18,8 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// The count of all rows has no limit; so often it is asked, on another connection, whether the
-/// server is at it still.
+/// The count of all rows has no limit. At this interval the store asks, on another connection, whether the
+/// server still works on it.
 const LOOK: Duration = Duration::from_secs(60);
 
 impl ReadPool {

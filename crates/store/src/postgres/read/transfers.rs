@@ -23,7 +23,7 @@ use serde::Deserialize;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// Numbers and times rise together but for writes that were under way at once: so much in between.
+/// Numbers and times rise together but for concurrent writes: the maximum difference between their times.
 const BESIDE: Millis = 60_000;
 
 /// Every transfer of a batch that has not ended as a whole. The planner takes a plain join of the two for one that reads

@@ -24,11 +24,11 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 pub(crate) enum ConnectionError {
     /// The driver's, or the server's own.
     Postgres(tokio_postgres::Error),
-    /// No answer came for so long.
+    /// No answer came within this time.
     Silent(Duration),
     /// The server acknowledged a COMMIT, and said this beside it.
     Noticed(Arc<str>),
-    /// So many COMMITs of this process that were given up still wait for the synchronous standby.
+    /// The number of COMMITs of this process that were given up and still wait for the synchronous standby.
     Waits(i64),
     /// The settings name nothing that could be a database.
     Settings(String),
@@ -233,7 +233,7 @@ impl Client {
         self.within(self.limit, self.inner.query_one(sql, params)).await
     }
 
-    /// Changes so many rows.
+    /// Runs a statement; the number of rows that it changed.
     pub(crate) async fn execute(
         &self,
         statement: &Statement,

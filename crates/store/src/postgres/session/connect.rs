@@ -44,10 +44,11 @@ pub struct Database {
 /// and what waits for its rows goes on.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// A connection on which nothing was said for so long is asked for a sign of life, by both sides:
-/// so often, and with so much time between.
+/// The time without traffic after which both sides ask a connection for a sign of life.
 const KEEPALIVE: Duration = Duration::from_secs(10);
+/// The time between two of these probes.
 const PROBE: Duration = Duration::from_secs(5);
+/// The number of probes without an answer after which a connection is closed.
 const PROBES: u32 = 3;
 
 /// What the address of a database looks like.

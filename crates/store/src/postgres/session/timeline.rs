@@ -54,7 +54,7 @@ impl DatabaseTimeline {
     }
 
     /// Notes that this process wrote that row of its lane, durably.
-    pub(crate) fn wrote(&self, lane: i32, n: u64, at: Millis) {
+    pub(crate) fn record_unit(&self, lane: i32, n: u64, at: Millis) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(lane, (n, at));
     }
 
@@ -146,8 +146,8 @@ mod tests {
         };
         assert_eq!(now(7, "00000001", 100, 0), Ok(()));
         known.reached(500);
-        known.wrote(3, 17, 1_000);
-        known.wrote(4, 9, 1_001);
+        known.record_unit(3, 17, 1_000);
+        known.record_unit(4, 9, 1_001);
         assert_eq!(now(7, "00000001", 500, 2), Ok(()), "after a plain crash");
         for (why, same) in [
             ("system", now(8, "00000001", 900, 2)),

@@ -41,7 +41,7 @@ impl WriterHealth {
     }
 
     /// The database took a write.
-    pub(crate) fn wrote(&self) {
+    pub(crate) fn write_accepted(&self) {
         *self.refused() = None;
     }
 
@@ -71,7 +71,7 @@ impl WriterHealth {
     /// Checks that every writer gets answers.
     ///
     /// # Errors
-    /// `WRITERS_SILENT`: so many do not.
+    /// `WRITERS_SILENT`: some get none; the cause has their number.
     pub(crate) fn writers(&self) -> Result<(), Cause> {
         let silent = self.waits().values().filter(|since| since.elapsed() > self.limit).count();
         if silent == 0 {

@@ -153,7 +153,7 @@ impl WriterTask {
         let said = self.try_once(row_set, wait, locks, body).await;
         let said = self.note_answer(said);
         match &said {
-            Ok(_) => self.writers().shared.health.wrote(),
+            Ok(_) => self.writers().shared.health.write_accepted(),
             Err(error) if error.ends_session() => self.disconnect(),
             Err(_) => {}
         }
@@ -185,7 +185,7 @@ impl WriterTask {
                         );
                         let ran = transaction.connection.run(all, true).await;
                         ran.map(|()| {
-                            transaction.connection.wrote(&transaction.workspace);
+                            transaction.connection.record_write(&transaction.workspace);
                             writers.balance_cache.keep(&transaction.workspace);
                             writers.batches.count(ended);
                             (said, true)
@@ -228,7 +228,7 @@ const fn may_retry(error: &StoreError, tries: u32) -> bool {
     matches!(error, StoreError::AssumptionFailed | StoreError::Locked) && tries < TRIES
 }
 
-/// How long to wait after so many tries.
+/// How long to wait after `tries` tries.
 pub(crate) fn pause(tries: u32) -> Duration {
     PAUSE * (1 << tries.clamp(1, 6).saturating_sub(1))
 }
@@ -256,7 +256,7 @@ impl SingleTransaction<'_> {
         Ok(self.row(sql, params).await?.is_some())
     }
 
-    /// Changes so many rows.
+    /// Runs a statement; the number of rows that it changed.
     async fn execute(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<u64, StoreError> {
         let statement = self.connection.prepared(sql).await?;
         Ok(self.connection.client.execute(&statement, params).await?)

@@ -204,7 +204,7 @@ impl AccountQueues {
     }
 
     /// The account is still held: its items wait for another turn, and the others have theirs before.
-    pub(crate) fn again(&self, turn: Turn, waited: Duration) {
+    pub(crate) fn requeue(&self, turn: Turn, waited: Duration) {
         let Turn { account, items, .. } = turn;
         let mut state = self.state();
         state.busy.remove(&account);
@@ -440,7 +440,7 @@ mod tests {
         items(["one", "two"]).into_iter().for_each(|item| queues.stuck(item));
         let first = turn();
         let account = first.account;
-        queues.again(first, Duration::from_millis(500));
+        queues.requeue(first, Duration::from_millis(500));
         let other = turn();
         assert_ne!(other.account, account);
         items(["one", "two"]).into_iter().for_each(|item| queues.stuck(item));

@@ -147,7 +147,7 @@ impl WriteConnection {
         all.sweep(if mode.keep { batches.over() } else { Vec::new() });
         self.run(all, mode.keep).await?;
         if mode.keep {
-            self.wrote(&workspace);
+            self.record_write(&workspace);
             batches.count(ended);
             balance_cache.keep(&workspace);
             transfer_cache.keep(flows, &mut workspace);
@@ -158,7 +158,7 @@ impl WriteConnection {
     }
 
     /// Advances the lane's numbers behind a write that is durable.
-    pub(crate) fn wrote(&mut self, workspace: &super::workspace::BatchWorkspace) {
+    pub(crate) fn record_write(&mut self, workspace: &super::workspace::BatchWorkspace) {
         let (n, seq) = self.after(&workspace.numbers, !workspace.changes.entries.is_empty());
         (self.n, self.at, self.seq) = (n, workspace.at, seq);
         if !workspace.changes.entries.is_empty() {

@@ -104,7 +104,7 @@ impl WriteConnection {
 
     /// Notes the time of a write.
     pub(crate) fn written(&self, at: Millis) {
-        self.shared.journal_time.wrote(at);
+        self.shared.journal_time.advance_to(at);
     }
 
     /// Notes how far the database's durable log reaches.
@@ -114,7 +114,7 @@ impl WriteConnection {
 
     /// Notes that this row of `audit_units` is durable.
     pub(crate) fn noted(&self, n: u64, at: Millis) {
-        self.shared.timeline.wrote(self.lane, n, at);
+        self.shared.timeline.record_unit(self.lane, n, at);
     }
 
     /// When any lane wrote last.

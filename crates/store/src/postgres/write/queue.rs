@@ -93,7 +93,7 @@ impl Queue {
         let (single, writes) = mpsc::unbounded_channel();
         let mut writer = WriterTask::open(&writers, next(), lock).await?;
         let latest = writer.latest().await?;
-        shared.journal_time.wrote(latest);
+        shared.journal_time.advance_to(latest);
         let _runs = spawn(writer.run_singles(writes, single.downgrade()));
         Ok(Self { batched: Arc::new(QueueHandle(waiting)), single, with_balances, shared })
     }

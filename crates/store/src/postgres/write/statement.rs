@@ -41,7 +41,7 @@ impl Statements {
         self.0.push(Part { sql, params, rows: None });
     }
 
-    /// A part that must change so many rows, and returns each.
+    /// A part that must change exactly `rows` rows, and returns each.
     pub(crate) fn exactly(&mut self, rows: usize, sql: &'static str, params: Params) {
         let rows = Some(i64::try_from(rows).unwrap_or(i64::MAX));
         self.0.push(Part { sql, params, rows });
@@ -71,7 +71,7 @@ impl Statements {
     }
 }
 
-/// The text with its parameters counted from so many on.
+/// The text with `by` added to the number of each parameter.
 fn shifted(sql: &str, by: usize) -> String {
     let mut pieces = sql.split('$');
     let mut text = pieces.next().unwrap_or_default().to_owned();

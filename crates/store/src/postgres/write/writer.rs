@@ -34,9 +34,9 @@ const LONGEST_TURN: Duration = Duration::from_millis(500);
 const PARTS: usize = 8;
 /// The number of tries of a group that other transactions disturb, before it is split.
 const TRIES: u32 = 3;
-/// A connection that has nothing to do is asked so often for a sign of life; one that ended or went
-/// silent is made again so soon.
+/// The interval at which a connection that has nothing to do is asked for a sign of life.
 const IDLE: Duration = Duration::from_secs(5);
+/// The wait before a connection that ended or went silent is made again.
 const SOON: Duration = Duration::from_secs(1);
 
 /// The state that the lanes of a process have in common.
@@ -138,7 +138,7 @@ impl WriterTask {
             let free = self.wait_until_free(turn.account, &turn.items, wait).await;
             let waited = turn.waited.saturating_add(wait);
             if matches!(free, Err(StoreError::Locked)) && waited < limit {
-                waiting.again(turn, waited);
+                waiting.requeue(turn, waited);
                 continue;
             }
             match &free {
@@ -256,7 +256,7 @@ impl WriterTask {
         };
         let results = self.note_answer(results);
         if results.is_ok() {
-            writers.shared.health.wrote();
+            writers.shared.health.write_accepted();
         }
         let nanos = writers.clock.ticks().saturating_sub(begun);
         writers.meter.see(Seen::Commit { nanos, units: items.len() });

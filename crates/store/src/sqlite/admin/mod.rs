@@ -52,7 +52,7 @@ impl Embedded {
     }
 
     /// Sends a change to the writer; answers when it is durable.
-    async fn wrote(
+    async fn send_change(
         &self,
         work: impl FnOnce(oneshot::Sender<Result<(), Cause>>) -> Work,
     ) -> Result<(), Cause> {
@@ -129,7 +129,7 @@ impl AdminQueries for Embedded {
     }
 
     fn tell(&self) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.wrote(|sender| Work::StartWebhooks(PendingAnswer::new((), sender))))
+        Box::pin(self.send_change(|sender| Work::StartWebhooks(PendingAnswer::new((), sender))))
     }
 
     fn deliveries(&self, longest: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>> {
@@ -154,6 +154,6 @@ impl AdminQueries for Embedded {
         error: Option<Arc<str>>,
     ) -> Fut<'_, Result<(), Cause>> {
         let attempt = DeliveryAttempt { case, tells, due_at, error };
-        Box::pin(self.wrote(|sender| Work::Delivered(PendingAnswer::new(attempt, sender))))
+        Box::pin(self.send_change(|sender| Work::Delivered(PendingAnswer::new(attempt, sender))))
     }
 }

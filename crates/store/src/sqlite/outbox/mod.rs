@@ -32,11 +32,11 @@ struct NeedlessMessage {
 pub(crate) enum OutboxWrite {
     /// These (bucket, place) are published.
     Mark(Vec<(u16, u64)>),
-    /// Sends again what was published, at most so many.
+    /// Sends again what was published; the number is the maximum of messages.
     EmitAgain(PublishedRange, usize),
     /// Adds the messages of stored events that do not wait yet.
     Emit(Vec<Emitted>),
-    /// Forgets what was published before a day, at most so many.
+    /// Forgets what was published before a day; the number is the maximum of messages.
     Expire(Day, usize),
 }
 

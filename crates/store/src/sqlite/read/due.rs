@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
-/// A row that this process keeps in its own heap is given out only when it is so much too late.
+/// A row that this process keeps in its own heap is given out only when it is late by this time.
 pub(super) const LATE: Millis = 5_000;
 
 /// The work that the scanner has already. There is one worker process, so this is not stored.

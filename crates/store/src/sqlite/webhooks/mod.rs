@@ -26,7 +26,7 @@ pub(crate) enum WebhookWrite {
     Claim(ClaimQuery),
     /// The results of tries.
     Tried(Vec<TriedMessage>),
-    /// Forgets what is older than a time, at most so many.
+    /// Forgets what is older than a time; the number is the maximum of rows in each table.
     Forget(Millis, usize),
 }
 

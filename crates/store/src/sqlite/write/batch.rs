@@ -45,7 +45,7 @@ pub(crate) struct WriteBatch<'c> {
     /// The hashes of new entries, with their transfer's number (0: an operator's action) and their
     /// place in its history.
     pub entries: Vec<(i64, u32, Hash)>,
-    /// So many rows the connection had changed before.
+    /// The number of rows that the connection had changed before.
     changes: u64,
     /// The last place in the outbox before this write.
     places: u64,

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::Receiver;
 
 /// The most items of one transaction.
 const MOST: usize = 4_096;
-/// After so many pages of log (32 MB) they are moved into the database, between two writes. Fewer
+/// The number of pages of log (32 MB) after which they are moved into the database, between two writes. Fewer
 /// move a hot page more often; more make the pause longer.
 const CHECKPOINT: i64 = 8_000;
 /// The log is cut to this many bytes once all of it is in the database: a reader that held it up, such as a
@@ -99,8 +99,8 @@ impl Writer {
             Ok(state) => match self.run_sql("COMMIT") {
                 Ok(()) => {
                     self.state = state;
-                    self.time.wrote(state.at);
-                    self.last_unit.wrote(state.audit);
+                    self.time.advance_to(state.at);
+                    self.last_unit.record_unit(state.audit);
                     Ok(())
                 }
                 Err(failure) => self.undo(failure),

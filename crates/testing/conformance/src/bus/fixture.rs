@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// So many polls in a row give nothing before a bus counts as quiet.
+/// Number of polls in a row that give nothing before a bus counts as quiet.
 const QUIET: usize = 5;
-/// A rebalance takes at most so many polls of each member.
+/// Maximum number of polls of each member in a rebalance.
 const POLLS: usize = 200;
 
 pub(super) struct BusFixture {
     bus: Option<Arc<dyn Bus>>,
     site: BusSite,
-    /// One poll waits so long.
+    /// How long one poll waits.
     wait: Millis,
     /// What follows each name of a topic or group.
     names: String,

@@ -21,7 +21,7 @@ pub type BusSite = Box<dyn FnMut() -> Fut<'static, Arc<dyn Bus>> + Send + Sync>;
 pub struct BusSuite {
     /// A new place for each check.
     pub fresh: Box<dyn Fn() -> BusSite + Send + Sync>,
-    /// A poll waits so long; a bus that gives nothing in five of them has nothing.
+    /// How long a poll waits; a bus that gives nothing in five polls has nothing.
     pub wait: Millis,
     /// What follows the names of topics and groups, where many runs share one bus.
     pub names: String,

@@ -10,7 +10,7 @@ use kernel::ports::chain::{
 use kernel::record::Record;
 use std::sync::Arc;
 
-/// So many looks end every attempt on a chain on which nothing goes wrong.
+/// Number of looks that end every attempt on a chain on which nothing goes wrong.
 const LOOKS: usize = 12;
 
 /// One check's chain and port.

@@ -60,7 +60,7 @@ async fn external(b: &JournalFixture, movement: External) -> Moved {
     b.ok("external money", b.on().world.external(movement).await)
 }
 
-/// Two open accounts, the first with so much.
+/// Two open accounts, the first with this amount.
 async fn two(b: &JournalFixture, amount: u128) {
     let active = NumberedStatus::Active;
     b.written("two", plain(vec![account("A-1", ALICE, active), account("B-1", BOB, active)])).await;

@@ -203,7 +203,7 @@ async fn a_note_is_an_entry_of_the_chain_under_halt_and_after_the_end(b: &mut Jo
     chain(b, &should).await;
 }
 
-/// For so long a proposal of these checks may be decided.
+/// How long a proposal of these checks may be decided.
 const LASTS: Millis = 3_600_000;
 
 fn proposal(n: u64) -> Proposal {

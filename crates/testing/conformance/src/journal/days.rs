@@ -16,8 +16,8 @@ checks! {
     days_that_are_over_are_forgotten,
     counters_of_deposits_are_forgotten_a_week_later,
     a_unit_that_lost_counts_nothing,
-    a_day_has_so_many_transfers,
-    a_day_has_so_much_of_an_asset,
+    a_day_has_a_maximum_number_of_transfers,
+    a_day_has_a_maximum_amount_of_an_asset,
     what_is_refused_in_its_unit_is_given_back,
     a_limit_holds_inside_a_group,
     concurrent_units_pass_a_days_limit_one_by_one,
@@ -138,7 +138,7 @@ async fn a_unit_that_lost_counts_nothing(b: &mut JournalFixture) {
     b.same("its day", &b.daily_usage(RICH, TODAY, COIN).await, &(0, 0));
 }
 
-async fn a_day_has_so_many_transfers(b: &mut JournalFixture) {
+async fn a_day_has_a_maximum_number_of_transfers(b: &mut JournalFixture) {
     b.loses("none may be made", transfers(0)).await;
     for n in 0..3 {
         b.wins("a look is no count", transfers(n + 1)).await;
@@ -159,7 +159,7 @@ async fn a_day_has_so_many_transfers(b: &mut JournalFixture) {
     b.wins("room for one", transfers(4)).await;
 }
 
-async fn a_day_has_so_much_of_an_asset(b: &mut JournalFixture) {
+async fn a_day_has_a_maximum_amount_of_an_asset(b: &mut JournalFixture) {
     b.loses("more than the limit at once", amount(101, 100)).await;
     b.lost("the first limit", counting(vec![transfers(0), amount(5, 4)], 5), transfers(0)).await;
     b.lost("the second", counting(vec![transfers(1), amount(5, 4)], 5), amount(5, 4)).await;

@@ -20,7 +20,7 @@ checks! {
 
 /// The most of a day.
 const MOST: Amount = Amount(100);
-/// A proposal may be decided for so long.
+/// How long a proposal may be decided.
 const LASTS: Millis = 60_000;
 const DAY: Millis = 86_400_000;
 
@@ -121,7 +121,7 @@ async fn of_two_at_once_the_bound_takes_one(b: &mut JournalFixture) {
     };
     let moved = together((0..8).map(book).collect()).await;
     let done = |moved: &&Result<Moved, _>| matches!(moved, Ok(Moved::Done { .. }));
-    b.same("so many were booked", &moved.iter().filter(done).count(), &1);
+    b.same("movements that were booked", &moved.iter().filter(done).count(), &1);
     b.same("the balance", &b.balance().await, &(START + 60, 0));
 }
 

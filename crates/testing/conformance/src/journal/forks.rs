@@ -255,7 +255,7 @@ async fn forks_of_one_group_share_the_balance(b: &mut JournalFixture) {
             | kernel::unit::Wrote::Unknown(_) => b.holds(false, "one of a group", wrote),
         }
     }
-    b.same("so many had enough", &done, &2);
+    b.same("withdraws that had enough", &done, &2);
     b.same("the balance", &b.balance().await, &(0, START));
 }
 

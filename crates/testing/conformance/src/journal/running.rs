@@ -44,7 +44,7 @@ fn fused(b: &JournalFixture, n: u64, amount: u128) -> Unit {
     unit
 }
 
-/// So many rows of each ledger.
+/// Number of rows of each ledger.
 async fn rows(b: &JournalFixture) -> [u64; 2] {
     let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
     let all = b.ok("recount", snapshot.recount().await);

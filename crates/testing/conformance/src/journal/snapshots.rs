@@ -91,7 +91,7 @@ async fn sums(
     sums.iter().find(|(asset, _)| *asset == COIN).map(|(_, s)| *s).unwrap_or_default()
 }
 
-/// So much as a signed number.
+/// This amount as a signed number.
 fn signed(n: u128) -> i128 {
     i128::try_from(n).unwrap_or(i128::MAX)
 }

@@ -10,7 +10,7 @@ use client::{Client, Error};
 use serde_json::json;
 use std::time::Duration;
 
-/// So many accounts move money among them.
+/// Number of accounts that move money among them.
 pub(super) const ACCOUNTS: u64 = 10;
 const FIRST_OWNER: u64 = 4001;
 /// What each account is given, in whole units of the asset.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// After so many kills every acknowledged transfer is looked at again.
+/// Number of kills after which every acknowledged transfer is checked again.
 const ALL_AFTER: u64 = 10;
 /// Before each kill of this number another program writes into the topics.
 const FORGED_EACH: u64 = 4;
@@ -94,8 +94,8 @@ impl Victim {
     }
 }
 
-/// Kills so often while clients work, then lets everything come to its end and holds it against the oracles.
-/// With a wrong store its fault is made in the middle.
+/// Kills this number of times while clients work, then lets everything come to its end and holds it against the
+/// oracles. With a wrong store its fault is made in the middle.
 ///
 /// # Errors
 /// What was lost, made or is left, or what stopped the run.

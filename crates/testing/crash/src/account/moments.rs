@@ -18,7 +18,7 @@ pub(super) enum Moment {
     WrittenNotCommitted,
 }
 
-/// A moment that does not come is missed after so long.
+/// How long the campaign waits for a moment; after that the moment is missed.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Moment {

@@ -13,7 +13,7 @@ use crate::{Outcome, clock, probe};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// After so many kills every acknowledged key is looked at again.
+/// Number of kills after which every acknowledged key is checked again.
 const ALL_AFTER: u64 = 10;
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
@@ -57,7 +57,7 @@ impl Victim {
     }
 }
 
-/// Kills so often. With `lose_one` an acknowledged transfer is taken out of the database on the way.
+/// Kills this number of times. With `lose_one` an acknowledged transfer is taken out of the database on the way.
 ///
 /// # Errors
 /// What was lost, or does not hold.

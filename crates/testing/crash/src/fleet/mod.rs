@@ -43,8 +43,8 @@ const SERVE: usize = 1;
 struct Part {
     name: &'static str,
     role: Role,
-    /// So many proxies of its own it reaches the database through, each a host in its URL; without any
-    /// it reaches it as it is.
+    /// Number of its own proxies to the database, each a host in its URL; without any it connects
+    /// directly.
     hosts: usize,
 }
 

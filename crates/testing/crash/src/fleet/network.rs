@@ -23,7 +23,7 @@ pub const REPLY: Duration = Duration::from_secs(5);
 /// ended what it held, and a process that can write again works. The settings below come to less than
 /// half of it; the rest is for a busy machine.
 const BOUND: Duration = Duration::from_secs(25);
-/// So long it must stay as it is then.
+/// How long it must stay as it is then.
 const STAYS: Duration = Duration::from_secs(3);
 /// A process works again when it has said so this often in a row: more often than a pool has
 /// connections, of which one may be dead.
@@ -194,7 +194,7 @@ impl Network {
         members.map(|member| member.site.clone()).collect()
     }
 
-    /// So many faults, one after the other, of those whose name holds this text.
+    /// Plays this number of faults, one after the other, of those whose name holds this text.
     ///
     /// # Errors
     /// What was lost, stands, or does not hold.

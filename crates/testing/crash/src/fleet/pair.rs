@@ -158,7 +158,7 @@ impl Pair {
         servers(&self.fleet.members).map(|member| member.site.clone()).collect()
     }
 
-    /// So many rounds, of those whose name holds this text.
+    /// Plays this number of rounds, of those whose name holds this text.
     ///
     /// # Errors
     /// What was lost, stands, or does not hold.

@@ -10,7 +10,7 @@ use testbed::{Database, signal};
 
 /// Who stands still: one of two workers.
 const STILL: usize = 2;
-/// So often it is tried to catch it at the moment that is meant.
+/// Maximum number of tries to catch it at the moment that is meant.
 const TRIES: u32 = 2_000;
 
 /// The one before the last that began.
@@ -47,7 +47,7 @@ enum Moment {
     Transaction,
 }
 
-/// Halts it twice for so long while clients work.
+/// Halts it twice, each time for `each`, while clients work.
 ///
 /// # Errors
 /// It is never where it should be caught, or a process ends.

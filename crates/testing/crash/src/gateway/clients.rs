@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// So many at once.
+/// Number of concurrent clients.
 const CLIENTS: u64 = 6;
 const USERS: u64 = 6;
 const FIRST_USER: u64 = 4001;

@@ -41,13 +41,13 @@ pub struct Met {
     pub ended: BTreeMap<String, u64>,
     /// Transfers that two persons decided.
     pub verdicts: u64,
-    /// So often the server was killed.
+    /// How often the server was killed.
     pub kills: u64,
     /// What each ledger's hop saw.
     pub hops: Vec<(&'static str, HopSeen)>,
 }
 
-/// Load for so long through hops that change all the time.
+/// Load for this time through hops that change all the time.
 ///
 /// # Errors
 /// What was made or lost, or what stopped the run.

@@ -16,9 +16,9 @@ use crate::{Outcome, clock, create};
 use std::path::Path;
 use std::time::Duration;
 
-/// So many images are made of each trace.
+/// Number of images that are made of each trace.
 const IMAGES: u64 = 4;
-/// A round in so many begins with an empty folder.
+/// One round in this number begins with an empty folder.
 const ANEW: u64 = 5;
 /// What changes a disk, and what tells a client.
 const SEEN: &str = "openat,write,pwrite64,ftruncate,rename,unlink,fsync,fdatasync,writev,sendto";
@@ -50,7 +50,7 @@ struct Round {
     lines: u64,
 }
 
-/// Takes the power so often. `no_sync` makes the server a wrong one, whose syncs do nothing.
+/// Takes the power this number of times. `no_sync` makes the server a wrong one, whose syncs do nothing.
 ///
 /// # Errors
 /// What was promised and is gone, or does not hold.

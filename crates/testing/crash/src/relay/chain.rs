@@ -16,7 +16,7 @@ const ACCOUNT: &str = "relay.devnet";
 const TOKEN: &str = "usdc.devnet";
 /// From block to block, in milliseconds.
 const BLOCK_MS: &str = "150";
-/// A transaction may be included for so many blocks: less than what a kill and a start take now and then, so
+/// For how many blocks a transaction may be included: less than what a kill and a start take now and then, so
 /// that some expire.
 const VALID_BLOCKS: &str = "60";
 const ENDPOINTS: usize = 2;
@@ -125,7 +125,7 @@ impl LocalChain {
         self.control(0, "POST", "/devnet/wallet", &body).map(drop)
     }
 
-    /// One endpoint shows the chain as it was so many blocks ago.
+    /// One endpoint shows the chain as it was this number of blocks ago.
     pub(super) fn lag(&self, endpoint: usize, blocks: u64) -> Outcome {
         self.control(endpoint, "POST", "/devnet/lag", &json!({ "blocks": blocks })).map(drop)
     }

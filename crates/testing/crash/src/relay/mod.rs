@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// After so many kills every acknowledged transfer is looked at again.
+/// Number of kills after which every acknowledged transfer is checked again.
 const ALL_AFTER: u64 = 10;
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
@@ -94,8 +94,8 @@ impl Victim {
     }
 }
 
-/// Kills so often while clients ask for payments, then lets everything come to its end and holds it against
-/// the oracles. With a wrong store its fault is made in the middle.
+/// Kills this number of times while clients ask for payments, then lets everything come to its end and holds it
+/// against the oracles. With a wrong store its fault is made in the middle.
 ///
 /// # Errors
 /// What was lost, paid twice or is left, or what stopped the run.
@@ -174,7 +174,7 @@ fn trouble(services: &Services, endpoint: usize, rng: &mut Rng) -> Outcome {
     rng.one(&rules).map_or(Ok(()), |rule| chain.add(endpoint, rule))
 }
 
-/// What an endpoint may do so many times.
+/// Faults of an endpoint, each for `times` requests.
 fn rules(times: u64) -> [Value; 10] {
     let sends = ["send_tx", "broadcast_tx_async"];
     [

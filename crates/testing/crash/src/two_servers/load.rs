@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// So many at once.
+/// Number of concurrent clients.
 const CLIENTS: u64 = 8;
-/// So many requests of a hundred repeat one that was acknowledged before.
+/// Percentage of requests that repeat one that was acknowledged before.
 const REPEATED: u64 = 12;
-/// More than so many are acknowledged before a kill, or so long was waited for them.
+/// Before a kill, more transfers than this number are acknowledged, or [`WAITED`] is over.
 const SOME: usize = 16;
+/// How long a campaign waits for these transfers.
 const WAITED: Duration = Duration::from_secs(10);
 /// How long the clients may take to learn what became of what they sent.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -94,7 +95,7 @@ impl<R: Request> Load<R> {
         open(&self.book).sent.len()
     }
 
-    /// The clients work until some more is acknowledged, and on for so long; no process ends by itself.
+    /// The clients work until some more is acknowledged, and then for the time `on`; no process ends by itself.
     pub(crate) fn works(&self, servers: &mut TwoServers, on: Duration) -> Outcome {
         let before = self.acknowledged();
         let some =

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 /// Between two looks at what waits.
 const LOOK: Duration = Duration::from_millis(200);
-/// So many faults are shown.
+/// Maximum number of faults that are shown.
 const SHOWN: usize = 12;
 
 /// Looks until nothing waits any more.
 ///
 /// # Errors
-/// What waits after so long.
+/// What still waits after this time.
 pub(crate) fn rests(
     limit: Duration,
     mut unrest: impl FnMut() -> Outcome<Option<String>>,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Two of them agree on whatever closes an attempt.
 const ENDPOINTS: usize = 2;
-/// So many blocks later a transaction may enter one.
+/// How many blocks later a transaction may enter the chain.
 const LATE: u64 = 12;
 
 /// A transfer of the demo: no two have the same amount, so that the chain's events say which one was paid.

@@ -16,11 +16,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use view::{Progress, View};
 
-/// So many transfers are posted in one request.
+/// Number of transfers in one request.
 const BATCH: usize = 100;
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(500);
-/// So many looks without a change are the end: something is stuck.
+/// Number of looks without a change after which the demo ends: something is stuck.
 const STUCK_AFTER: u32 = 240;
 
 /// What the demo is asked for.

@@ -18,14 +18,14 @@ pub(super) struct Progress {
     pub requests: u64,
 }
 
-/// So many looks pass between two lines where there is no terminal.
+/// Number of looks between two lines where there is no terminal.
 const QUIET: u32 = 4;
 const BAR: usize = 40;
 
 /// What was shown, and where.
 pub(super) struct View {
     terminal: bool,
-    /// So many lines are drawn over the next time.
+    /// Number of lines that are drawn over the next time.
     drawn: usize,
     looks: u32,
     last: Option<Progress>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// A request that got no answer is repeated so often: the same keys pay once.
+/// Maximum number of tries of a request that gets no answer: the same keys pay once.
 const TRIES: usize = 5;
 
 /// Posts transfers in one request; each of them is taken in, or was before.

@@ -148,7 +148,7 @@ impl Devnet {
         chain.block(chain.options.genesis_height).map(|block| block.hash).unwrap_or_default()
     }
 
-    /// Makes so many blocks now, whatever the clock says.
+    /// Makes this number of blocks now, whatever the clock says.
     pub fn advance(&self, blocks: u64) {
         for _ in 0..blocks {
             self.node.produce();
@@ -300,7 +300,7 @@ impl Endpoint<'_> {
         self.script().clear();
     }
 
-    /// Shows the chain as it was so many blocks ago.
+    /// Shows the chain as it was this number of blocks ago.
     pub fn lag(&self, blocks: u64) {
         self.state.lag.store(blocks, Ordering::SeqCst);
     }

@@ -29,7 +29,7 @@ impl Default for TokenOptions {
     }
 }
 
-/// So many calls fit into one transaction.
+/// Maximum number of calls in one transaction.
 const BATCH: usize = 100;
 const CALL_GAS: u64 = 10_000_000_000_000;
 /// Enough gas for the one call that needs more, the contract's initialization.
@@ -55,7 +55,7 @@ impl Devnet {
         Ok(wallet)
     }
 
-    /// Adds so many full-access keys to an account, and gives a wallet for each.
+    /// Adds this number of full-access keys to an account, and gives a wallet for each.
     ///
     /// # Errors
     ///

@@ -56,10 +56,10 @@ pub(crate) fn new_nonce_on_retry() -> PortWraps {
     })
 }
 
-/// So many looks without a proof are a failure, as in the source: it looks twenty times.
+/// Maximum number of looks without a proof; one more is a failure, as in the source: it looks twenty times.
 const LOOKS: u32 = 5;
 
-/// A transfer whose attempt was looked at so often has failed.
+/// A transfer whose attempt was looked at more than [`LOOKS`] times has failed.
 pub(crate) fn poll_count_fails() -> PortWraps {
     around(|| {
         let looks: Mutex<BTreeMap<AttemptId, u32>> = Mutex::default();

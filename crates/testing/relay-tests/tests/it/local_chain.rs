@@ -55,7 +55,7 @@ pub(crate) fn named(receiver: &str) -> String {
 pub(crate) struct Setup {
     /// What executes the token's contract.
     pub(crate) execution: Execution,
-    /// For so many blocks more than the adapter takes it for a transaction is valid.
+    /// For how many blocks more than the adapter assumes a transaction is valid.
     pub(crate) outlives: u64,
     /// What becomes of what is sent.
     pub(crate) sends: Sends,
@@ -65,7 +65,7 @@ pub(crate) struct Setup {
     pub(crate) stranger: bool,
     /// The number of providers.
     pub(crate) providers: usize,
-    /// So many providers have to agree.
+    /// Number of providers that have to agree.
     pub(crate) providers_needed: usize,
     /// What the first provider does wrong until it is healed.
     pub(crate) lies: Vec<Rule>,

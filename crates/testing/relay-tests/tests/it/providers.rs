@@ -11,7 +11,7 @@ use sim::world::SplitMix;
 /// The most blocks that a sent transaction comes late.
 const LATE: u64 = 60;
 
-/// Up to that block of a case what is sent comes as late as its setup says, and then by so many blocks.
+/// Up to that block of a case what is sent comes as late as its setup says, and then by [`THEN_LATE`] blocks.
 const LATE_UNTIL: u64 = 22;
 const THEN_LATE: u64 = 15;
 
@@ -53,7 +53,7 @@ pub(crate) fn draw(devnet: &Devnet, rules: &ChainRules, draws: &mut SplitMix) {
 pub(crate) enum Sends {
     /// The next block has it.
     Arrive,
-    /// It waits for so many blocks, and what is sent from [`LATE_UNTIL`] on for [`THEN_LATE`].
+    /// It waits for this number of blocks, and what is sent from [`LATE_UNTIL`] on for [`THEN_LATE`].
     Late { blocks: u64 },
     /// Up to that block of the case it is taken in, and does not reach the chain.
     Withheld { until: u64 },

@@ -11,7 +11,7 @@ use sim::generic::chain::ChainPlay;
 use sim::generic::relay::RelayCase;
 use sim::world::SplitMix;
 
-/// So many are played in each run of the tests.
+/// Number of seeds that are played in each run of the tests.
 const SEEDS: u64 = 16;
 
 /// A contract that refuses whatever comes begins with it within this number of blocks.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// So many partitions a topic has.
+/// Number of partitions of a topic.
 pub const PARTITIONS: u32 = 3;
-/// A member that does not poll for so long is put out of its group.
+/// How long a member may go without a poll; then the broker removes it from its group.
 const SESSION: Millis = 10_000;
 
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Which call of the broker it is, beside what names it in a log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BusCall {
-    /// So many messages are published, the first of them on this topic.
+    /// Messages are published on these topics.
     Publish {
         /// The number of messages.
         messages: usize,

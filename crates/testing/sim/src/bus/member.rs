@@ -21,7 +21,7 @@ pub(super) struct SimMember {
     /// What it reads next.
     next: BTreeMap<Partition, u64>,
     paused: BTreeSet<Partition>,
-    /// So many polls were made: each begins at another partition.
+    /// Number of polls that were made: each begins at another partition.
     polls: usize,
 }
 

@@ -41,7 +41,7 @@ impl SimBus {
         self.lock().messages(takes)
     }
 
-    /// So many messages of these topics a group has not committed.
+    /// Number of messages of these topics that a group has not committed.
     pub fn behind(&self, group: &str, topics: &[&str]) -> u64 {
         let (group, broker) = (Arc::from(group), self.lock());
         let topics: Vec<Arc<str>> = topics.iter().map(|topic| Arc::from(*topic)).collect();

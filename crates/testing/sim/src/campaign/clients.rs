@@ -24,10 +24,10 @@ pub(super) const GIVEN: u128 = 20_000;
 /// The most that can be asked for of an asset of few decimals.
 const CEILING: u128 = 9_223_372_036_854_775_807;
 
-/// So many tries of a client come one like the other; then it waits twice as long each such time,
-/// as a client must whose process has a clock that ran an hour ahead.
+/// A client doubles its wait after this number of tries, and again after each such number, as it must where
+/// its process has a clock that ran an hour ahead.
 const HASTY: u32 = 8;
-/// So often that is doubled at most: to half a minute.
+/// How often the wait is doubled at most: to half a minute.
 const DOUBLED: u32 = 6;
 
 /// How a request stands.
@@ -106,7 +106,7 @@ fn drawn(n: u64, draws: &mut SplitMix, (users, edges): (u64, u64)) -> ClientRequ
     ClientRequest { terms, key, state: RequestState::Waits, unknown: false }
 }
 
-/// The value of a future, unless so much time passes before.
+/// The value of a future, unless this time passes before.
 async fn within<T>(sim: &Sim, ms: Millis, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut sleep) = (pin!(future), sim.sleep(ms));
     poll_fn(|cx| {

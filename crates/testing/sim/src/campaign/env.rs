@@ -30,7 +30,7 @@ const STEPS: u64 = 12_000_000;
 
 /// An hour, in milliseconds.
 const HOUR: Millis = 3_600_000;
-/// A night begins so long after the run at the earliest, and within as long again.
+/// How long after the start of the run a night begins at the earliest; it begins within as long again.
 const EVENING: Millis = 5_000;
 
 #[derive(Clone)]

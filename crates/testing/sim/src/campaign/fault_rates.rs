@@ -21,7 +21,7 @@ impl<T> Clone for FaultRates<T> {
 }
 
 impl<T: Copy> FaultRates<T> {
-    /// Each of these so often of 1000 calls.
+    /// Each of these in this number of 1000 calls.
     pub(super) fn new(rates: Vec<(T, u64)>, seed: u64) -> Self {
         let rates = rates.into_iter().filter(|(_, rate)| *rate > 0).collect();
         Self(Arc::new(Mutex::new(Inner { rates, draws: SplitMix(seed), calm: true })))

@@ -28,7 +28,7 @@ pub(super) struct OneOperator {
     flow: FlowId,
     /// Of this process's time.
     draws: SplitMix,
-    /// So many actions were begun in it.
+    /// Number of actions that were begun in it.
     done: u64,
     life: u64,
 }

@@ -179,7 +179,7 @@ knobs! {
     /// How long a proposal may be approved, in milliseconds of the journal's time.
     Lapse = "lapse", calm 86_400_000,
         |d| if d.once_in(1, 2) { 86_400_000 } else { within(d, 2_000, 60_000) };
-    /// So many hours pass at once while nothing runs, when things have gone wrong for a while: what
+    /// How many hours pass at once while nothing runs, when things have gone wrong for a while: what
     /// operators proposed lies about, and lapses.
     Night = "night", calm 0, |d| if d.once_in(1, 4) { within(d, 1, 30) } else { 0 };
     /// How far a wall clock jumps at most, in milliseconds: an hour, or anything up to three years.

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Faults of a campaign: at least so many for 10 transfers.
+/// Minimum number of faults of a campaign for 10 transfers.
 const FAULTS_OF_TEN: u64 = 3;
-/// Transfers of a campaign: at most so many for one crash.
+/// Maximum number of transfers of a campaign for one crash.
 const FOR_A_CRASH: u64 = 200;
-/// A campaign that is judged by its rates has at least so many transfers.
+/// Minimum number of transfers of a campaign that is judged by its rates.
 const JUDGED: u64 = 2_000;
 
 /// How long a failing run is made smaller.

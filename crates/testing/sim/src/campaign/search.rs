@@ -6,7 +6,7 @@ use super::{Options, run};
 use crate::wrong::builds::{Found, Lie, all};
 use std::sync::Arc;
 
-/// A wrong build that is not found in so many seeds is a hole in the campaign.
+/// Number of seeds that must find a wrong build; one that they do not find is a hole in the campaign.
 const SEEDS: u64 = 1_000;
 
 /// The first seed that finds a wrong build, and what the oracle says of it.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Takes a line of the trace.
 pub type Reader = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// FNV-1a over 64 bits, eight bytes at a time where there are so many.
+/// FNV-1a over 64 bits, eight bytes at a time as long as eight are left.
 #[derive(Debug, Clone, Copy)]
 struct Fnv(u64);
 
@@ -41,7 +41,7 @@ struct Inner {
     calls: u64,
     /// The time of the last call that has one.
     at: u64,
-    /// So many calls were made since then.
+    /// Number of calls since then.
     still: u64,
 }
 
@@ -135,7 +135,7 @@ impl Trace {
         self.inner().hash.0
     }
 
-    /// So many calls were noted.
+    /// Number of calls that were noted.
     pub fn calls(&self) -> u64 {
         self.inner().calls
     }

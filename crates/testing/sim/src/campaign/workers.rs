@@ -48,7 +48,7 @@ fn still_patient(patient: &dyn Fn() -> bool) -> Ended {
 /// What ends a run before its time.
 pub(super) type Ended = Result<(), String>;
 
-/// Whether what happens so often on average, by its knob, happens in this step.
+/// Whether an event happens in this step; its knob says how often it happens on average.
 pub(super) fn is_due(env: &mut Env, knob: Knob) -> bool {
     let every = env.options.get(knob);
     every > 0 && env.draws.once_in(STEP, every)
@@ -405,7 +405,7 @@ impl Fleet {
         self.resumed().map_err(|why| format!("{why}: HALT stays after the folder was put right"))
     }
 
-    /// So much time passes in which no fault strikes.
+    /// This time passes, and no fault strikes in it.
     fn rests(&mut self, ms: Millis) -> Ended {
         self.goes_on(ms)?;
         self.replace()

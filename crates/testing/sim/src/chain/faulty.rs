@@ -131,7 +131,7 @@ impl FaultyChain {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many calls were begun.
+    /// Number of calls that were begun.
     pub fn calls(&self) -> u64 {
         self.plan_now().calls
     }

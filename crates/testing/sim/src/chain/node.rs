@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
     Honest,
-    /// It has not seen the last so many blocks.
+    /// It has not seen this number of the last blocks.
     Lags(u64),
     /// It knows of no transaction, and says that every lock is spent and that much time has passed.
     Lies,

@@ -8,7 +8,7 @@ use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Form, MemberVerdict, Purpose};
 use kernel::ports::chain::{AttemptProof, LOCK_SPENT, SpentLock};
 
-/// A node-signed call that is not found so many blocks later is fenced.
+/// Number of blocks after which a node-signed call that is not found is fenced.
 const FENCED_AFTER: u64 = 12;
 
 /// What the final blocks show beside the forms of an attempt.

@@ -21,9 +21,9 @@ pub enum Locking {
     Reference,
 }
 
-/// Wallets use our keys within so many blocks, so that a run comes to its end.
+/// Number of blocks within which wallets use our keys, so that a run comes to its end.
 const STRANGE_BLOCKS: u64 = 80;
-/// What was paid is taken within so many blocks, or called back.
+/// Maximum number of blocks until what was paid is taken; after that it is called back.
 const TAKEN_WITHIN: u64 = 8;
 
 /// How a chain behaves, and what goes wrong on it.
@@ -37,19 +37,19 @@ pub struct ChainRules {
     pub cap: usize,
     /// How many lanes its pool has.
     pub lanes: usize,
-    /// A block is made every so many milliseconds.
+    /// The time between two blocks, in milliseconds.
     pub block_ms: u64,
-    /// So many blocks behind the head nothing changes any more.
+    /// How many blocks behind the head nothing changes any more.
     pub finality: u64,
-    /// A transaction is valid for so many blocks from its signing.
+    /// For how many blocks from its signing a transaction is valid.
     pub validity: u64,
-    /// One block in so many takes blocks before it back; 0: none.
+    /// One block in this number takes blocks before it back; 0: none.
     pub reorganises: u64,
-    /// One transaction in so many comes late, or not at all; 0: none.
+    /// One transaction in this number comes late, or not at all; 0: none.
     pub loses: u64,
-    /// One reading in so many is of a node that lags or lies; 0: none.
+    /// One reading in this number is of a node that lags or lies; 0: none.
     pub misleads: u64,
-    /// In one block of so many, a wallet spends a number of one of our keys; 0: none.
+    /// In one block of this number, a wallet spends a nonce of one of our keys; 0: none.
     pub strangers: u64,
     /// From this block on the contract refuses whatever comes, for [`REFUSES_FOR`] blocks; 0: never.
     ///
@@ -102,9 +102,9 @@ pub(super) struct State {
     /// How often each form was given to a node.
     pub broadcasts: BTreeMap<Arc<[u8]>, u32>,
     pub registered: BTreeSet<Arc<str>>,
-    /// Accounts whose payment fails, and its transaction with it; so many times.
+    /// Accounts whose payment fails, and its transaction with it; the value says how many times.
     pub spoils: BTreeMap<Arc<str>, usize>,
-    /// So many forms that pay this account, or void what it was paid, never come to a block.
+    /// How many forms that pay this account, or void what it was paid, never come to a block.
     pub loses: BTreeMap<(Effect, Arc<str>), usize>,
     /// The forms that were lost so.
     lost: BTreeSet<Arc<[u8]>>,
@@ -403,17 +403,17 @@ impl SimChain {
         self.spoils_first(account, usize::MAX);
     }
 
-    /// The first so many transactions that pay this account fail.
+    /// The first `times` transactions that pay this account fail.
     pub fn spoils_first(&self, account: &str, times: usize) {
         self.now().spoils.insert(account.into(), times);
     }
 
-    /// The first so many forms that pay this account never come to a block.
+    /// The first `forms` forms that pay this account never come to a block.
     pub fn loses_payments(&self, account: &str, forms: usize) {
         self.now().loses.insert((Effect::Pays, account.into()), forms);
     }
 
-    /// The first so many forms that call back what this account was paid never come to a block.
+    /// The first `forms` forms that call back what this account was paid never come to a block.
     pub fn loses_voids(&self, account: &str, forms: usize) {
         self.now().loses.insert((Effect::Voids, account.into()), forms);
     }

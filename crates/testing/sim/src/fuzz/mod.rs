@@ -7,9 +7,9 @@
 //!                └──────── what broke it ─────────────┘
 //! ```
 //!
-//! It needs no compiler of its own and runs as an ordinary test: the corpus, then so many changed
-//! inputs, the same ones each time. With `FUZZ_SECONDS` it goes on for so long, from another seed
-//! each time (`FUZZ_SEED` for the same again). It sees no branches, only answers: a target tells
+//! It needs no compiler of its own and runs as an ordinary test: the corpus, then a fixed number of
+//! changed inputs, the same ones each time. With `FUZZ_SECONDS` it goes on for that time, from another
+//! seed each time (`FUZZ_SEED` for the same again). It sees no branches, only answers: a target tells
 //! apart as many kinds of them as it can.
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// So many inputs are tried by the tests of every change.
+/// Number of inputs that the tests of every change try.
 const TRIES: u64 = 20_000;
 /// The longest input that is made.
 const LONGEST: usize = 4_096;

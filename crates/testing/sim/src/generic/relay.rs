@@ -60,7 +60,7 @@ const RECEIVERS: [&str; 11] = [
     "new-bad-2",
     "ghost",
 ];
-/// A drawn case has at most so many transfers: more than an attempt, and than all lanes together.
+/// Maximum number of transfers of a drawn case: more than an attempt, and than all lanes together.
 const MOST: u64 = 12;
 
 /// The state that a transfer to it ends in.
@@ -118,7 +118,7 @@ impl RelayCase {
         Self { name: "drawn", receivers: Cow::Owned(receivers) }
     }
 
-    /// The terms of each transfer, of the case that is the so many-th on its journal.
+    /// The terms of each transfer, of the case with this number on its journal.
     pub fn terms(&self, series: usize) -> Vec<Terms> {
         let each = (0_u128..).zip(&*self.receivers);
         let terms = |(n, receiver): (u128, &&str)| {

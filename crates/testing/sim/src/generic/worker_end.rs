@@ -12,7 +12,7 @@ pub enum WorkerEnd {
     Paused,
 }
 
-/// It stands still for so long.
+/// How long the worker stands still.
 const PAUSE: Millis = 25_000;
 
 impl WorkerEnd {

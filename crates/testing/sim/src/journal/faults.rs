@@ -28,7 +28,7 @@ impl Fault {
 struct Inner {
     writes: u64,
     planned: BTreeMap<u64, Fault>,
-    /// One write in so many fails, drawn from this.
+    /// One write in this number fails; the generator draws which.
     rate: Option<(u64, SplitMix)>,
 }
 
@@ -41,7 +41,7 @@ impl Faults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many writes were begun, over all crashes.
+    /// Number of writes that were begun, over all crashes.
     pub fn writes(&self) -> u64 {
         self.inner().writes
     }

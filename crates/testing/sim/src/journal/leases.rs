@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A time further off than this was not meant.
 const ABSURD: Millis = 3_600_000;
-/// A worker that did not come back to what it kept for so long forgot it.
+/// How long a worker may stay away from what it kept; after that it forgot it.
 const FORGOTTEN: Millis = 5_000;
 
 #[derive(Debug, Clone, Copy)]

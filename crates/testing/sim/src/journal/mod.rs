@@ -202,7 +202,7 @@ impl SimJournal {
 
     /// The journal's time after a last write at `written`, by whatever process.
     fn time_after(&self, written: Millis) -> Millis {
-        self.time.wrote(written);
+        self.time.advance_to(written);
         self.time.now()
     }
 

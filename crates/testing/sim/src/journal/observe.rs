@@ -62,12 +62,12 @@ impl<'a> Durable<'a> {
         self.state.halted.as_ref()
     }
 
-    /// So many HALTs were written, those among them that found one standing.
+    /// Number of HALTs that were written, those among them that found one standing.
     pub fn halts(&self) -> u64 {
         self.state.log.halts
     }
 
-    /// So often a HALT that stood was lifted.
+    /// How often a HALT that stood was lifted.
     pub fn resumes(&self) -> u64 {
         self.state.log.resumes
     }
@@ -95,7 +95,7 @@ impl<'a> Durable<'a> {
         self.state.cases_above(above)
     }
 
-    /// So many entries were hashed into the rows of the audit, and so many histories hold.
+    /// How many entries were hashed into the rows of the audit, and how many the histories hold.
     pub fn audited(&self) -> (u64, u64) {
         self.state.audited
     }

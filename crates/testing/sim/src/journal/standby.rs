@@ -38,7 +38,7 @@ impl Place {
         self.away().is_some()
     }
 
-    /// The standby comes back, and what was written meanwhile is durable. So many writes.
+    /// The standby comes back, and what was written meanwhile is durable. Returns the number of these writes.
     pub fn catch_up(&self) -> usize {
         let Some(away) = self.away().take() else { return 0 };
         for (state, touched) in &away.lacks {
@@ -47,8 +47,8 @@ impl Place {
         away.lacks.len()
     }
 
-    /// The primary is lost, and the standby takes its place: what was written meanwhile is gone. So
-    /// many writes.
+    /// The primary is lost, and the standby takes its place: what was written meanwhile is gone. Returns
+    /// the number of these writes.
     pub fn fail_over(&self) -> usize {
         let Some(away) = self.away().take() else { return 0 };
         *self.lock() = away.replicated;

@@ -23,7 +23,7 @@ pub enum Trouble {
     LoseRequest,
     /// The effect exists, and its reply never arrives.
     LoseReply,
-    /// The request arrives so much later.
+    /// The request arrives this time later.
     Late(Millis),
     /// The effect exists, and the reply cannot be read.
     Garbage,
@@ -118,7 +118,7 @@ impl Faulty {
         }
     }
 
-    /// So many calls that may have an effect were begun.
+    /// Number of calls that were begun and may have an effect.
     pub fn calls(&self) -> u64 {
         self.plan_now().calls
     }

@@ -124,7 +124,7 @@ impl ChainWrapper for MutatedProofs {
 /// What is not found is taken for dead, some times.
 struct NotFoundIsDead(Arc<dyn Chain>, Arc<AtomicU32>);
 
-/// So many lies are told.
+/// Number of lies that are told.
 const LIES: u32 = 6;
 
 impl ChainWrapper for NotFoundIsDead {

@@ -123,7 +123,7 @@ const fn counted(wrote: &Wrote) -> bool {
     matches!(wrote, Wrote::Written(Written { fork: None | Some(Answer::Done(_)), .. }))
 }
 
-/// So many actions were written.
+/// Number of actions that were written.
 static ACTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Takes a repeated action for another one.

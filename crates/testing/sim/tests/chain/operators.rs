@@ -202,7 +202,7 @@ impl ChainEnv {
         done.unwrap_or_else(|stop| panic!("{stop:?}"))
     }
 
-    /// Whether anything was signed or sent in so many milliseconds, and how often the chain was asked.
+    /// Whether anything was signed or sent in this number of milliseconds, and how often the chain was asked.
     fn acts(&self, ms: u64) -> (bool, usize) {
         let before = self.ports.link.log().len();
         self.service.sim.run_for(ms);

@@ -26,11 +26,11 @@ const TRANSFERS: u64 = 60;
 /// What goes wrong in a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FaultRates {
-    /// One call in so many; 0: none.
+    /// One call in this number; 0: none.
     pub calls: u64,
-    /// One journal write in so many; 0: none.
+    /// One journal write in this number; 0: none.
     pub writes: u64,
-    /// So many power cuts.
+    /// Number of power cuts.
     pub cuts: u64,
 }
 
@@ -211,7 +211,7 @@ pub(crate) fn on_simulated(seed: u64, fuse: bool, rates: FaultRates) -> Truth {
     place.faults.rate(rates.writes, seed);
     let faults = place.faults.clone();
     let truth = run((seed, fuse, rates), &sim, simulated(&sim, &place), || faults.rate(0, 0));
-    // under many faults one may die so often under its owner, or wait so long, that a person is asked
+    // under many faults the owner of a transfer dies often, or the transfer waits long: then an operator is asked
     let foul = ["POISON", "STUCK", "TARGET_PENDING", "COMPENSATION"];
     let cases: Vec<_> = place.cases().into_iter().filter(|case| !foul.contains(case)).collect();
     assert_eq!(cases, [""; 0], "seed={seed} fuse={fuse}: no operator is asked anything else");

@@ -239,8 +239,8 @@ fn a_daily_limit_that_is_none_is_noticed() {
     red(unput!(Put::ForgetDays(_)), "days_that_are_over_are_forgotten");
     let of = |put: &Put| matches!(put, Put::Count(_));
     reds(move |inner| Arc::new(Wrapper(Behind { inner, of })), "a_unit_that_lost_counts_nothing");
-    red(unguarded!(Guard::DayCount { .. }), "a_day_has_so_many_transfers");
-    red(unguarded!(Guard::DayAmount { .. }), "a_day_has_so_much_of_an_asset");
+    red(unguarded!(Guard::DayCount { .. }), "a_day_has_a_maximum_number_of_transfers");
+    red(unguarded!(Guard::DayAmount { .. }), "a_day_has_a_maximum_amount_of_an_asset");
     red(
         |unit| {
             parts(unit).for_each(|link| link.puts.retain(|put| !matches!(put, Put::Uncount(_))));

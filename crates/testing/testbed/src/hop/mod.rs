@@ -58,7 +58,7 @@ struct State {
     passed: u64,
 }
 
-/// One request in so many meets one of these faults.
+/// One request in `one_in` meets one of these faults.
 #[derive(Debug)]
 struct Chance {
     one_in: u64,
@@ -169,7 +169,7 @@ impl Hop {
         self.state().planned.extend(planned);
     }
 
-    /// From now on one request in so many meets one of these faults, drawn from this seed.
+    /// From now on one request in `one_in` meets one of these faults, drawn from this seed.
     pub fn draw(&self, one_in: u64, seed: u64, faults: &[Fault]) {
         let chance = Chance { one_in, dice: seed, faults: faults.to_vec() };
         self.state().chance = Some(chance);

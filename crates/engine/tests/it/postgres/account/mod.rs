@@ -22,8 +22,8 @@ use testbed::Database;
 
 /// Computed by the same matrix on the simulated journal: this one has every row of it.
 const PAGE: &str = include_str!("../../../../../../docs/proof/account.md");
-/// A row whose moment did not come is played again, on other accounts, so often: which messages come together
-/// is for the machine to say.
+/// The maximum number of plays of a row. A row whose moment did not come is played again on other accounts: the
+/// machine's timing decides which messages come together.
 const PLAYS: usize = 30;
 /// The longest that a transfer may take.
 const TIMEOUT: Millis = 60_000;

@@ -92,7 +92,7 @@ pub(super) struct ChainWorkers {
     /// How long the transfers of a case may take.
     timeout: Duration,
     workers: Vec<Worker>,
-    /// So many cases were played.
+    /// The number of cases that were played.
     series: usize,
 }
 

@@ -13,12 +13,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// So many plays at once: most of a play is waiting for blocks and for a lease.
+/// The number of plays at once: most of a play is waiting for blocks and for a lease.
 const AT_ONCE: usize = 6;
-/// So many pages at once, however many tests are: a pair of workers takes some twenty of the server's connections.
+/// Limits the pages at once, in all tests together: a pair of workers takes some twenty of the server's connections.
 static PAGES: Semaphore = Semaphore::const_new(2);
-/// A row to which no worker came is played in other cases that come to it, so often: which transfers go in company
-/// is for the machine to say.
+/// The maximum number of plays of a row. A row to which no worker came is played in other cases that come to it: the
+/// machine's timing decides which transfers go in company.
 const PLAYS: usize = 6;
 
 /// The matrix of one flow.

@@ -26,11 +26,11 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// At most so many are looked at, where nothing is said.
+/// The default maximum of messages that are looked at.
 const MOST: u64 = 100;
-/// At most so many are sent in a second, where nothing is said.
+/// The default maximum of messages that are sent in a second.
 const PER_SECOND: u32 = 50;
-/// One that went back so often is passed over, where nothing is said.
+/// The default number of times that a message goes back before it is passed over.
 const REPLAYS: u32 = 3;
 
 /// How many dead letters are wanted.
@@ -38,7 +38,7 @@ const REPLAYS: u32 = 3;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct DeadLettersQuery {
-    /// At most so many rows, from 1 to 100.
+    /// Maximum number of rows, from 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }

@@ -29,7 +29,7 @@ use utoipa_axum::routes;
 struct ParkedQuery {
     /// Only the keys of this group.
     group: Option<String>,
-    /// At most so many rows, from 1 to 100.
+    /// Maximum number of rows, from 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }

@@ -214,7 +214,7 @@ impl TokenFixture {
         self.log.taken();
         let reply = self.ask(headers).await;
         assert_eq!((reply.status, reply.code()), (401, "UNAUTHORIZED"), "{token:.400}: {reply:?}");
-        assert_eq!(reply.body["error"], "A good token is required: `Authorization: Bearer …`");
+        assert_eq!(reply.body["error"], "A valid token is required: `Authorization: Bearer …`");
         assert_eq!(self.door.rows().await, 0, "{token:.400}");
         let log = self.log.taken();
         let told = log.lines().any(|line| line.contains(" security: token refused"));

@@ -15,7 +15,7 @@ use kernel::ports::admin_queries::Search;
 use kernel::record::{Account, Record};
 use tokio_postgres::types::ToSql;
 
-/// Numbers and times rise together but for writes that were under way at once: so much in between.
+/// Numbers and times rise together but for concurrent writes: the maximum difference between their times.
 const BESIDE: i64 = 60_000;
 
 /// The conditions of a search and their parameters.

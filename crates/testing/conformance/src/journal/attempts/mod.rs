@@ -27,7 +27,7 @@ const LANE: &str = "key-1";
 /// The state in which members stand while they are sent.
 const SENT: &str = "SOURCE_PENDING";
 
-/// A form that pays, with a name of so many bytes.
+/// A form that pays, with a name of this length in bytes.
 fn form(name: u8, length: usize) -> Form {
     Form {
         purpose: Purpose::Pay,

@@ -19,7 +19,7 @@ pub struct Edit {
 pub enum Change {
     /// It is this value.
     Set(Value),
-    /// The number is so much higher, or lower.
+    /// The number is higher by this value, or lower where the value is negative.
     Add(i64),
 }
 

@@ -26,13 +26,13 @@ pub enum Fault {
     Refuse,
     /// Only this HTTP status, 429 or 503 for example; the request is not carried out.
     Status { code: u16 },
-    /// The request is carried out so much later.
+    /// The request is carried out this time later.
     Delay { millis: u64 },
     /// The request is carried out, and no answer ever comes.
     Hang,
     /// The request is carried out and answered with `TIMEOUT_ERROR`.
     Timeout,
-    /// A sent transaction is accepted and enters a block only so many blocks later.
+    /// A sent transaction is accepted and enters a block only this number of blocks later.
     Late { blocks: u64 },
     /// A sent transaction is accepted and kept from the chain until it is released.
     Withhold,
@@ -54,7 +54,7 @@ pub enum Fault {
     Answer { code: u16, body: Value },
     /// The answer is an error of the node of this name, of the last final block.
     Refused { name: String },
-    /// The answer is that of a node which is so many blocks behind this one.
+    /// The answer is that of a node which is this number of blocks behind this one.
     Stale { blocks: u64 },
     /// The answer is the node's own but for these places of it.
     Edited { edits: Vec<Edit> },
@@ -98,7 +98,7 @@ pub struct Rule {
     pub methods: Vec<String>,
     #[serde(default)]
     pub hash: Option<CryptoHash>,
-    /// So many requests; without it, all.
+    /// Number of requests that meet it; without it, all.
     #[serde(default)]
     pub times: Option<u64>,
 }

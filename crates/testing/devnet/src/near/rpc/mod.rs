@@ -165,7 +165,7 @@ impl EndpointState {
         }
     }
 
-    /// The same endpoint with a head that is so many blocks older.
+    /// The same endpoint with a head that is this number of blocks older.
     fn behind(&self, blocks: u64) -> Self {
         Self {
             node: Arc::clone(&self.node),

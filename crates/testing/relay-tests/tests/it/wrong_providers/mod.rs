@@ -81,7 +81,7 @@ fn is_of_each_change(lie: &Lie, providers: usize) -> bool {
     lie.of_method && (providers > 1 || lie.method == "tx")
 }
 
-/// Plays each lie with so many providers.
+/// Plays each lie with this number of providers.
 fn play(providers: usize) {
     let honest = Honest::of(providers);
     let wanted = std::env::var("NEAR_LIE").unwrap_or_default();

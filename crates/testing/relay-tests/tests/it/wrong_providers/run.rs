@@ -19,15 +19,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The second wave comes so late, in milliseconds.
 const SECOND_WAVE: Millis = 25_000;
-/// The provider lies for so long.
+/// How long the provider lies.
 pub(super) const LIES: Millis = 75_000;
-/// So long after that all has ended.
+/// How long after that all has ended.
 const AFTER: Millis = 300_000;
-/// A case is closed so long after the last sight of what it is about.
+/// How long after the last sight of what it is about a case is closed.
 const CASES_CLOSE: Millis = 150_000;
 /// The pause between two looks, in milliseconds.
 const LOOK: Millis = 250;
-/// A case opens so long after the transfer, in seconds: shorter than by default, since a cell lies for less.
+/// How many seconds after the transfer a case opens: fewer than by default, since a cell lies for less.
 pub(super) const CASE_AFTER: u64 = 30;
 
 /// What is paid, and what else happens to the chain.

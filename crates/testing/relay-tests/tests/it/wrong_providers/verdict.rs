@@ -6,7 +6,7 @@ use kernel::ids::Millis;
 use sim::generic::relay::RelayCase;
 use std::collections::BTreeMap;
 
-/// Beside twice the honest time a transfer may take so long, while one of the providers is found to rest.
+/// How long a transfer may take in addition to twice the honest time, while one of the providers is found to rest.
 const MARGIN: Millis = 5_000;
 
 /// How long each wave takes where no provider lies; `None`: it does not end, since one provider is believed nothing but

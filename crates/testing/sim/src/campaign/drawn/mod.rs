@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use totals::Totals;
 
-/// A wrong build that is not found in so many seeds is a hole in the campaign.
+/// Number of seeds that must find a wrong build; one that they do not find is a hole in the campaign.
 const SEEDS: u64 = 1_000;
 
 /// The sort of run that two workers play.

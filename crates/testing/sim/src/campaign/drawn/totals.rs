@@ -5,7 +5,7 @@ use crate::generic::Played;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A campaign that is judged by what went wrong has at least so many runs.
+/// Minimum number of runs of a campaign that is judged by what went wrong.
 const JUDGED: u64 = 200;
 
 /// What the runs of a campaign came to.

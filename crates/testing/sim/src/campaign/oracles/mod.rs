@@ -28,9 +28,9 @@ struct Life {
     terms: Arc<Terms>,
     state: S,
     version: u32,
-    /// So many unknown answers are written down.
+    /// Number of unknown answers that are written down.
     retries: u32,
-    /// Of its history: so many entries, and the hash of the last.
+    /// Of its history: the number of entries, and the hash of the last.
     entries: usize,
     hash: Hash,
     /// Every state that it durably stood in.
@@ -194,7 +194,7 @@ impl Oracles {
         self.inner().barred.is_some()
     }
 
-    /// So many transfers were opened, and so many of them have not ended.
+    /// How many transfers were opened, and how many of them have not ended.
     pub fn transfers(&self) -> (u64, u64) {
         let inner = self.inner();
         (inner.opened, inner.open)

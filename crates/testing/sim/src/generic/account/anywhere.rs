@@ -32,7 +32,7 @@ impl fmt::Debug for AccountDoor {
     }
 }
 
-/// Clients ask so often, in milliseconds.
+/// The time between two requests of a client, in milliseconds.
 const EVERY: Millis = 10;
 
 impl AccountDoor {

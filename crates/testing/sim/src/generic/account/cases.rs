@@ -47,7 +47,7 @@ pub struct AccountCase {
     pub accounts: Cow<'static, [CaseAccount]>,
     /// The transfers, in the order in which they are opened.
     pub transfers: Cow<'static, [CaseTransfer]>,
-    /// So many of them are COMPLETED, whatever the order; `None` where that depends on it.
+    /// How many of them are COMPLETED, whatever the order; `None` where that depends on it.
     pub completed: Option<usize>,
     /// The check of the first transfer gets no answer until all others wait behind it; they are opened
     /// when its key is parked.

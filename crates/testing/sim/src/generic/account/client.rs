@@ -26,15 +26,15 @@ use testkit::deposit;
 pub(super) const COIN: AssetId = AssetId(3);
 /// The user to whom all accounts belong.
 const OWNER: UserId = UserId(4001);
-/// Others follow a parked key after so long, in milliseconds.
+/// How long after a parked key others follow, in milliseconds.
 const AFTER: u64 = 3_000;
 
 /// How often a client asks, and how often in all.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tries {
-    /// It asks so many times before it gives up.
+    /// How many times it asks before it gives up.
     pub(super) most: u32,
-    /// It waits so long between them, in milliseconds.
+    /// How long it waits between them, in milliseconds.
     pub(super) every: u64,
 }
 

@@ -20,9 +20,9 @@ use std::fmt;
 const NUMBERS: [&str; 5] = ["A-1", "B-1", "C-1", "D-1", "E-1"];
 /// No case opens it.
 const MISSING: &str = "X-1";
-/// At most so many things go wrong in a run.
+/// Maximum number of things that go wrong in a run.
 const DISTURBANCES: u64 = 6;
-/// A worker makes about so many calls of the bus before it rests.
+/// About how many calls of the bus a worker makes before it rests.
 const CALLS: u64 = 90;
 /// The number of runs of which one has faults that last.
 const LASTING: u64 = 5;
@@ -52,7 +52,7 @@ pub enum AccountPlay {
         faults: Vec<Fault>,
         /// What may go wrong with calls of the bus.
         troubles: Vec<BusTrouble>,
-        /// So many things go wrong, of those.
+        /// Number of things that go wrong, out of those.
         disturbances: u64,
     },
     /// By two workers, of which the first one ends.

@@ -19,7 +19,7 @@ const NOT_COMMITTED: &str = "written, offset not committed";
 const NOT_MARKED: &str = "published, not marked";
 
 impl AccountMatrix {
-    /// So many deaths there were.
+    /// How many deaths there were.
     pub fn deaths(&self) -> u64 {
         self.reached.values().flatten().sum()
     }

@@ -119,7 +119,7 @@ pub fn crash_at_every_event(trial: &AccountTrial) -> AccountMatrix {
     matrix
 }
 
-/// The process dies at every so many events of the log, and then each write of the next one fails, once in each
+/// The process dies at one event of the log in `every`, and then each write of the next one fails, once in each
 /// run: also those that send a message again.
 pub fn writes_failed_after_a_death(trial: &AccountTrial, every: usize) {
     for (case, fuse, seed) in runs(trial) {
@@ -142,8 +142,8 @@ const fn is_behind(death: Spot, write: Spot) -> bool {
     }
 }
 
-/// The process dies at every so many events of the log, and once more at each of the next three events while
-/// the next one recovers.
+/// The process dies at one event of the log in `every`, and once more at each of the next three events while the
+/// next one recovers.
 pub fn crash_in_pairs(trial: &AccountTrial, every: usize) {
     each(trial, |log| {
         let mut all = Vec::new();
@@ -156,7 +156,7 @@ pub fn crash_in_pairs(trial: &AccountTrial, every: usize) {
     });
 }
 
-/// The death at an event of the same sort that comes so much later.
+/// The death at an event of the same sort that comes `later` places after the first.
 const fn dies_later(first: Spot, later: u64) -> Spot {
     match first {
         Spot::Write(n, _) => Spot::Write(n + later, Fault::CrashAfter),

@@ -19,7 +19,7 @@ use kernel::record::{Account, Head, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// So often a message of one kind may have been sent under a new number, where the scanner sends again.
+/// How often a message of one kind may have been sent under a new number, where the scanner sends again.
 const RESENT: u32 = 60;
 
 /// Everything that the oracles look at, read at one moment of rest.
@@ -247,7 +247,7 @@ impl AccountTruth {
         due
     }
 
-    /// So often a message about a transfer may have been sent under a new number.
+    /// How often a message about a transfer may have been sent under a new number.
     fn resent(&self, id: Id) -> u32 {
         let record = self.records.iter().find(|record| record.id == id);
         let retries = record.map_or(RESENT, |record| record.head.retries);

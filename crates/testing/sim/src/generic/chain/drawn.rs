@@ -13,13 +13,13 @@ use crate::service::PortWraps;
 use crate::world::SplitMix;
 use std::fmt;
 
-/// At most so many things go wrong in a run, beside what its chains do.
+/// Maximum number of things that go wrong in a run, beside what its chains do.
 const DISTURBANCES: u64 = 6;
-/// A wallet signs with one of our keys in one block of so many.
+/// A wallet signs with one of our keys in one block of this number.
 const STRANGERS: u64 = 20;
 /// A contract that refuses whatever comes begins with it within this number of blocks.
 const REFUSES_BY: u64 = 30;
-/// A worker makes about so many calls of a chain before it rests.
+/// About how many calls of a chain a worker makes before it rests.
 const CALLS: u64 = 30;
 
 const TROUBLES: [ChainTrouble; 7] = [
@@ -50,7 +50,7 @@ pub enum ChainPlay {
         faults: Vec<Fault>,
         /// What may go wrong with calls of chains, and with what is learnt.
         troubles: Vec<ChainTrouble>,
-        /// So many things go wrong, of those.
+        /// Number of things that go wrong, out of those.
         disturbances: u64,
     },
     /// By two workers, of which the first one ends.

@@ -27,7 +27,7 @@ impl ChainMatrix {
         Self { table: flows.table(id).clone(), deaths: 0, reached: BTreeMap::new() }
     }
 
-    /// So many deaths there were.
+    /// How many deaths there were.
     pub fn deaths(&self) -> u64 {
         self.deaths
     }

@@ -111,7 +111,7 @@ pub struct ChainClient {
     pub journal: Arc<dyn Journal>,
     /// What they wait by.
     pub clock: Arc<dyn Clock>,
-    /// So many cases were played on the journal before, on other chains of the same names.
+    /// How many cases were played on the journal before, on other chains of the same names.
     pub series: usize,
 }
 
@@ -310,7 +310,7 @@ fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<
 /// The longest wait, in seconds, for the end of a stop that a wallet's transaction made.
 const STOPS: u32 = 120;
 
-/// From so many deaths in a row on, a transfer that was tried alone has a case.
+/// Minimum number of deaths in a row with which a transfer that was tried alone has a case.
 const POISONOUS: usize = 3;
 
 /// A case being played; its words begin every complaint, and repeat the run.
@@ -324,7 +324,7 @@ struct Run<'a, C: ChainCase> {
     slow: bool,
     /// A process lacks a key that another one has, and an operator is told so.
     apart: bool,
-    /// So many processes died.
+    /// How many processes died.
     deaths: usize,
     harm: Harm,
 }

@@ -175,7 +175,7 @@ pub const SWAP_CASES: [SwapCase; 16] = [
     ),
 ];
 
-/// A drawn case has at most so many deposits.
+/// Maximum number of deposits of a drawn case.
 const MOST: u64 = 8;
 
 impl SwapCase {

@@ -33,7 +33,7 @@ const NEXUS: ChainId = ChainId(31);
 const USDC: AssetId = AssetId(4);
 const USDD: AssetId = AssetId(5);
 
-/// What a swap waits for, it waits so many milliseconds for.
+/// How long a swap that waits has until its deadline, in milliseconds.
 const DEADLINE_MS: u64 = 15_000;
 
 /// The swaps over chains that behave alike.

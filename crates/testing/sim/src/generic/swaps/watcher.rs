@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// How often it asks before it gives up: more than half an hour.
 const TRIES: u32 = 3_000;
-/// So many deposits are stored with one move of the cursor.
+/// Number of deposits that are stored with one move of the cursor.
 const TOGETHER: usize = 2;
 
 /// A watcher at one process.

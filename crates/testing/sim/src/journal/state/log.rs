@@ -13,9 +13,9 @@ pub(in crate::journal) struct OperatorLog {
     pub proposed: Vec<Id>,
     /// Each proposal that was decided.
     pub decided: Vec<Id>,
-    /// So many HALTs were written, those among them that found one standing.
+    /// Number of HALTs that were written, those among them that found one standing.
     pub halts: u64,
-    /// So often a HALT that stood was lifted.
+    /// How often a HALT that stood was lifted.
     pub resumes: u64,
 }
 

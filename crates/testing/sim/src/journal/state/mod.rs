@@ -59,7 +59,7 @@ pub(super) struct State {
     /// Every HALT that was raised; the last one's number is how many there were.
     halts: Vec<Halt>,
     owners: BTreeMap<LedgerId, Owner>,
-    /// So often a process opened it for itself.
+    /// How often a process opened it for itself.
     pub lives: u64,
     /// Which worker holds which transfer.
     pub leases: Leases,

@@ -33,7 +33,7 @@ pub(super) struct StoredCase {
 pub(in crate::journal) struct Operators {
     pub(super) cases: Vec<StoredCase>,
     pub paused: Vec<Paused>,
-    /// So many pauses there ever were.
+    /// Number of pauses that there ever were.
     pauses: u64,
     pub accepted: Vec<Accepted>,
     actions: BTreeMap<(Arc<str>, Arc<str>), PastAction>,

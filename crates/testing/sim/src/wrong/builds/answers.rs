@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use testkit::wrapper::{LedgerWrapper, Wrapper};
 
-/// After so many unknown answers [`gives_up`] calls a leg failed.
+/// Maximum number of unknown answers; after one more [`gives_up`] calls a leg failed.
 const MOST: u32 = 3;
 
 /// FAILED at the most retries: what stays unknown for long is taken for a refusal.

@@ -21,7 +21,7 @@ const HELD: u64 = 90_000;
 const ALERT: u64 = 60_000;
 /// The longest wait between two attempts, by the defaults, with what chance adds to it.
 const LONGEST: u64 = 40_000;
-/// Every so often the neighbours' next transfer begins.
+/// The time from one transfer of the neighbours to the next.
 const STEP: u64 = 1_000;
 
 /// Another transaction holds the accounts of this user until then: what needs them is unknown.

@@ -98,7 +98,7 @@ impl Cluster {
         self.sim.block_on(act).expect("it lives")
     }
 
-    /// Runs for so much virtual time.
+    /// Runs for this virtual time.
     pub(crate) fn passes(&self, ms: u64) {
         let end = self.sim.time() + ms;
         match self.sim.run_until(end) {
