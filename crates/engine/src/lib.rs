@@ -1,127 +1,68 @@
 //! The engine: carries transfers from their opening to their end, whatever happens on the way.
 //!
-//! It is pure plans (`pipeline::plan`) driven by a few background tasks ([`tasks`]); the world is reached
+//! It is pure plans (`plan`) driven by a few background tasks ([`tasks`]); the world is reached
 //! through the kernel's ports alone, so that the simulation runs this very code. [`Engine`] is composed of
 //! components that own their state (`docs/decisions/0065`).
 
-mod alerts;
-mod assets;
-mod attempts;
 pub mod audit;
+mod chains;
 mod compose;
-mod controls;
-mod ledgers;
+mod drive;
+mod enter;
 pub mod messaging;
 pub mod operators;
-mod pipeline;
+mod plan;
 pub mod reconciliation;
-mod recovery;
-mod settings;
-mod shared;
-pub mod tasks;
-mod transfer_ids;
+mod state;
+mod watch;
 
-pub use crate::attempts::identity::bound_chain;
-pub use crate::attempts::lanes::LaneRetirement;
-pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt, ProviderCounts};
-pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};
-pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
+pub use crate::chains::identity::bound_chain;
+pub use crate::chains::report::{ChainReport, LaneReport, OpenAttempt, ProviderCounts};
+pub use crate::enter::observed_deposits::{Cursor, Observation, ObservationResult};
+pub use crate::enter::{Accepted, Refused};
+pub use crate::plan::lane_state::LaneRetirement;
+pub use crate::state::parts::{BusParts, Parts};
+pub use crate::state::settings::{Alerts, Limits, OwnerLimits, Settings};
+pub use crate::state::tasks;
 
-use crate::alerts::cases::Cases;
-use crate::alerts::monitor::Monitor;
-use crate::attempts::Chains;
-use crate::attempts::lane_watch::LaneWatch;
-use crate::attempts::prove::Prover;
+use crate::chains::Chains;
 use crate::compose::{Lower, compose};
-use crate::controls::status_sync::StatusSync;
-use crate::ledgers::health_probe::HealthProbes;
-use crate::ledgers::identity::Ledgers;
+use crate::drive::lane_watch::LaneWatch;
+use crate::drive::prove::Prover;
+use crate::drive::start::begin_provers;
+use crate::drive::status_sync::StatusSync;
+use crate::enter::create_checks::CreateChecks;
+use crate::enter::intake;
+use crate::enter::intake::Intake;
+use crate::enter::observed_deposits::ObservedDeposits;
 use crate::messaging::Messaging;
 use crate::operators::Operators;
-use crate::pipeline::create_checks::CreateChecks;
-use crate::pipeline::create_request::CreateRequest;
-use crate::pipeline::in_flight::InFlight;
-use crate::pipeline::intake::Intake;
-use crate::pipeline::observed_deposits::ObservedDeposits;
-use crate::pipeline::plan::{LedgerCapabilities, Plan};
+use crate::plan::planner::{LedgerCapabilities, Plan};
 use crate::reconciliation::Reconciler;
-use crate::recovery::Recovery;
-use crate::recovery::lease::{Lease, LeaseKeeper};
-use crate::shared::SharedState;
-use crate::transfer_ids::TransferIds;
+use crate::state::cases::Cases;
+use crate::state::controls::limits;
+use crate::state::create_request::CreateRequest;
+use crate::state::in_flight::InFlight;
+use crate::state::lease::Lease;
+use crate::state::ledgers::core_owner;
+use crate::state::ledgers::health_probe::HealthProbes;
+use crate::state::ledgers::identity::Ledgers;
+use crate::state::shared::SharedState;
+use crate::state::transfer_ids::TransferIds;
+use crate::watch::Recovery;
+use crate::watch::lease::LeaseKeeper;
+use crate::watch::monitor::Monitor;
 use kernel::answer::Cause;
-use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
-use kernel::ids::{FlowId, Id, LedgerId, Millis, WorkerId};
+use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::money::Asset;
 use kernel::operation::Known;
-use kernel::ports::chain::Chain;
-use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::facts::FactSource;
 use kernel::ports::journal::{Journal, Linked, ServiceStatus};
-use kernel::ports::ledger::{Ledger, LedgerForm, World};
-use kernel::ports::meter::Meter;
-use kernel::ports::spawn::Spawn;
+use kernel::ports::ledger::{Ledger, LedgerForm};
 use kernel::record::Record;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tasks::Background;
 use tokio::sync::mpsc;
-
-/// The parts that the engine is built of. The server gives the real ones, the simulation its own.
-#[expect(missing_debug_implementations, reason = "ports have none")]
-pub struct Parts {
-    pub flows: Arc<Flows>,
-    /// The flows that this process takes in and carries: it has an adapter for their systems.
-    pub offered: Vec<FlowId>,
-    /// The port through which each flow learns from outside, by the flow's name. A flow that neither
-    /// gathers facts nor asks questions needs none.
-    pub facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
-    /// The bus and the outbox, where a flow that events drive is offered.
-    pub bus: Option<messaging::BusParts>,
-    /// The store of transfers.
-    pub journal: Arc<dyn Journal>,
-    /// Every ledger that may be an end of a transfer.
-    pub ledgers: Vec<Arc<dyn Ledger>>,
-    /// Every chain on which attempts are made.
-    pub chains: Vec<Arc<dyn Chain>>,
-    /// The port that books deposits and withdrawals of external money.
-    pub world: Arc<dyn World>,
-    pub clock: Arc<dyn Clock>,
-    pub rng: Arc<dyn Rng>,
-    pub spawn: Arc<dyn Spawn>,
-    pub meter: Arc<dyn Meter>,
-    pub settings: Settings,
-    /// The id of this run of this process, drawn at its start and never again. A shared store was opened
-    /// with the same one.
-    pub worker: WorkerId,
-    /// The ledgers whose cores run inside this process, where other processes could open theirs over the
-    /// same journal: the start takes them over, or fails.
-    pub cores: Vec<LedgerId>,
-    /// The key of the audit's seals: a stored proof of conservation is believed by it.
-    pub seal_key: SealKey,
-    /// Ends the process after another one took over a core that runs in it.
-    pub retire: Arc<dyn Fn(String) + Send + Sync>,
-}
-
-/// A transfer that was opened, now or before.
-#[derive(Debug, Clone)]
-pub struct Accepted {
-    /// The record as it stands; its state says whether it ended.
-    pub record: Record,
-    /// The key was bound before this request.
-    pub replayed: bool,
-}
-
-/// Why a create request has no transfer as its answer.
-#[derive(Debug, Clone)]
-pub enum Refused {
-    Code(kernel::code::Code),
-    /// The key is bound to this transfer, which another body asked for.
-    Mismatch(Box<Record>),
-    /// The outcome is not known; repeat with the same key.
-    Unknown(Cause),
-}
 
 /// The engine: its components, built by `compose`. Cheap to share; its tasks hold the components too.
 #[expect(missing_debug_implementations, reason = "ports have none")]
@@ -158,17 +99,16 @@ impl Engine {
     /// `OWNED` where another core than ours is at work, and nothing was touched;
     /// `FOREIGN_TOPICS` where the topics of the bus are another journal's.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
-        messaging::fits(&parts)?;
-        attempts::fits(&parts)?;
+        parts.check_flows()?;
         let before = parts.journal.service_status().await?;
-        ledgers::core_owner::fits(&parts, &before).await?;
+        core_owner::fits(&parts, &before).await?;
         messaging::source::fits(&parts, before.identity).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
         let leased = parts.journal.renew_lease(parts.worker, length, None).await?;
         let status = parts.journal.service_status().await?;
-        let epochs = ledgers::core_owner::taken_over(&parts, &status).await?;
-        controls::limits::check_named_assets(&parts.settings, &status.assets)?;
+        let epochs = core_owner::taken_over(&parts, &status).await?;
+        limits::check_named_assets(&parts.settings, &status.assets)?;
         let counts = parts.journal.counts().await?;
         let open_cases = parts.journal.open_cases().await?;
         let capabilities_of = |ledger: &Arc<dyn Ledger>| {
@@ -188,9 +128,9 @@ impl Engine {
         let plan = Plan { flows: parts.flows.clone(), capabilities };
         let (sender, orders) = mpsc::channel(parts.settings.ring);
         let proven = reconciliation::Proven::read(status.proven.as_deref(), &parts.seal_key);
-        let ids = match attempts::sending(&parts).next() {
-            Some(_) => Some(TransferIds::read(&parts).await?),
-            None => None,
+        let ids = match parts.sends() {
+            true => Some(TransferIds::read(&parts).await?),
+            false => None,
         };
         let lease = Lease::new(leased.ends);
         let shared = Arc::new(SharedState::new(parts, status.identity, plan, lease, ids));
@@ -249,14 +189,14 @@ impl Engine {
         spawn.spawn(Background::Monitor.task(), Box::pin(self.monitor.clone().run_watch()));
         spawn.spawn(Background::Waker.task(), Box::pin(self.in_flight.clone().run_waker()));
         let orders = Arc::new(tokio::sync::Mutex::new(orders));
-        for _ in 0..pipeline::intake::WORKERS {
+        for _ in 0..intake::WORKERS {
             let hand = self.intake.clone().run_intake(orders.clone());
             spawn.spawn(Background::Intake.task(), Box::pin(hand));
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.recovery.clone().run_scanner()));
         self.messaging.begin_messaging();
         self.chains.begin_identities();
-        attempts::begin_provers(&self.chains, &self.prover, &self.lane_watch);
+        begin_provers(&self.chains, &self.prover, &self.lane_watch);
         spawn.spawn(Background::Checker.task(), Box::pin(self.reconciler.clone().run_checker()));
         if self.shared.parts.settings.workers {
             spawn

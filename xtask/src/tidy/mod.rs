@@ -4,6 +4,7 @@ mod circles;
 mod docs;
 mod imports;
 mod manifest;
+mod rooms;
 mod runbook;
 mod source;
 mod states;
@@ -92,6 +93,7 @@ pub(crate) fn run() -> Outcome {
     faults.extend(runbook::check(&sources, &pages));
     faults.extend(states::check(&sources));
     faults.extend(circles::check(&sources));
+    faults.extend(rooms::check(&sources));
     if faults.is_empty() {
         return Ok(());
     }

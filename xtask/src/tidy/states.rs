@@ -21,8 +21,8 @@ const PLACES: [Place; 9] = [
     Place { path: "crates/server/src/http/pages/openapi/examples.rs", words: &["COMMITTED", "PENDING", "FAILED", "ROLLED_BACK"], why: "examples of the API's description" },
     Place { path: "crates/api/src/admin/approvals.rs", words: &["TARGET_PENDING"], why: "an example of the API's description" },
     Place { path: "crates/server/src/cli/demo/", words: &["COMMITTED", "COMPLETED", "PENDING", "FAILED", "ROLLED_BACK", "TARGET_PENDING"], why: "the demo shows the flows internal and account" },
-    Place { path: "crates/engine/src/alerts/cases.rs", words: &["TARGET_PENDING"], why: "a kind of case, which has the name of a state" },
-    Place { path: "crates/engine/src/alerts/transfers.rs", words: &["TARGET_PENDING"], why: "the same kind" },
+    Place { path: "crates/engine/src/state/case_kinds.rs", words: &["TARGET_PENDING"], why: "a kind of case, which has the name of a state" },
+    Place { path: "crates/engine/src/watch/transfers.rs", words: &["TARGET_PENDING"], why: "the same kind" },
     Place { path: "crates/kernel/src/operators/mod.rs", words: &["PENDING"], why: "a proposal that is not decided" },
     Place { path: "crates/store/src/postgres/read/service_state.rs", words: &["accepted"], why: "a sort of row: the same breaks" },
 ];

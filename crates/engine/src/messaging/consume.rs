@@ -3,12 +3,12 @@
 //! A message moves its transfer on in one unit with its inbox row, or not at all. One that arrives again,
 //! late or out of order finds its row, or a transfer that has moved on.
 
-use crate::ledgers::outstanding_calls::CallStart;
 use crate::messaging::Messaging;
-use crate::pipeline::plan::{FuseMode, NextStep, Planned};
-use crate::pipeline::plan_events::ConsumedStep;
-use crate::pipeline::select::caught;
-use crate::tasks::Background;
+use crate::plan::plan_events::ConsumedStep;
+use crate::plan::planner::{FuseMode, NextStep, Planned};
+use crate::state::ledgers::outstanding_calls::CallStart;
+use crate::state::select::caught;
+use crate::state::tasks::Background;
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::{ConsumerGroup, Step};
 use kernel::flow::table::A;

@@ -9,7 +9,7 @@ use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
 use crate::messaging::parking::{KEYS, LOOK, PAGE};
 use crate::messaging::{BusClient, Messaging};
-use crate::pipeline::select::{caught, race};
+use crate::state::select::{caught, race};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Case, Severity, Subject};

@@ -28,15 +28,14 @@ pub use redrive::{DeadLetter, DeadLetters};
 pub use source::ForeignMessages;
 pub use status::{DeadLetterCount, GroupStatus, PipelineStatus};
 
-use crate::Parts;
-use crate::alerts::cases::Cases;
-use crate::ledgers::identity::Ledgers;
 use crate::messaging::dead_letter_store::DeadLetterStore;
 use crate::messaging::source::{ForeignCount, MessageSource};
-use crate::pipeline::in_flight::InFlight;
-use crate::shared::SharedState;
-use crate::tasks::Background;
-use kernel::answer::Cause;
+use crate::state::cases::Cases;
+use crate::state::in_flight::InFlight;
+use crate::state::ledgers::identity::Ledgers;
+use crate::state::parts::{BusParts, Parts};
+use crate::state::shared::SharedState;
+use crate::state::tasks::Background;
 use kernel::ids::{Id, Millis};
 use kernel::ports::bus::Bus;
 use kernel::ports::inbox::Inbox;
@@ -46,15 +45,6 @@ use std::sync::{Arc, Mutex};
 
 /// How often outbox and bus are looked at where nothing wakes their task.
 const POLL: Millis = 200;
-
-/// The bus and the journal's outbox and inbox, for a worker that publishes and consumes.
-#[derive(Clone)]
-#[expect(missing_debug_implementations, reason = "ports have none")]
-pub struct BusParts {
-    pub bus: Arc<dyn Bus>,
-    pub outbox: Arc<dyn Outbox>,
-    pub inbox: Arc<dyn Inbox>,
-}
 
 /// The publisher of this process, and the bus of its consumers.
 pub(crate) struct BusClient {
@@ -88,20 +78,6 @@ impl BusClient {
         let (dead_letters, status) = (tokio::sync::Mutex::default(), Mutex::default());
         let stored_letters = DeadLetterStore::default();
         Some(Self { publisher, bus, outbox, inbox, dead_letters, stored_letters, status })
-    }
-}
-
-/// Checks that a flow that events drive is offered only with a bus, and one that learns from outside only
-/// with its port.
-///
-/// # Errors
-/// `NO_BUS` or `NO_FACT_SOURCE`, with the flow's name.
-pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
-    crate::pipeline::gather::fits(parts)?;
-    let tables = parts.offered.iter().map(|flow| parts.flows.table(*flow));
-    match tables.into_iter().find(|table| table.follows_events()) {
-        Some(table) if parts.bus.is_none() => Err(Cause::because("NO_BUS", table.flow)),
-        Some(_) | None => Ok(()),
     }
 }
 

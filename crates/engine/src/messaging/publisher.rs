@@ -3,7 +3,7 @@
 
 use crate::messaging::history_bound::HistoryBound;
 use crate::messaging::unacknowledged::{Outcomes, Unacknowledged};
-use crate::pipeline::select::race;
+use crate::state::select::race;
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId, rfc3339};
 use kernel::message::{BUCKETS, Emitted};

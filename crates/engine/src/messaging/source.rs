@@ -1,10 +1,10 @@
 //! Tells the messages of this journal from those of another deployment on the same topics: `ce_source` has the
 //! journal's id.
 
-use crate::Parts;
 use crate::messaging::Messaging;
 use crate::messaging::dead_letter::headers;
 use crate::messaging::group::GroupTask;
+use crate::state::parts::Parts;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operation::Identity;

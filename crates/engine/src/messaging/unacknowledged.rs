@@ -1,7 +1,7 @@
 //! Keeps the messages that were sent to the bus and are not acknowledged, by key: a partition that takes nothing
 //! holds up the messages of its own keys alone.
 
-use crate::pipeline::select::{caught, race};
+use crate::state::select::{caught, race};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::bus::{Acknowledgement, Bus, BusMessage, acknowledged};

@@ -8,10 +8,11 @@
 use crate::operators::Objection;
 use crate::operators::Operators;
 use crate::operators::action_context::Stop;
-use crate::reconciliation::{AcceptedBreaks, losses};
+use crate::reconciliation::losses;
+use crate::state::accepted::AcceptedBreaks;
+use crate::state::loss::Loss;
 use kernel::answer::Cause;
-use kernel::ids::{Id, LedgerId, Millis};
-use kernel::operation::Known;
+use kernel::ids::Millis;
 use kernel::operators::{Accepted, Scope};
 use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
@@ -31,18 +32,6 @@ const SEARCHED: usize = 20_000;
 const EVER: Millis = u64::MAX >> 1;
 /// The caller of the pauses of what is open at such a ledger.
 const CALLER: &str = "engine";
-
-/// A ledger that lost operations, each of which persons accept.
-#[derive(Debug)]
-pub(crate) struct Loss {
-    pub ledger: LedgerId,
-    /// The incarnation that the journal has.
-    stored: Known,
-    /// The incarnation that the ledger has now.
-    actual: Known,
-    /// The transfers of the lost operations.
-    transfers: BTreeSet<Id>,
-}
 
 impl Operators {
     /// The ledgers that know less than the journal. It refuses unless each was started anew since, nothing

@@ -1,10 +1,10 @@
 //! The context of one action while the engine executes it: the rows that record it, and the lock that gives
 //! each key one action at a time.
 
-use crate::alerts::cases::noted_at;
 use crate::operators::Operators;
 use crate::operators::{ActionResult, Actor, AdminAction, HISTORY_EVENT, Objection};
-use crate::shared::SharedState;
+use crate::plan::guards::noted_at;
+use crate::state::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::flow::table::Flows;

@@ -6,7 +6,7 @@ use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::verdict::{VerdictContext, decides};
 use crate::operators::{ActionResult, Actor, Objection, Verdict};
-use crate::reconciliation::AcceptedBreaks;
+use crate::state::accepted::AcceptedBreaks;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{

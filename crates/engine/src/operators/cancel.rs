@@ -5,12 +5,13 @@
 //! is proven dead; and the unit that ends the transfer raises its version, so a claim that any worker
 //! writes later is lost.
 
-use crate::attempts::stops::{is_engine_stop, stops_name};
+use crate::chains::stops::is_engine_stop;
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::VerdictUnit;
 use crate::operators::{ActionResult, Objection, StoredAnswer, Verdict};
-use crate::pipeline::plan::{FuseMode, Plan, Planned, Transition, UnitBuilder};
+use crate::plan::chain_stop::stops_name;
+use crate::plan::planner::{FuseMode, Plan, Planned, Transition, UnitBuilder};
 use kernel::answer::Evidence;
 use kernel::attempt::Attempt;
 use kernel::code::Code;

@@ -4,8 +4,8 @@
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
-use crate::pipeline::select::{First, race};
-use crate::tasks::Background;
+use crate::state::select::{First, race};
+use crate::state::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Note, PastAction};

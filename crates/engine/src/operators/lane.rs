@@ -4,13 +4,13 @@
 //! lost, and an earlier claim is proven like any other. The owner of a key deletes it on the chain; nothing
 //! here signs that.
 
-use crate::attempts::ChainPool;
-use crate::attempts::lanes::{LaneRetirement, LaneState, resource_name};
+use crate::chains::ChainPool;
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::{ActionResult, Objection};
-use crate::pipeline::select::caught;
+use crate::plan::lane_state::{LaneRetirement, LaneState, resource_name};
+use crate::state::select::caught;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{ChainId, Id, Millis};

@@ -4,11 +4,11 @@
 //! The effect comes before the row of the audit. After a crash between the two, the repeat under the same
 //! key has the effect once more, under the same numbers.
 
-use crate::messaging::BusParts;
 use crate::messaging::dead_letter::header;
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Objection, Redrive, Reemission};
+use crate::state::parts::BusParts;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::bus::Seek;

@@ -32,18 +32,18 @@ pub use kernel::operators::{
 /// the fields `action`, `reason` and `value`.
 pub const HISTORY_EVENT: &str = "OPERATOR";
 
-use crate::alerts::cases::Cases;
-use crate::attempts::Chains;
-use crate::controls::status_sync::StatusSync;
-use crate::ledgers::earlier_sends::EarlierSendsLog;
-use crate::ledgers::halt_notice::HaltNotices;
-use crate::ledgers::identity::Ledgers;
+use crate::chains::Chains;
+use crate::drive::Pipeline;
+use crate::drive::status_sync::StatusSync;
 use crate::messaging::Messaging;
-use crate::pipeline::Pipeline;
-use crate::pipeline::in_flight::InFlight;
 use crate::reconciliation::Reconciler;
-use crate::recovery::lease::LeaseKeeper;
-use crate::shared::SharedState;
+use crate::state::cases::Cases;
+use crate::state::in_flight::InFlight;
+use crate::state::ledgers::earlier_sends::EarlierSendsLog;
+use crate::state::ledgers::halt_notice::HaltNotices;
+use crate::state::ledgers::identity::Ledgers;
+use crate::state::shared::SharedState;
+use crate::watch::lease::LeaseKeeper;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::Millis;

@@ -3,10 +3,10 @@
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
-use crate::ledgers::outstanding_calls::CallStart;
 use crate::operators::Operators;
 use crate::operators::approval::older_form;
 use crate::operators::verdict::decides;
+use crate::state::ledgers::outstanding_calls::CallStart;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};

@@ -1,12 +1,13 @@
 //! Pauses and unpauses flows, ledgers, assets and accounts, and raises HALT on command.
 
-use crate::attempts::lane_watch::is_lane_pause;
-use crate::attempts::stops::{is_engine_stop, stops_name};
+use crate::chains::stops::is_engine_stop;
+use crate::drive::lane_watch::is_lane_pause;
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, AdminAction, Objection};
-use crate::pipeline::select::{First, race};
+use crate::plan::chain_stop::stops_name;
+use crate::state::select::{First, race};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{ChainId, Id, Millis};

@@ -1,10 +1,10 @@
 //! Executes the actions on one transfer.
 
-use crate::alerts::cases::at_state;
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Objection, StoredAnswer};
-use crate::pipeline::select::{First, caught, race};
+use crate::plan::guards::at_state;
+use crate::state::select::{First, caught, race};
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::{Key, Op, Operation, StoredOutcome as Ended};

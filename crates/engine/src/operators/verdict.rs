@@ -4,14 +4,14 @@
 //! A verdict is an answer to the open call and takes that answer's edge. The engine asks the ledger, and
 //! fences the call where asking is not enough, when the verdict takes effect and never before.
 
-use crate::alerts::cases::at_state;
-use crate::alerts::late_answers::Late;
-use crate::ledgers::outstanding_calls::CallStart;
 use crate::operators::Operators;
 use crate::operators::cancel::cancellable;
 use crate::operators::{ActionContext, ActionResult, Objection, Stop, StoredAnswer, Verdict};
-use crate::pipeline::plan::{FENCED, FuseMode, Planned};
-use crate::pipeline::select::caught;
+use crate::plan::guards::at_state;
+use crate::plan::planner::{FENCED, FuseMode, Planned};
+use crate::state::late_answers::Late;
+use crate::state::ledgers::outstanding_calls::CallStart;
+use crate::state::select::caught;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Step;

@@ -4,7 +4,6 @@
 //! outside ledgers first and the journal afterwards, so it finds the claim of each effect: whatever is
 //! missing then is missing. In the other order every busy moment would look like a loss.
 
-mod accepted;
 mod accounts;
 mod lines;
 pub(crate) mod losses;
@@ -19,16 +18,16 @@ mod tests;
 #[cfg(test)]
 mod world;
 
-pub use accepted::AcceptedBreaks;
+pub use crate::state::accepted::AcceptedBreaks;
 pub use kernel::reconcile::Break;
 pub use progress::Progress;
 pub use stored::PROVEN;
 pub(crate) use stored::Proven;
 
-use crate::alerts::cases::Cases;
-use crate::controls::halt::KillSwitch;
-use crate::ledgers::identity::Ledgers;
-use crate::shared::SharedState;
+use crate::state::cases::Cases;
+use crate::state::controls::halt::KillSwitch;
+use crate::state::ledgers::identity::Ledgers;
+use crate::state::shared::SharedState;
 use accounts::Receipts;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;

@@ -2,9 +2,8 @@
 //! accepted.
 
 use crate::reconciliation::task::CONSERVATION;
-use crate::reconciliation::{
-    AcceptedBreaks, Checker, PROVEN, Progress, Proven, Reconciler, Report,
-};
+use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Reconciler, Report};
+use crate::state::accepted::AcceptedBreaks;
 use kernel::answer::Cause;
 use kernel::operators::Accepted;
 use kernel::ports::journal::ServiceStatus;

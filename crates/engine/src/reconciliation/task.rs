@@ -2,7 +2,7 @@
 
 use crate::reconciliation::Reconciler;
 use crate::reconciliation::{Checker, Report};
-use crate::tasks::Background;
+use crate::state::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::{Day, Id, Millis};
 use kernel::operators::{Case, Severity, Subject};

@@ -1,0 +1,229 @@
+//! The state of a lane, as its row in the journal has it. The unit that claims and the unit that closes each compare
+//! and swap that row.
+
+use kernel::attempt::{AttemptId, Lock};
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::ports::chain::{LaneSpent, LaneStart, NewLane, SpentLock};
+use kernel::ports::journal::Resource;
+use kernel::unit::{Guard, Put};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The name of a lane's row.
+pub(crate) fn resource_name(chain: ChainId, lane: &str) -> Arc<str> {
+    format!("{}{lane}", prefix(chain)).into()
+}
+
+/// What the names of a chain's lanes begin with.
+pub(crate) fn prefix(chain: ChainId) -> String {
+    format!("lane:{}:", chain.name())
+}
+
+/// The retirement of a lane: it takes no further attempt, for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneRetirement {
+    /// Who retired it: `issuer|sub`.
+    pub by: Arc<str>,
+    /// When, by the journal's time.
+    pub at: Millis,
+    /// The final block at which providers agreed that the chain no longer has it; `None`: that is not
+    /// proven, or the chain has it again.
+    pub gone_at: Option<u64>,
+    /// The final block at which providers agreed that the chain has it again, after it was proven gone.
+    pub returned_at: Option<u64>,
+}
+
+impl LaneRetirement {
+    fn value(&self) -> Value {
+        let Self { by, at, gone_at, returned_at } = self;
+        json!({ "by": &**by, "at": at, "gone_at": gone_at, "returned_at": returned_at })
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let height = |value: &Value| match value.as_u64() {
+            None if !value.is_null() => None,
+            height => Some(height),
+        };
+        Some(Self {
+            by: value.get("by")?.as_str()?.into(),
+            at: value.get("at")?.as_u64()?,
+            gone_at: height(value.get("gone_at")?)?,
+            // a row without the field is of a release before
+            returned_at: height(value.get("returned_at").unwrap_or(&Value::Null))?,
+        })
+    }
+}
+
+/// A lock and the height of it, as a lane's row has them.
+fn read_start(value: &Value) -> Option<LaneStart> {
+    let lock = Lock::from(value.get("lock")?.as_str()?);
+    Some(LaneStart { lock, height: value.get("height")?.as_u64()? })
+}
+
+fn start_value(LaneStart { lock, height }: &LaneStart) -> Value {
+    json!({ "lock": &*lock.0, "height": height })
+}
+
+/// The state of a lane in the journal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LaneState {
+    /// The version of its row; 0: there is none, and it was never used.
+    pub version: u32,
+    /// The attempt that has it.
+    pub open: Option<AttemptId>,
+    /// The lock of its last attempt.
+    pub lock: Option<Lock>,
+    /// The lock from which on the journal has to know what the lane spent, where no attempt was stored since:
+    /// the chain had it when it was first seen or began it again with it, or two persons accepted what was spent.
+    pub start: Option<LaneStart>,
+    /// What the chain was seen to have spent of it beyond every attempt, and at which height. It stopped the
+    /// chain; the unit that lifts that stop takes it away.
+    pub ahead: Option<LaneStart>,
+    /// No attempt takes it any more. Every later state keeps that.
+    pub retired: Option<LaneRetirement>,
+}
+
+impl LaneState {
+    /// The value of the lane's row, as JSON.
+    pub(crate) fn value(&self) -> Arc<str> {
+        let open = self.open.map(|id| Id(id.0).to_string());
+        let mut value = json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open });
+        if let (Some(fields), Some(retired)) = (value.as_object_mut(), &self.retired) {
+            fields.insert("retired".to_owned(), retired.value());
+        }
+        for (name, at) in [("start", &self.start), ("ahead", &self.ahead)] {
+            if let (Some(fields), Some(at)) = (value.as_object_mut(), at) {
+                fields.insert(name.to_owned(), start_value(at));
+            }
+        }
+        value.to_string().into()
+    }
+
+    /// The lane that a row describes; `None` where the row is none of this release's, so that no attempt
+    /// takes the lane.
+    pub(crate) fn read(row: &Resource) -> Option<Self> {
+        let value: Value = serde_json::from_str(&row.value).ok()?;
+        let text = |name: &str| match value.get(name)? {
+            Value::Null => Some(None),
+            Value::String(text) => Some(Some(text.as_str())),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        let open = match text("open")? {
+            Some(id) => Some(AttemptId(id.parse::<Id>().ok()?.0)),
+            None => None,
+        };
+        let retired = match value.get("retired") {
+            None | Some(Value::Null) => None,
+            // one that cannot be read is no free lane
+            Some(retired) => Some(LaneRetirement::read(retired)?),
+        };
+        let start = |name: &str| match value.get(name) {
+            None | Some(Value::Null) => Some(None),
+            Some(start) => read_start(start).map(Some),
+        };
+        let (start, ahead) = (start("start")?, start("ahead")?);
+        let lock = text("lock")?.map(Lock::from);
+        Some(Self { version: row.version, open, lock, start, ahead, retired })
+    }
+
+    /// The lane after one more write, with this attempt or with none.
+    pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
+        let lock = Some(Lock::from(lock.on_chain()));
+        Self { open, lock, start: None, ..self.written() }
+    }
+
+    /// The lane after the unit that closes its attempt. A start that is stored is behind that attempt.
+    pub(crate) fn closed(&self) -> Self {
+        Self { open: None, ..self.written() }
+    }
+
+    /// The lane after the unit that closes its attempt because another transaction spent the lock: what the
+    /// lane spent from `before` on is still to be read.
+    pub(crate) fn spent_elsewhere(&self, SpentLock { before, left, .. }: &SpentLock) -> Self {
+        let LaneSpent { lock, height, .. } = left.clone();
+        let ahead = Some(LaneStart { lock, height });
+        Self { start: Some(before.clone()), ahead, ..self.closed() }
+    }
+
+    /// The lane after one more write, which says where it begins.
+    pub(crate) fn begun(&self, new: &NewLane) -> Self {
+        Self { start: new.start.clone(), ..self.written() }
+    }
+
+    /// The lane after one more write, which says that the chain is ahead of it.
+    pub(crate) fn seen_ahead(&self, seen: LaneStart) -> Self {
+        Self { ahead: Some(seen), ..self.written() }
+    }
+
+    /// The lane after one more write, which says that an attempt is stored for each lock that the chain spent.
+    pub(crate) fn explained(&self) -> Self {
+        Self { ahead: None, ..self.written() }
+    }
+
+    /// The lane after one more write, in which two persons accepted what the chain was seen to have spent.
+    pub(crate) fn accepted(&self) -> Self {
+        let start = self.ahead.clone().or_else(|| self.start.clone());
+        Self { start, ahead: None, ..self.written() }
+    }
+
+    /// The guard and the put of the write that brings the lane's row from this state to a later one.
+    pub(crate) fn becomes(&self, chain: ChainId, lane: &str, after: &Self) -> (Guard, Put) {
+        let name = resource_name(chain, lane);
+        let guard = Guard::Resource { name: name.clone(), version: self.version };
+        (guard, Put::Resource { name, value: after.value() })
+    }
+
+    /// The highest height at which the row says how the lane stood.
+    pub(crate) fn known_height(&self) -> Option<u64> {
+        let retired = self.retired.iter().flat_map(|one| [one.gone_at, one.returned_at]).flatten();
+        retired.chain(self.start.iter().map(|start| start.height)).max()
+    }
+
+    /// The highest height of the chain that the row has.
+    pub(crate) fn height(&self) -> Option<u64> {
+        let ahead = self.ahead.as_ref().map(|ahead| ahead.height);
+        ahead.into_iter().chain(self.known_height()).max()
+    }
+
+    fn written(&self) -> Self {
+        Self { version: self.version.saturating_add(1), ..self.clone() }
+    }
+
+    /// The lane after one more write, which retires it. Its attempt, where one is open, goes on.
+    pub(crate) fn retired(&self, retired: LaneRetirement) -> Self {
+        Self { retired: Some(retired), ..self.written() }
+    }
+
+    /// The lane after one more write, which says that it is proven gone and signs nothing any more.
+    pub(crate) fn gone(&self, height: u64) -> Option<Self> {
+        let retired = self.retired.clone()?;
+        let retired = LaneRetirement { gone_at: Some(height), returned_at: None, ..retired };
+        Some(Self { start: None, ..self.retired(retired) })
+    }
+
+    /// The lane after one more write, which says that the chain has it again. It stays retired.
+    pub(crate) fn returned(&self, height: u64, start: Option<LaneStart>) -> Option<Self> {
+        let retired = self.retired.clone()?;
+        let retired = LaneRetirement { gone_at: None, returned_at: Some(height), ..retired };
+        Some(Self { start, ..self.retired(retired) })
+    }
+
+    /// The block at which it was proven gone, where that stands.
+    pub(crate) fn gone_at(&self) -> Option<u64> {
+        self.retired.as_ref()?.gone_at
+    }
+
+    /// The last lock of the lane that the journal knows, and a height at which nothing beyond it was spent,
+    /// where the chain named one.
+    pub(crate) fn last(&self) -> Option<(Lock, Option<u64>)> {
+        match &self.start {
+            Some(start) => Some((start.lock.clone(), Some(start.height))),
+            None => Some((self.lock.clone()?, None)),
+        }
+    }
+
+    /// True where an attempt may take its next lock.
+    pub(crate) fn is_free(&self) -> bool {
+        self.open.is_none() && self.retired.is_none() && self.ahead.is_none()
+    }
+}
