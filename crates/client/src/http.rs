@@ -6,8 +6,8 @@ use crate::tls;
 use crate::types::{
     AccountTransfer, AccountTransferFilter, AccountTransferPage, Accounts, Alive, AuditProof,
     BackupMade, Balance, BatchResult, BatchResults, Booked, BookedNumbered, CreateAccountTransfer,
-    CreateRelayTransfer, CreateTransfer, CreateTransfers, Created, DryRun, FailedTransfer, Filter,
-    Health, Movement, NewBackup, NumberedMovement, Opened, OpenedAccountTransfer,
+    CreateAnswer, CreateRelayTransfer, CreateTransfer, CreateTransfers, Created, DryRun,
+    FailedTransfer, Filter, Health, Movement, NewBackup, NumberedMovement, OpenedAccountTransfer,
     OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus, StatusAnswer,
     TransferStory,
 };
@@ -122,7 +122,7 @@ impl Client {
         &self,
         new: &CreateAccountTransfer,
         key: &str,
-    ) -> Result<Opened<OpenedAccountTransfer>, Error> {
+    ) -> Result<CreateAnswer<OpenedAccountTransfer>, Error> {
         self.open(self.request(Method::POST, "/api/transfers").json(new), key).await
     }
 
@@ -144,11 +144,11 @@ impl Client {
         &self,
         request: RequestBuilder,
         key: &str,
-    ) -> Result<Opened<T>, Error> {
+    ) -> Result<CreateAnswer<T>, Error> {
         let response = sent(request.header("idempotency-key", key)).await?;
         let replayed = response.headers().contains_key("idempotency-replayed");
         let (status, body) = read(response).await?;
-        Ok(Opened { transfer: well(status, &body)?, replayed })
+        Ok(CreateAnswer { transfer: well(status, &body)?, replayed })
     }
 
     /// A transfer between two numbered accounts with its history.
@@ -168,7 +168,7 @@ impl Client {
         &self,
         new: &CreateRelayTransfer,
         key: &str,
-    ) -> Result<Opened<OpenedRelayTransfer>, Error> {
+    ) -> Result<CreateAnswer<OpenedRelayTransfer>, Error> {
         self.open(self.request(Method::POST, "/transfer").json(new), key).await
     }
 

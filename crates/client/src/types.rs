@@ -35,7 +35,7 @@ pub struct Created {
 
 /// What a create opened that goes on by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened<T> {
+pub struct CreateAnswer<T> {
     /// The transfer, as far as it came.
     pub transfer: T,
     /// The key had been used before: this is that transfer.
@@ -45,7 +45,7 @@ pub struct Opened<T> {
 /// Which account transfers are wanted.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AccountTransferFilter {
-    /// In this state.
+    /// The state that they stand in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Where the page begins: `next` of the one before.

@@ -126,7 +126,7 @@ impl FreshView {
                 self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(user);
                 Account::User(user)
             }
-            other => other.clone(),
+            other @ (Account::Named(_) | Account::Unnamed) => other.clone(),
         };
         Op { key: self.key(op.key), account, ..op.clone() }
     }

@@ -26,7 +26,7 @@ const TIMEOUTS: [u64; 2] = [5_000, 1_000];
 )]
 pub(super) enum LedgerCommand {
     /// Hold a ledger to the contract: does it keep every rule that money depends on?
-    Check(CheckArgs),
+    Check(LedgerCheckArgs),
 }
 
 /// Hold a ledger in the full form to the contract, rule by rule.
@@ -38,7 +38,7 @@ pub(super) enum LedgerCommand {
     of its own, and leaves operations, fences, a horizon and a HALT behind. It needs no server of Portage and\n\
     reads no settings. No other caller may use the ledger meanwhile. It ends with 0 where every rule holds, with\n\
     65 where one is broken, and with 69 where the ledger does not answer.")]
-pub(super) struct CheckArgs {
+pub(super) struct LedgerCheckArgs {
     /// Where its routes begin: http://… or https://…
     url: String,
     /// The token that callers of the ledger show.
@@ -82,7 +82,7 @@ pub(super) fn run(command: &LedgerCommand) -> Result<(), Fault> {
     Err(Fault::new(Exit::Data, "the ledger breaks the contract: docs/guide/own-ledger.md"))
 }
 
-async fn check(args: &CheckArgs) -> Result<Vec<Finding>, Fault> {
+async fn check(args: &LedgerCheckArgs) -> Result<Vec<Finding>, Fault> {
     let token = match (&args.token, &args.token_file) {
         (_, Some(file)) => token_of(file)?,
         (Some(token), None) => token.clone(),

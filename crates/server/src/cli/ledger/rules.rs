@@ -3,6 +3,7 @@
 use super::super::exit::Fault;
 use super::super::output;
 use super::remote;
+use futures_util::FutureExt as _;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, Millis, UserId};
 use kernel::money::Amount;
@@ -13,7 +14,7 @@ use kernel::record::Account;
 use ledger_contract::{Fresh, FreshView, Profile, Remembered, checks};
 use serde::Serialize;
 use std::any::Any;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,14 +171,13 @@ const fn first_deposit(key: Key, user: UserId, asset: AssetId, amount: Amount) -
 }
 
 /// What a check that panics says; none where it ends well.
-async fn fault_of(check: impl Future<Output = ()> + Send + 'static) -> Option<String> {
+async fn fault_of(check: impl Future<Output = ()>) -> Option<String> {
     let printed = panic::take_hook();
     // the sentence is printed as the finding
     panic::set_hook(Box::new(|_| {}));
-    let ended = tokio::spawn(check).await;
+    let ended = AssertUnwindSafe(check).catch_unwind().await;
     panic::set_hook(printed);
-    let panicked = ended.err()?.try_into_panic().ok()?;
-    let sentence = sentence_of(panicked);
+    let sentence = sentence_of(ended.err()?);
     // the check's name stands before it, and is printed already
     Some(sentence.split_once(": ").map_or_else(|| sentence.clone(), |(_, facts)| facts.to_owned()))
 }
