@@ -149,7 +149,7 @@ async fn repeats_at_the_same_time_are_one_effect(b: &LedgerFixture) {
         let differ = |one: &&Answer| **one != last && !matches!(one, Answer::Unknown(_));
         b.same("answers that differ", &answers.iter().find(differ), &None);
     }
-    b.same("balance", &b.balance(RICH, COIN).await, &(START - 100, 0));
+    b.same("what is available", &b.balance(RICH, COIN).await.0, &(START - 100));
 }
 
 async fn withdraws_at_the_same_time_take_no_more_than_there_is(b: &LedgerFixture) {

@@ -1,6 +1,6 @@
 //! A process with default settings comes to a database that others work on.
 
-use super::{Fleet, beside, portage, settings};
+use super::{Fleet, SECRET, beside, portage, settings};
 use testbed::{Listening, NotListening};
 
 /// Everything that is about money, or stops it. Seals and leases are written all the time.
@@ -21,7 +21,9 @@ const TOLD: &str = "SELECT md5(string_agg(t.row, ';' ORDER BY t.row)) FROM ( \
 fn a_server_with_default_settings_is_refused_and_touches_nothing() {
     let fleet = Fleet::start(1);
     let before = fleet.sql(TOLD);
-    let url = settings(&[("DATABASE_URL", fleet.database.url())]);
+    // it has the key of the seals: without that it would end before it looks at the cores
+    let secret = ("PORTAGE_AUDIT__MAC_SECRET", SECRET);
+    let url = settings(&[("DATABASE_URL", fleet.database.url()), secret]);
     let stranger = beside(&fleet, "stranger");
     let mut command = portage(&stranger, &url);
     command.args(["serve", "--listen", "127.0.0.1:0"]);
