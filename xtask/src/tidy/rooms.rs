@@ -3,7 +3,7 @@
 use super::Fault;
 use crate::tree::Page;
 
-/// The engine's sources.
+/// The folder of the engine's sources.
 const ENGINE: &str = "crates/engine/src/";
 /// The rooms, the lowest first. Files beside the rooms stand above all of them.
 const ROOMS: [&str; 9] = [

@@ -227,3 +227,93 @@ impl LaneState {
         self.open.is_none() && self.retired.is_none() && self.ahead.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LaneRetirement, LaneStart, LaneState, Resource, resource_name};
+    use kernel::attempt::AttemptId;
+    use kernel::ids::ChainId;
+
+    fn row(value: &str) -> Resource {
+        Resource { name: "lane:NEAR:key-1".into(), version: 7, value: value.into() }
+    }
+
+    #[test]
+    fn a_lane_reads_what_it_writes() {
+        assert_eq!(&*resource_name(ChainId(20), "key-1"), "lane:NEAR:key-1");
+        let busy = LaneState {
+            version: 7,
+            open: Some(AttemptId(1 << 90)),
+            lock: Some("18446744073709551616".into()),
+            start: None,
+            ahead: None,
+            retired: None,
+        };
+        let free = LaneState { version: 7, open: None, ..busy.clone() };
+        let retired = LaneState { version: 7, ..busy.retired(retirement(None)) };
+        let gone = LaneState { version: 7, ..free.retired(retirement(Some(u64::MAX))) };
+        let start = LaneStart { lock: "47000000".into(), height: 48 };
+        let back = gone.returned(50, Some(start)).map(|back| LaneState { version: 7, ..back });
+        let unknown = gone.returned(50, None).map(|back| LaneState { version: 7, ..back });
+        let [back, unknown] = [back, unknown].map(Option::unwrap);
+        let fresh = LaneState { version: 7, ..LaneState::default() };
+        for state in [busy, free, retired, gone, back, unknown, fresh] {
+            assert_eq!(LaneState::read(&row(&state.value())), Some(state));
+        }
+    }
+
+    /// Turns red where the unit that closes a retired lane's attempt, or one that claims, forgets that.
+    #[test]
+    fn a_lane_stays_retired() {
+        let busy = LaneState { open: Some(AttemptId(1)), ..LaneState::default() };
+        let retired = busy.retired(retirement(None));
+        assert_eq!((retired.open, retired.version), (Some(AttemptId(1)), 1));
+        let free = retired.next(None, "7".into());
+        assert_eq!(free.retired, Some(retirement(None)));
+        assert!(!free.is_free());
+        // a row without the field is of a release before
+        let old = LaneState::read(&row(r#"{"open":null,"lock":"7"}"#));
+        assert_eq!(old.and_then(|state| state.retired), None);
+        let old = r#"{"open":null,"lock":"7","retired":{"by":"portage|ada","at":5,"gone_at":9}}"#;
+        let old = LaneState::read(&row(old)).and_then(|state| state.retired);
+        assert_eq!(old, Some(retirement(Some(9))));
+    }
+
+    /// Turns red where what spent a lock since the chain has a key again is held against what was spent before it was
+    /// deleted, and where the key's beginning outlives an attempt that is stored after it.
+    #[test]
+    fn a_lane_that_is_back_is_held_against_its_beginning() {
+        let used = LaneState { lock: Some("7".into()), ..LaneState::default() };
+        assert_eq!(used.last(), Some(("7".into(), None)));
+        let start = LaneStart { lock: "47000000".into(), height: 48 };
+        let gone = used.retired(retirement(None)).gone(40).unwrap();
+        assert_eq!((gone.gone_at(), gone.last()), (Some(40), used.last()));
+        let back = gone.returned(50, Some(start)).unwrap();
+        assert_eq!((back.gone_at(), back.last()), (None, Some(("47000000".into(), Some(48)))));
+        assert_eq!(back.lock, used.lock, "the lock of its last attempt");
+        assert_eq!(back.next(None, "47000001".into()).last(), Some(("47000001".into(), None)));
+        let again = back.gone(60).unwrap();
+        assert_eq!((again.gone_at(), again.start.is_none()), (Some(60), true));
+        assert_eq!(again.retired.and_then(|retired| retired.returned_at), None);
+    }
+
+    /// Turns red where a row that cannot be read counts as a free lane.
+    #[test]
+    fn what_is_no_lane_is_none() {
+        for value in [
+            "",
+            "{}",
+            "[]",
+            r#"{"open":7,"lock":null}"#,
+            r#"{"open":"x","lock":null}"#,
+            r#"{"open":null,"lock":null,"retired":true}"#,
+            r#"{"open":null,"lock":null,"start":{"lock":7}}"#,
+        ] {
+            assert_eq!(LaneState::read(&row(value)), None, "{value}");
+        }
+    }
+
+    fn retirement(gone_at: Option<u64>) -> LaneRetirement {
+        LaneRetirement { by: "portage|ada".into(), at: 5, gone_at, returned_at: None }
+    }
+}

@@ -1,7 +1,7 @@
 //! The wrappers around the ports of a process, on the engine's side: a wrong build, or none.
 
+use engine::BusParts;
 use engine::Parts;
-use engine::messaging::BusParts;
 use kernel::ports::bus::Bus;
 use kernel::ports::chain::Chain;
 use kernel::ports::inbox::Inbox;

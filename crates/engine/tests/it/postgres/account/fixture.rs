@@ -1,7 +1,7 @@
 //! Two workers of `account` on one database and one broker, and what is done to them.
 
 use crate::postgres::shared::{SharedDatabase, WorkerProcess};
-use engine::messaging::BusParts;
+use engine::BusParts;
 use engine::{Engine, Parts};
 use flows::account::AccountChecks;
 use kernel::accounts::NumberedStatus;

@@ -5,7 +5,7 @@ use crate::bus::{FaultyBus, SimBus};
 use crate::event_log::EventLog;
 use crate::service::{ProcessBase, quiet_settings};
 use crate::world::Sim;
-use engine::messaging::BusParts;
+use engine::BusParts;
 use engine::{Parts, Settings};
 use flows::account::AccountChecks;
 use kernel::answer::{Answer, Cause};
