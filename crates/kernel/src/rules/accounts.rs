@@ -64,6 +64,7 @@ impl Posting {
     }
 
     pub(super) fn set_balance(&mut self, account: NumberedAccount, balance: Amount) {
+        self.sums.numbered(account.asset, account.balance, balance);
         self.set_account(NumberedAccount { balance, ..account });
     }
 

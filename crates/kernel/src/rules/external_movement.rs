@@ -104,7 +104,7 @@ pub fn book<S: StateReader>(
         Direction::Out => delta,
     };
     let world = Book { ledger: movement.ledger(), book: SystemBook::World, asset };
-    posting.books.push((world, delta));
+    posting.add_book(world, delta);
     Ok(MovementPlan { operation: state.number(), available, posting, counter })
 }
 
@@ -127,7 +127,7 @@ impl Posting {
             Direction::Out => balance.status.bars_withdraw(),
         };
         let available = moved(movement.direction, balance.available, amount, barred)?;
-        self.put(user, asset, StoredBalance { available, ..balance });
+        self.put(user, asset, balance, StoredBalance { available, ..balance });
         Ok(available)
     }
 

@@ -1,5 +1,6 @@
 //! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
 
+use super::asserts::Sums;
 use super::{Book, StateReader, Stopped, StoredBalance, SystemBook};
 use crate::accounts::NumberedAccount;
 use crate::answer::{Answer, Cause, Evidence, Receipt};
@@ -22,6 +23,8 @@ pub struct Posting {
     pub books: Vec<(Book, i128)>,
     /// Numbered accounts as they are then, with the version that they had; 0: they have no row yet.
     pub accounts: Vec<NumberedAccount>,
+    /// What all of it comes to: nothing, or it is not written.
+    pub sums: Sums,
 }
 
 /// The same thing was asked.
@@ -64,6 +67,10 @@ pub fn leg<S: StateReader>(
         return Ok((Answer::Unknown(halted()), posting));
     }
     let answer = posting.decide(state, ledger, op)?;
+    if let Err(broken) = posting.adds_up() {
+        let cause = Cause::because("CONTRADICTION", broken);
+        return Ok((Answer::Unknown(cause), Posting::default()));
+    }
     Ok((answer, posting))
 }
 
@@ -192,7 +199,7 @@ impl Posting {
         let Some(frozen) = balance.frozen.plus(op.amount) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(user, op.asset, StoredBalance { available, frozen, ..balance });
+        self.put(user, op.asset, balance, StoredBalance { available, frozen, ..balance });
         Ok(())
     }
 
@@ -212,8 +219,8 @@ impl Posting {
         let Some((available, delta)) = sums else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(user, op.asset, StoredBalance { available, ..balance });
-        self.books.push((clearing(op.asset), delta.saturating_neg()));
+        self.put(user, op.asset, balance, StoredBalance { available, ..balance });
+        self.add_book(clearing(op.asset), delta.saturating_neg());
         Ok(())
     }
 
@@ -246,9 +253,9 @@ impl Posting {
         let Some((available, delta)) = balance.available.plus(back).zip(op.amount.signed()) else {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
-        self.put(user, op.asset, StoredBalance { available, frozen, ..balance });
+        self.put(user, op.asset, balance, StoredBalance { available, frozen, ..balance });
         if !refunds {
-            self.books.push((clearing(op.asset), delta));
+            self.add_book(clearing(op.asset), delta);
         }
         Ok(())
     }
@@ -266,8 +273,22 @@ impl Posting {
         }
     }
 
-    pub(super) fn put(&mut self, user: UserId, asset: AssetId, balance: StoredBalance) {
+    /// A book that no user owns grows by this.
+    pub(super) fn add_book(&mut self, book: Book, delta: i128) {
+        self.sums.book(&book, delta);
+        self.books.push((book, delta));
+    }
+
+    /// A user's balance becomes another one.
+    pub(super) fn put(
+        &mut self,
+        user: UserId,
+        asset: AssetId,
+        was: StoredBalance,
+        balance: StoredBalance,
+    ) {
         let key = (user, asset);
+        self.sums.balance(asset, &was, &balance);
         let balance = StoredBalance { changed: true, ..balance };
         match self.balances.iter_mut().find(|(of, _)| *of == key) {
             Some((_, now)) => *now = balance,

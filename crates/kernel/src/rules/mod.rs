@@ -5,6 +5,7 @@
 //! a connection, and nothing in a store judges a guard or an amount.
 
 mod accounts;
+mod asserts;
 mod attempts;
 mod external_movement;
 mod guards;
@@ -13,6 +14,7 @@ mod state_reader;
 mod transfer_change;
 mod unit;
 
+pub use asserts::Sums;
 pub use attempts::{AttemptChange, AttemptHead, StoredAttempt};
 pub use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
 pub use legs::{Posting, answer, fence, leg};

@@ -68,7 +68,7 @@ impl BatchWorkspace {
     }
 
     pub(crate) fn post(&mut self, posting: Posting) {
-        let Posting { operations, balances, books, accounts } = posting;
+        let Posting { operations, balances, books, accounts, sums: _ } = posting;
         for (ledger, operation) in operations {
             self.numbers.seq = operation.seq.saturating_add(1);
             let legs = self.legs.entry(operation.op.key.id).or_default();

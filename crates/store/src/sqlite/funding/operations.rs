@@ -45,7 +45,7 @@ pub(crate) fn of(db: &Connection, id: Id) -> rusqlite::Result<Vec<(LedgerId, Ope
 impl WriteBatch<'_> {
     /// Writes what enlisted ledgers do, or gathers it to be written once.
     pub(crate) fn post(&mut self, posting: Posting) -> rusqlite::Result<()> {
-        let Posting { operations, balances, books, accounts } = posting;
+        let Posting { operations, balances, books, accounts, sums: _ } = posting;
         for (ledger, operation) in &operations {
             self.state.seq = operation.seq;
             self.store(*ledger, operation)?;
