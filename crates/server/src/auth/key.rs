@@ -129,25 +129,30 @@ pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), KeyFileEr
     match read(dir, name) {
         Ok(key) => Ok((key, false)),
         Err(KeyFileError::Missing(path)) => {
-            make(dir, name).map_err(|fault| KeyFileError::Io(path, fault))?;
-            Ok((read(dir, name)?, true))
+            let made = make(dir, name).map_err(|fault| KeyFileError::Io(path, fault))?;
+            Ok((read(dir, name)?, made))
         }
         Err(fault) => Err(fault),
     }
 }
 
-/// Written beside and renamed, so that a crash never leaves half a key; durable before it is used.
-fn make(dir: &Path, name: &str) -> io::Result<()> {
-    let key = fresh()?;
-    let beside = dir.join(format!("{name}.new"));
-    match fs::remove_file(&beside) {
-        Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
-        Ok(()) | Err(_) => (),
-    }
-    file_modes::write_new(&beside, &key)?;
-    fs::rename(&beside, dir.join(name))?;
+/// Written beside and linked, so that a crash never leaves half a key; durable before it is used. False: another
+/// process made one at the same time, and that one stays.
+fn make(dir: &Path, name: &str) -> io::Result<bool> {
+    let mut own = [0; 8];
+    getrandom::fill(&mut own).map_err(io::Error::other)?;
+    let beside = dir.join(format!("{name}.{:016x}.new", u64::from_ne_bytes(own)));
+    file_modes::write_new(&beside, &fresh()?)?;
+    let linked = fs::hard_link(&beside, dir.join(name));
+    fs::remove_file(&beside)?;
+    let made = match linked {
+        Ok(()) => true,
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(fault) => return Err(fault),
+    };
     // the name too: what it seals or signs outlives a loss of power
-    File::open(dir)?.sync_all()
+    File::open(dir)?.sync_all()?;
+    Ok(made)
 }
 
 /// A key that no one has used.
@@ -181,6 +186,22 @@ mod tests {
         assert_eq!(read(&[&line[..], b"\r\n"].concat()), Some(line.to_vec()));
         assert_eq!(read(&line[..31]), None);
         assert_eq!(read(b""), None);
+    }
+
+    /// Turns red where a process that comes second replaces the key that the first one goes on with, or fails.
+    #[test]
+    fn those_that_make_it_at_the_same_time_have_one_key() {
+        for _ in 0..20 {
+            let dir = tempfile::tempdir().unwrap();
+            let made = std::thread::scope(|scope| {
+                let make = |_| scope.spawn(|| read_or_make(dir.path(), AUTH).unwrap());
+                let all: Vec<_> = (0..4).map(make).collect();
+                all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert!(made.iter().all(|(key, _)| *key == made[0].0));
+            assert_eq!(made.iter().filter(|(_, made)| *made).count(), 1);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        }
     }
 
     #[test]

@@ -547,6 +547,12 @@ fn remote(settings: &Ledgers, symbols: &AssetCodes) -> Result<Vec<Arc<dyn Ledger
         if open && !ledger.token.is_empty() {
             tracing::warn!(ledger = id.name(), "its token crosses the network in the clear");
         }
+        if ledger.token.is_empty() {
+            tracing::warn!(
+                ledger = id.name(),
+                "no token is set for it: one that asks for a token answers 401"
+            );
+        }
         ledgers.push(match ledger.form {
             LedgerForm::Full => {
                 Arc::new(Remote::new(id, &reached, symbols.clone()).map_err(unfit)?)

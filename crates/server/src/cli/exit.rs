@@ -5,6 +5,7 @@ use crate::telemetry;
 use client::Error;
 use kernel::code::Code;
 use serde::Serialize;
+use std::io;
 use std::sync::Arc;
 
 /// How the process ends.
@@ -185,6 +186,8 @@ impl From<crate::auth::key::KeyFileError> for Fault {
         let exit = match &error {
             Key::Missing(_) => Exit::NoInput,
             Key::Unfit(..) => Exit::Config,
+            // a restart changes no mode of a file
+            Key::Io(_, fault) if fault.kind() == io::ErrorKind::PermissionDenied => Exit::Config,
             Key::Io(..) => Exit::Io,
         };
         Self::new(exit, error.to_string())

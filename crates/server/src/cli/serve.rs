@@ -121,6 +121,11 @@ async fn serve(config: &Config) -> Result<(), Fault> {
              withdraws any amount by hand"
         );
     }
+    if config.relay.is_unbounded() {
+        tracing::warn!(
+            "neither relay.daily_amount nor relay.receivers is set: a caller with a token may pay all that the relay has"
+        );
+    }
     let tasks = Tasks::new(fatal(Exit::Software));
     if let Some(webhooks) = service.webhooks(config, &metrics).await? {
         tasks.spawn(WEBHOOKS, Box::pin(webhooks.run()));

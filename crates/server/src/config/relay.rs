@@ -98,6 +98,12 @@ impl Relay {
         !self.keystore.as_os_str().is_empty() || !self.access_keys.is_empty()
     }
 
+    /// True where a caller may pay any amount to any account: the settings bound neither.
+    pub fn is_unbounded(&self) -> bool {
+        let bounded = !self.receivers.is_empty() || !self.daily_amount.is_empty();
+        self.is_set() && self.has_keys() && !bounded
+    }
+
     /// What registrations may cost on one day, in yoctoNEAR.
     pub fn registration_budget(&self) -> u128 {
         plain(&self.registration_budget).unwrap_or(0)

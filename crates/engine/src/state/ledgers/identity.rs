@@ -14,13 +14,14 @@ use kernel::flow::life::Via;
 use kernel::ids::{LedgerId, Millis};
 use kernel::operation::{Incarnation, Known, Operation, StoredOutcome};
 use kernel::operators::{Accepted, Subject};
+use kernel::ports::clock::TICKS;
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::StatusChange;
 use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Unit, Wrote};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many operations a ledger lists at once.
@@ -29,6 +30,8 @@ const PAGE: usize = 1_000;
 /// How often, and how long each time, a resume waits for ledgers to be adopted.
 const WAITS: usize = 200;
 const WAIT: Millis = 10;
+/// The interval at which the log repeats why a ledger's identity is open.
+const LOG_AGAIN: Millis = 60_000;
 
 /// A ledger that passed the examination and may be called.
 struct Examined {
@@ -80,6 +83,8 @@ pub struct Ledgers {
     kill_switch: Arc<KillSwitch>,
     /// The ledgers whose identity a task finds out now.
     finding: Mutex<BTreeSet<LedgerId>>,
+    /// Why a ledger's identity was open when that was logged last, and when, by the clock's ticks.
+    logged: Mutex<BTreeMap<LedgerId, (Cause, u64)>>,
 }
 
 impl Ledgers {
@@ -88,6 +93,7 @@ impl Ledgers {
             shared: shared.clone(),
             kill_switch: kill_switch.clone(),
             finding: Mutex::default(),
+            logged: Mutex::default(),
         })
     }
 
@@ -195,13 +201,28 @@ impl Ledgers {
                 self.concerning(ledger, forgot(ledger, is, was), Some(is)).await
             }
             Adoption::Later(cause) => {
-                tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
+                if self.is_news(ledger, &cause) {
+                    tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
+                }
                 self.shared.parts.clock.sleep(self.shared.parts.settings.scan_interval_ms).await;
                 return false;
             }
         };
         self.kill_switch.halt("WRONG_LEDGER", Subject::Ledger(ledger), facts.into()).await;
         true
+    }
+
+    /// Whether the log should have this cause: it is another one, or was logged a minute ago.
+    fn is_news(&self, ledger: LedgerId, cause: &Cause) -> bool {
+        let now = self.shared.parts.clock.ticks();
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = logged.get(&ledger).is_some_and(|(last, at)| {
+            last == cause && now.saturating_sub(*at) < LOG_AGAIN.saturating_mul(TICKS)
+        });
+        if !known {
+            logged.insert(ledger, (cause.clone(), now));
+        }
+        !known
     }
 
     async fn adoption(&self, port: &dyn Ledger) -> Adoption {

@@ -361,12 +361,20 @@ async fn send_action(
         let (proven, all) = (proving.proven.unwrap_or(0), proving.transfers.unwrap_or(0));
         output::eprint(&format!("proving: {proven} of {all} transfers"));
     };
+    let superseded =
+        Done::deserialize(&result.answer).is_ok_and(|done| done.outcome == "SUPERSEDED");
     if target.json {
-        return output::print_json(&result);
+        output::print_json(&result)?;
+    } else {
+        let replayed = "\n(done before under this key; nothing was done now)";
+        let again = if result.replayed { replayed } else { "" };
+        output::print(&(fields(&result.answer) + again))?;
     }
-    let again =
-        if result.replayed { "\n(done before under this key; nothing was done now)" } else { "" };
-    output::print(&(fields(&result.answer) + again))
+    if superseded {
+        let sentence = "superseded: something else was done meanwhile, and nothing of the proposal";
+        return Err(Fault::new(Exit::Data, sentence));
+    }
+    Ok(())
 }
 
 /// One action at a path.

@@ -133,14 +133,26 @@ fn read(file: &PathBuf) -> Result<Vec<(usize, CreateTransfer)>, Fault> {
         })?
     };
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let read = |(number, line)| match serde_json::from_str::<Line>(line) {
-        Ok(line) => Ok((number, line.into())),
-        Err(fault) => {
-            let sentence = format!("{}:{number}: {fault}; nothing was sent", file.display());
-            Err(Fault::new(Exit::Data, sentence))
-        }
+    let unsent = |number: usize, why: String| {
+        let sentence = format!("{}:{number}: {why}; nothing was sent", file.display());
+        Fault::new(Exit::Data, sentence)
     };
-    lines.map(read).collect()
+    // lines of one request come in no order: which one of two had the key would be chance
+    let mut keys: BTreeMap<String, (usize, Line)> = BTreeMap::new();
+    let mut all = Vec::new();
+    for (number, text) in lines {
+        let line: Line =
+            serde_json::from_str(text).map_err(|fault| unsent(number, fault.to_string()))?;
+        let (first, same) = keys.entry(line.cid.clone()).or_insert((number, line.clone()));
+        if *same != line {
+            return Err(unsent(
+                number,
+                format!("`cid`: line {first} has the same for another transfer"),
+            ));
+        }
+        all.push((number, line.into()));
+    }
+    Ok(all)
 }
 
 /// Pieces that fit into one request each.
@@ -261,7 +273,27 @@ fn ended(all: &[LineResult]) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BYTES, CHUNK, chunks};
+    use super::{BYTES, CHUNK, chunks, read};
+
+    /// Turns red where a key that two different lines have is sent: one of them would be paid by chance.
+    #[test]
+    fn two_lines_of_one_key_are_one_transfer() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("lines");
+        let line = |cid: &str, amount: &str| {
+            format!(
+                r#"{{"from":"FUNDING","to":"SPOT","asset":"USDT","amount":"{amount}","cid":"{cid}"}}"#
+            )
+        };
+        let of = |lines: [String; 3]| {
+            std::fs::write(&file, lines.join("\n")).unwrap();
+            read(&file)
+        };
+        assert_eq!(of([line("a", "1"), line("b", "1"), line("a", "1")]).unwrap().len(), 3);
+        let fault = of([line("a", "1"), line("b", "1"), line("a", "2")]).unwrap_err();
+        assert!(fault.sentence.contains(":3: `cid`: line 1 has the same"), "{fault:?}");
+        assert!(fault.sentence.ends_with("nothing was sent"), "{fault:?}");
+    }
 
     #[test]
     fn pieces_hold_everything_once_and_fit() {

@@ -1,9 +1,9 @@
 //! Repeats a create until its outcome is known, and looks at a transfer until it ends.
 
 use crate::auth::Scope;
-use crate::cli::Global;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
+use crate::cli::{Global, output};
 use client::{Client, Error, state};
 use std::time::Duration;
 
@@ -32,8 +32,14 @@ pub(in crate::cli) struct FollowArgs {
 }
 
 impl FollowArgs {
+    /// The key of the transfer. One that is made here is said before anything is sent: the wait may be long.
     pub(super) fn key(&self) -> String {
-        self.key.clone().unwrap_or_else(client::fresh_cid)
+        let made = || {
+            let key = client::fresh_cid();
+            output::eprint_line(&format!("its key is {key}"));
+            key
+        };
+        self.key.clone().unwrap_or_else(made)
     }
 
     /// The client that makes it and the one that looks at it, both before anything is sent: what fails behind that

@@ -23,8 +23,14 @@ const ALIASES: [(&str, &str); 9] = [
 ];
 
 /// What begins so and is for others to read: the command line, and this repository's tests.
-const OTHERS: [&str; 5] =
-    ["PORTAGE_URL", "PORTAGE_TOKEN", "PORTAGE_CA", "PORTAGE_TEST_", "PORTAGE_WRONG_BUILD"];
+const OTHERS: [&str; 6] = [
+    "PORTAGE_URL",
+    "PORTAGE_TOKEN",
+    "PORTAGE_CA",
+    "PORTAGE_LEDGER_TOKEN",
+    "PORTAGE_TEST_",
+    "PORTAGE_WRONG_BUILD",
+];
 
 /// The port of `server.listen`.
 const PORT: &str = "SERVER_PORT";

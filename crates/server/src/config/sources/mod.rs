@@ -223,6 +223,7 @@ mod tests {
         let others = [
             ("PORTAGE_URL", "http://x"),
             ("PORTAGE_TOKEN", "x"),
+            ("PORTAGE_LEDGER_TOKEN", "x"),
             ("PORTAGE_CA", "x"),
             ("PORTAGE_PORT", "tcp://10.0.0.1:80"),
             ("PORTAGE_PORT_80_TCP", "tcp://10.0.0.1:80"),

@@ -101,6 +101,19 @@ impl<'a> Operation<'a> {
         self.about["parameters"].as_array().into_iter().flatten()
     }
 
+    /// The header that names a create or an action. A sample without it would be done twice where it is sent twice;
+    /// a body that has the key itself needs none.
+    fn key_header(&self) -> &'static str {
+        let required = |one: &Value| one["required"] == true && one["name"] == "X-Idempotency-Key";
+        if self.body_text().is_some_and(|body| body.contains("\"cid\"")) {
+            ""
+        } else if self.parameters().any(required) {
+            "X-Idempotency-Key"
+        } else {
+            "Idempotency-Key"
+        }
+    }
+
     fn takes_token(&self) -> bool {
         let mut ways = self.about["security"].as_array().into_iter().flatten();
         ways.any(|way| way.get("token").is_some())
@@ -117,7 +130,7 @@ impl<'a> Operation<'a> {
                 "path" => path = path.replace(&format!("{{{name}}}"), &value),
                 "query" if one["required"] == true => query.push(format!("{name}={value}")),
                 // the key of another operation's sample would be a contradiction
-                "header" if one["required"] == true && name.ends_with("Idempotency-Key") => {
+                "header" if name == self.key_header() => {
                     more.push_str(&format!(" \\\n  -H '{name}: {}-1'", self.id()));
                 }
                 "header" if one["required"] == true => {
