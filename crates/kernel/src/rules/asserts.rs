@@ -1,4 +1,4 @@
-//! What no unit may come to, whoever asked for it: books that do not add up, a transfer that skips a version, or one
+//! What no unit may come to, whichever caller asked for it: books that do not add up, a transfer that skips a version, or one
 //! that moves without a guard. The rules above keep all of it; this finds the mistake that a later change of them makes.
 //! Nothing of such a unit is written: it is a contradiction, and a case for operators.
 
@@ -11,7 +11,8 @@ use crate::money::Amount;
 pub struct Sums(Vec<((LedgerId, AssetId), u128)>);
 
 impl Sums {
-    fn add(&mut self, of: (LedgerId, AssetId), delta: u128) {
+    fn add(&mut self, ledger: LedgerId, asset: AssetId, delta: u128) {
+        let of = (ledger, asset);
         match self.0.iter_mut().find(|(one, _)| *one == of) {
             Some((_, sum)) => *sum = sum.wrapping_add(delta),
             None => self.0.push((of, delta)),
@@ -21,17 +22,17 @@ impl Sums {
     /// A balance of a user at Funding changes.
     pub(super) fn balance(&mut self, asset: AssetId, was: &StoredBalance, now: &StoredBalance) {
         let total = |balance: &StoredBalance| balance.available.0.wrapping_add(balance.frozen.0);
-        self.add((LedgerId::FUNDING, asset), total(now).wrapping_sub(total(was)));
+        self.add(LedgerId::FUNDING, asset, total(now).wrapping_sub(total(was)));
     }
 
     /// The balance of a numbered account changes.
     pub(super) fn numbered(&mut self, asset: AssetId, was: Amount, now: Amount) {
-        self.add((LedgerId::ACCOUNT, asset), now.0.wrapping_sub(was.0));
+        self.add(LedgerId::ACCOUNT, asset, now.0.wrapping_sub(was.0));
     }
 
     /// A book that no user owns grows.
     pub(super) fn book(&mut self, book: &Book, delta: i128) {
-        self.add((book.ledger, book.asset), delta.cast_unsigned());
+        self.add(book.ledger, book.asset, delta.cast_unsigned());
     }
 
     /// True where each asset at each ledger comes to what it was.

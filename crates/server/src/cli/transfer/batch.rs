@@ -143,7 +143,7 @@ fn read(file: &PathBuf) -> Result<Vec<(usize, CreateTransfer)>, Fault> {
     for (number, text) in lines {
         let line: Line =
             serde_json::from_str(text).map_err(|fault| unsent(number, fault.to_string()))?;
-        let (first, same) = keys.entry(line.cid.clone()).or_insert((number, line.clone()));
+        let (first, same) = keys.entry(line.cid.clone()).or_insert_with(|| (number, line.clone()));
         if *same != line {
             return Err(unsent(
                 number,
