@@ -1,6 +1,6 @@
-//! What no unit may come to, whichever caller asked for it: books that do not add up, a transfer that skips a version, or one
-//! that moves without a guard. The rules above keep all of it; this finds the mistake that a later change of them makes.
-//! Nothing of such a unit is written: it is a contradiction, and a case for operators.
+//! What no posting may come to, whichever caller asked for it: books that do not add up. The rules of each leg keep it;
+//! this finds the mistake that a later change of them makes. Nothing of such a unit is written: it is a contradiction,
+//! and a case for operators.
 
 use super::{Book, Posting, StoredBalance};
 use crate::ids::{AssetId, LedgerId};

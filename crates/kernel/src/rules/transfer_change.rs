@@ -8,7 +8,7 @@ use crate::flow::table::{Flows, S, Table};
 use crate::ids::{Id, Millis};
 use crate::message::{Emitted, EventPlace, Outgoing};
 use crate::record::{Head, Record};
-use crate::unit::{Event, Guard, Hold};
+use crate::unit::{Event, Hold};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -25,8 +25,6 @@ pub struct TransferChange {
     agreed: Option<Arc<Agreed>>,
     events: Vec<(Option<S>, S, Entry)>,
     messages: Vec<PlacedMessage>,
-    /// A head was put whose version is not the next one.
-    skips: bool,
 }
 
 /// A message, and the place of its event among those that the unit adds to its transfer; `None`: the
@@ -50,17 +48,6 @@ impl IntoIterator for TransferChanges {
     }
 }
 
-impl TransferChange {
-    /// Whether a head of this version may follow: the next one; of a transfer that the unit opens its first one too.
-    fn goes_on_to(&self, version: u32) -> bool {
-        let put = self.head.map(|(head, _)| head.version);
-        let opened = self.opened.as_ref().map(|record| record.head.version);
-        let now = put.or(opened).or_else(|| self.stored.map(|stored| stored.version));
-        let first = put.is_none() && opened == Some(version);
-        first || now.is_some_and(|now| now.checked_add(1) == Some(version))
-    }
-}
-
 impl TransferChanges {
     pub(super) fn of(&self, id: Id) -> Option<&TransferChange> {
         self.0.iter().find(|change| change.id == id)
@@ -69,10 +56,8 @@ impl TransferChanges {
     /// One that was not looked at before.
     pub(super) fn add(&mut self, id: Id, stored: Option<StoredTransfer>) {
         let (opened, head, error, agreed) = (None, None, None, None);
-        let (events, messages, skips) = (Vec::new(), Vec::new(), false);
-        let change =
-            TransferChange { id, stored, opened, head, error, agreed, events, messages, skips };
-        self.0.push(change);
+        let (events, messages) = (Vec::new(), Vec::new());
+        self.0.push(TransferChange { id, stored, opened, head, error, agreed, events, messages });
     }
 
     fn at(&mut self, id: Id) -> Option<&mut TransferChange> {
@@ -97,7 +82,6 @@ impl TransferChanges {
         let there =
             |change: &&mut TransferChange| change.stored.is_some() || change.opened.is_some();
         let Some(change) = self.at(id).filter(there) else { return false };
-        change.skips |= !change.goes_on_to(head.version);
         change.head = Some((head, hold));
         change.error = error.cloned().or_else(|| change.error.take());
         true
@@ -136,26 +120,6 @@ impl TransferChanges {
     pub(super) fn agreed_unmoved(&self) -> bool {
         let moves = |change: &TransferChange| change.opened.is_some() || change.head.is_some();
         self.0.iter().any(|change| change.agreed.is_some() && !moves(change))
-    }
-
-    /// Whether each transfer that moves goes on by one version, and one that was there moves under its guard.
-    ///
-    /// # Errors
-    /// The broken rule, as text.
-    pub(super) fn are_sound(&self, guards: &[Guard]) -> Result<(), &'static str> {
-        let guarded = |change: &TransferChange| {
-            let own =
-                |guard: &Guard| matches!(guard, Guard::Transfer { id, .. } if *id == change.id);
-            change.stored.is_none() || guards.iter().any(own)
-        };
-        if self.0.iter().any(|change| change.skips) {
-            return Err("a transfer skips a version");
-        }
-        let moves = |change: &&TransferChange| change.head.is_some();
-        match self.0.iter().filter(moves).all(guarded) {
-            true => Ok(()),
-            false => Err("a transfer moves without its guard"),
-        }
     }
 
     /// The number of events that were added to a transfer.
@@ -266,7 +230,7 @@ impl TransferChange {
         next: i64,
         to: Added<'_>,
     ) -> serde_json::Result<Option<Row>> {
-        let Self { id, stored, opened, head, error, agreed, events, messages, skips: _ } = self;
+        let Self { id, stored, opened, head, error, agreed, events, messages } = self;
         let details: Vec<_> = if messages.is_empty() {
             Vec::new()
         } else {

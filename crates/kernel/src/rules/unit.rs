@@ -85,8 +85,7 @@ pub fn unit<'u, S: StateReader>(
     if let Some(chosen) = decision.plan.chosen {
         decision.gather(chosen, refusal.as_ref())?;
     }
-    let Plan { posting, changes, .. } = &decision.plan;
-    if let Err(broken) = posting.adds_up().and_then(|()| changes.are_sound(&unit.guards)) {
+    if let Err(broken) = decision.plan.posting.adds_up() {
         return Err(unknown("CONTRADICTION", broken));
     }
     if decision.plan.changes.agreed_unmoved() {

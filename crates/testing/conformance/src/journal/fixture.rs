@@ -158,23 +158,8 @@ impl JournalFixture {
         wrote.unwrap_or_else(|| Wrote::Unknown(Cause::of("NO_ANSWER")))
     }
 
-    /// The unit with the guard of each stored transfer that it moves: without it no journal writes the move.
-    async fn with_guards(&self, mut unit: Unit) -> Unit {
-        for put in &unit.then.puts {
-            let Put::Head { id, .. } = put else { continue };
-            let own =
-                |guard: &Guard| matches!(guard, Guard::Transfer { id: other, .. } if other == id);
-            let stored = self.ok("get", self.on().journal.get(vec![*id]).await);
-            if let Some(record) = stored.first().filter(|_| !unit.guards.iter().any(own)) {
-                unit.guards.push(self.stands(record));
-            }
-        }
-        unit
-    }
-
-    /// Written, its transfers under their guards, or the check fails.
+    /// Written, or the check fails.
     pub(super) async fn written(&self, what: &str, unit: Unit) -> Written {
-        let unit = self.with_guards(unit).await;
         match self.one(unit).await {
             Wrote::Written(written) => written,
             wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
