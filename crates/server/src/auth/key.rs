@@ -136,23 +136,25 @@ pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), KeyFileEr
     }
 }
 
-/// Written beside and linked, so that a crash never leaves half a key; durable before it is used. False: another
+/// Written beside and renamed, so that a crash never leaves half a key; durable before it is used. False: another
 /// process made one at the same time, and that one stays.
 fn make(dir: &Path, name: &str) -> io::Result<bool> {
-    let mut own = [0; 8];
-    getrandom::fill(&mut own).map_err(io::Error::other)?;
-    let beside = dir.join(format!("{name}.{:016x}.new", u64::from_ne_bytes(own)));
+    let folder = File::open(dir)?;
+    // of two that make it at once the second one finds it
+    folder.lock()?;
+    if dir.join(name).exists() {
+        return Ok(false);
+    }
+    let beside = dir.join(format!("{name}.new"));
+    match fs::remove_file(&beside) {
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
+        Ok(()) | Err(_) => (),
+    }
     file_modes::write_new(&beside, &fresh()?)?;
-    let linked = fs::hard_link(&beside, dir.join(name));
-    fs::remove_file(&beside)?;
-    let made = match linked {
-        Ok(()) => true,
-        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(fault) => return Err(fault),
-    };
+    fs::rename(&beside, dir.join(name))?;
     // the name too: what it seals or signs outlives a loss of power
-    File::open(dir)?.sync_all()?;
-    Ok(made)
+    folder.sync_all()?;
+    Ok(true)
 }
 
 /// A key that no one has used.
