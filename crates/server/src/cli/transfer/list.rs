@@ -4,10 +4,10 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output, user_number};
-use client::Client;
 use client::types::{
     AccountTransfer, AccountTransferFilter, AccountTransferPage, Filter, Page, Transfer,
 };
+use client::{Client, Error};
 
 /// List your transfers, newest first.
 #[derive(Debug, clap::Args)]
@@ -76,6 +76,22 @@ impl ListTransfersArgs {
     }
 }
 
+/// The transfers of one page, or of every page, and where the list goes on.
+async fn pages<T>(
+    args: &ListTransfersArgs,
+    mut fetch: impl AsyncFnMut(Option<String>) -> Result<(Vec<T>, Option<String>), Error>,
+) -> Result<(Vec<T>, Option<String>), Fault> {
+    let (mut all, mut cursor) = (Vec::new(), args.cursor.clone());
+    loop {
+        let (page, next) = fetch(cursor).await?;
+        all.extend(page);
+        if !args.all || next.is_none() {
+            return Ok((all, next));
+        }
+        cursor = next;
+    }
+}
+
 /// Says how the list goes on, where it does.
 fn goes_on(next: Option<&str>) -> Result<(), Fault> {
     match next {
@@ -91,19 +107,16 @@ async fn account(client: &Client, args: &ListTransfersArgs) -> Result<(), Fault>
     }
     let mut filter = AccountTransferFilter {
         status: args.state.clone(),
-        cursor: args.cursor.clone(),
+        cursor: None,
         limit: Some(args.page()),
     };
-    let mut all = AccountTransferPage { transfers: Vec::new(), next: None };
-    loop {
+    let (transfers, next) = pages(args, async |cursor| {
+        filter.cursor = cursor;
         let page = client.account_transfers(&filter).await?;
-        all.transfers.extend(page.transfers);
-        all.next = page.next;
-        if !args.all || all.next.is_none() {
-            break;
-        }
-        filter.cursor.clone_from(&all.next);
-    }
+        Ok((page.transfers, page.next))
+    })
+    .await?;
+    let all = AccountTransferPage { transfers, next };
     if args.json {
         return output::print_json(&all);
     }
@@ -129,19 +142,16 @@ async fn internal(client: &Client, args: &ListTransfersArgs) -> Result<(), Fault
         asset: args.asset.clone(),
         from: args.from.clone(),
         to: args.to.clone(),
-        cursor: args.cursor.clone(),
+        cursor: None,
         limit: Some(args.page()),
     };
-    let mut all = Page { transfers: Vec::new(), next: None };
-    loop {
+    let (transfers, next) = pages(args, async |cursor| {
+        filter.cursor = cursor;
         let page = client.transfers(&filter).await?;
-        all.transfers.extend(page.transfers);
-        all.next = page.next;
-        if !args.all || all.next.is_none() {
-            break;
-        }
-        filter.cursor.clone_from(&all.next);
-    }
+        Ok((page.transfers, page.next))
+    })
+    .await?;
+    let all = Page { transfers, next };
     if args.json {
         return output::print_json(&all);
     }
