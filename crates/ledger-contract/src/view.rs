@@ -1,7 +1,9 @@
 //! Shows a ledger in use as a fresh one: with users, keys and sums of its own, which begin at nothing.
 
 use kernel::answer::{Answer, Cause};
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, Millis, UserId};
+use kernel::money::Amount;
 use kernel::operation::{Key, Known, Op, Operation};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
@@ -13,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The suite's ids count milliseconds from here on; those below belong to what a fresh ledger is given.
 const FIRST_MS: Millis = 1_699_999_999_000;
+/// The first deposit of a view: below every id of the suite.
+const FUNDING_MS: Millis = FIRST_MS + 500;
 /// The random part of the suite's ids.
 const RANDOM: u128 = 7;
 /// How far apart two views of a run are, in an id, and two ids of a view.
@@ -88,6 +92,18 @@ impl FreshView {
     pub const fn first_user(began: Millis, n: u64) -> u64 {
         let [run, view] = USERS;
         began.wrapping_mul(run).wrapping_add(n.wrapping_mul(view))
+    }
+
+    /// Gives user 1 these funds. What the ledger does not do shows in what user 1 begins with.
+    pub async fn fund(&self, funds: Vec<(AssetId, Amount)>) {
+        let deposit = |(asset, amount): (AssetId, Amount)| {
+            let id = Id::new(FUNDING_MS + u64::from(asset.0), RANDOM);
+            let key = Key { id, leg: Leg::Deposit };
+            Op { key, account: Account::User(UserId(1)), other: None, asset, amount }
+        };
+        if let Reply::Answered(known, ()) = self.hello().await {
+            self.execute(known, funds.into_iter().map(deposit).collect()).await;
+        }
     }
 
     fn id(&self, id: Id) -> Id {

@@ -13,6 +13,7 @@ use kernel::ports::ledger::{Ledger, Reply};
 use ledgers::remote::{AssetCodes, Remote, Settings, Token};
 use rules::{Finding, RuleRun};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The assets that the rules move, as numbers of theirs.
 const ASSETS: [AssetId; 3] = [AssetId(1), AssetId(2), AssetId(3)];
@@ -88,7 +89,8 @@ async fn check(args: &LedgerCheckArgs) -> Result<Vec<Finding>, Fault> {
         (Some(token), None) => token.clone(),
         (None, None) => String::new(),
     };
-    let ledger = remote(&args.url, &token, &[])?;
+    let codes = AssetCodes::default();
+    let ledger = remote(&args.url, &token, codes.clone())?;
     let known = greeted(&args.url, &ledger).await?;
     if known.highest > 0 && !args.used {
         let (highest, sentence) = (known.highest, "run this against an instance for tests");
@@ -104,9 +106,10 @@ async fn check(args: &LedgerCheckArgs) -> Result<Vec<Finding>, Fault> {
         let sentence = format!("--assets: name three that the ledger holds, not {}", assets.len());
         return Err(Fault::new(Exit::Usage, sentence));
     }
+    codes.set(ASSETS.into_iter().zip(assets));
+    let (url, only, json) = (args.url.clone(), args.only.clone(), args.json);
     let began = SystemClock::default().now();
-    let only = args.only.clone();
-    let run = RuleRun { url: args.url.clone(), token, assets, began, only, json: args.json };
+    let run = RuleRun { url, ledger: Arc::new(ledger), codes, began, only, json };
     let mut findings: Vec<Finding> = run.tokens(known).await?.into_iter().collect();
     findings.extend(run.contract().await?);
     if let Some(command) = &args.restart {
@@ -115,8 +118,8 @@ async fn check(args: &LedgerCheckArgs) -> Result<Vec<Finding>, Fault> {
     Ok(findings)
 }
 
-/// A client of the ledger at this address, which sends these symbols for the assets of the rules.
-fn remote(url: &str, token: &str, assets: &[String]) -> Result<Remote, Fault> {
+/// A client of the ledger at this address, which names assets so.
+fn remote(url: &str, token: &str, codes: AssetCodes) -> Result<Remote, Fault> {
     let [timeout_ms, connect_timeout_ms] = TIMEOUTS;
     let settings = Settings {
         url: url.to_owned(),
@@ -126,7 +129,6 @@ fn remote(url: &str, token: &str, assets: &[String]) -> Result<Remote, Fault> {
         max_in_flight: 64,
         batch: 1_000,
     };
-    let codes = AssetCodes::of(ASSETS.into_iter().zip(assets.iter().cloned()));
     let ledger = Remote::new(LedgerId::FUTURE, &settings, codes);
     ledger.map_err(|unfit| Fault::new(Exit::Usage, unfit.to_string()))
 }

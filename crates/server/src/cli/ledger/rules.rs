@@ -12,16 +12,17 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply, Stored};
 use kernel::record::Account;
 use ledger_contract::{Fresh, FreshView, Profile, Remembered, checks};
+use ledgers::remote::{AssetCodes, Remote};
 use serde::Serialize;
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The id of the n-th asset's first deposit of a view: below every id of the suite.
-const FUNDING_MS: Millis = 1_699_999_999_500;
 /// The rule that a caller without the token can do nothing.
 const TOKENS: &str = "a_request_without_the_token_executes_nothing";
+/// The view of the rule of restarts, above those of all checks.
+const RESTART: u64 = 900;
 /// The looks at a ledger that is started again, and the time between two.
 const LOOKS: usize = 150;
 const BETWEEN: Duration = Duration::from_millis(200);
@@ -40,8 +41,10 @@ pub(super) struct Finding {
 #[derive(Debug, Clone)]
 pub(super) struct RuleRun {
     pub(super) url: String,
-    pub(super) token: String,
-    pub(super) assets: Vec<String>,
+    /// The client that has the token.
+    pub(super) ledger: Arc<Remote>,
+    /// The symbols of the assets that the rules move.
+    pub(super) codes: AssetCodes,
     /// When it began: its users and keys are made of it.
     pub(super) began: Millis,
     /// What a rule's name must contain.
@@ -66,17 +69,9 @@ impl RuleRun {
 
     /// The n-th view, at which user 1 has these funds.
     async fn view(&self, n: u64, funds: Vec<(AssetId, Amount)>) -> Arc<dyn Ledger> {
-        let ledger = remote(&self.url, &self.token, &self.assets);
-        let ledger = ledger.unwrap_or_else(|fault| panic!("{}", fault.sentence));
-        let view = FreshView::open(Arc::new(ledger), self.began, n).await;
+        let view = FreshView::open(self.ledger.clone(), self.began, n).await;
         let view = view.unwrap_or_else(|cause| panic!("its sums or its HALT: no answer: {cause}"));
-        let deposit = |(asset, amount): (AssetId, Amount)| {
-            let id = Id::new(FUNDING_MS + u64::from(asset.0), 7);
-            first_deposit(Key { id, leg: Leg::Deposit }, UserId(1), asset, amount)
-        };
-        if let Reply::Answered(known, ()) = view.hello().await {
-            view.execute(known, funds.into_iter().map(deposit).collect()).await;
-        }
+        view.fund(funds).await;
         Arc::new(view)
     }
 
@@ -98,13 +93,13 @@ impl RuleRun {
         }
         let key = Key { id: Id::new(self.began, 1), leg: Leg::Deposit };
         let user = UserId(FreshView::first_user(self.began, 0));
-        let deposit = first_deposit(key, user, AssetId(1), Amount(1));
-        let ours = remote(&self.url, &self.token, &self.assets)?;
+        let (account, asset) = (Account::User(user), AssetId(1));
+        let deposit = Op { key, account, other: None, asset, amount: Amount(1) };
         let mut fault = None;
         for token in ["", "another-token-than-yours"] {
-            let stranger = remote(&self.url, token, &self.assets)?;
+            let stranger = remote(&self.url, token, self.codes.clone())?;
             let reply = stranger.execute(known, [deposit.clone()].into()).await;
-            let stored = ours.query(known, key).await;
+            let stored = self.ledger.query(known, key).await;
             let nothing = matches!(stored, Reply::Answered(_, Stored::Nothing));
             if matches!(reply, Reply::Answered(..)) || !nothing {
                 fault = Some(format!("the token `{token}`: {reply:?}, and stored is {stored:?}"));
@@ -115,7 +110,7 @@ impl RuleRun {
 
     /// Whether the ledger remembers what it answered when this command has killed and started it.
     pub(super) async fn restart(&self, command: &str) -> Result<Option<Finding>, Fault> {
-        let (rule, n) = (Remembered::RULE, 900);
+        let (rule, n) = (Remembered::RULE, RESTART);
         if !self.wants(rule) {
             return Ok(None);
         }
@@ -135,10 +130,8 @@ impl RuleRun {
         let ended = shell.status();
         let well = ended.as_ref().is_ok_and(std::process::ExitStatus::success);
         assert!(well, "`{command}` failed: {ended:?}");
-        let ledger = remote(&self.url, &self.token, &self.assets);
-        let ledger = ledger.unwrap_or_else(|fault| panic!("{}", fault.sentence));
         for _ in 0..LOOKS {
-            if matches!(ledger.hello().await, Reply::Answered(..)) {
+            if matches!(self.ledger.hello().await, Reply::Answered(..)) {
                 return;
             }
             tokio::time::sleep(BETWEEN).await;
@@ -163,11 +156,6 @@ impl RuleRun {
         }
         Ok(Finding { rule, holds, fault })
     }
-}
-
-/// A deposit that a rule begins with.
-const fn first_deposit(key: Key, user: UserId, asset: AssetId, amount: Amount) -> Op {
-    Op { key, account: Account::User(user), other: None, asset, amount }
 }
 
 /// What a check that panics says; none where it ends well.
