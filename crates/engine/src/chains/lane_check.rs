@@ -23,8 +23,8 @@ pub(crate) struct LaneCheck {
 impl LaneCheck {
     /// Closes claims in this process until every lane was looked at: the chain may be ahead of one.
     pub(crate) fn close(&self) {
-        self.checked.store(false, Ordering::SeqCst);
-        self.bell.notify_one();
+        self.forget();
+        self.request_look();
     }
 
     /// Closes claims in this process; the watch looks at the lanes now.

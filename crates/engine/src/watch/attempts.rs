@@ -3,8 +3,7 @@
 
 use crate::chains::stops::described;
 use crate::drive::lane_watch::is_lane_pause;
-use crate::plan::chain_stop::ENGINE;
-use crate::plan::chain_stop::LANE_AHEAD;
+use crate::plan::chain_stop::{ENGINE, LANE_AHEAD};
 use crate::state::case_kinds::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, KEY_RETURNED, NEAR_LOW, ONE_PROVIDER,
     PROVIDER_OUTVOTED, PROVIDERS_DISAGREE, REGISTRATION_BUDGET, REGISTRATION_DEPOSIT,

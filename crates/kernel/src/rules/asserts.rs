@@ -35,7 +35,7 @@ impl Sums {
         self.add(book.ledger, book.asset, delta.cast_unsigned());
     }
 
-    /// True where each asset at each ledger comes to what it was.
+    /// True where the sum of each asset at each ledger is zero.
     fn are_zero(&self) -> bool {
         self.0.iter().all(|(_, sum)| *sum == 0)
     }

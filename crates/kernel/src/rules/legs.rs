@@ -23,7 +23,7 @@ pub struct Posting {
     pub books: Vec<(Book, i128)>,
     /// Numbered accounts as they are then, with the version that they had; 0: they have no row yet.
     pub accounts: Vec<NumberedAccount>,
-    /// What all of it comes to: nothing, or it is not written.
+    /// The sum of each asset at each ledger: zero, or the posting is not written.
     pub sums: Sums,
 }
 

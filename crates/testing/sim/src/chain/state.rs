@@ -21,7 +21,7 @@ pub enum Locking {
     Reference,
 }
 
-/// Number of blocks within which wallets use our keys, so that a run comes to its end.
+/// Number of blocks within which wallets use our keys, so that each run ends.
 const STRANGE_BLOCKS: u64 = 80;
 /// Maximum number of blocks until what was paid is taken; after that it is called back.
 const TAKEN_WITHIN: u64 = 8;
