@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests both clients against a server: clients/test.sh path/to/portage. Needs python3 (3.10), node (20) and npm.
 # Clients generated from the description are tested too, where the generators can be installed, and the page /docs,
-# where there is a Chromium.
+# where there is a Chromium; PORTAGE_TEST_CLIENTS=require fails where they are not.
 set -euo pipefail
 portage=$(realpath "$1")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -14,6 +14,15 @@ stop() {
   rm -rf "$work"
 }
 trap stop EXIT
+
+# What a test needs is not here: it is left out, or the run fails where all of it is required.
+missing() {
+  if [[ ${PORTAGE_TEST_CLIENTS:-} == require ]]; then
+    echo "$1, and PORTAGE_TEST_CLIENTS=require" >&2
+    exit 1
+  fi
+  echo "NOT tested: $1"
+}
 
 # The first line that a process prints, once it is there.
 first_line() {
@@ -65,12 +74,9 @@ if (cd typescript && npm install --no-fund --no-audit --no-package-lock --includ
   typescript/node_modules/.bin/tsc --strict --target ES2022 --module NodeNext --typeRoots uses/node_modules/@types --types node --outDir uses/out uses/typescript_client.mts
   node uses/out/typescript_client.mjs "$url" "$faults" "$token" "$service" "$secret"
   paid=2
-elif [[ ${PORTAGE_TEST_CLIENTS:-} == require ]]; then
-  cat npm.log
-  exit 1
 else
   cat npm.log
-  echo "NOT tested: the TypeScript client, whose compiler npm cannot install here"
+  missing "the TypeScript client, whose compiler npm cannot install here"
 fi
 
 # what both sent is in the books once, and the user beside the large id has nothing
@@ -83,14 +89,15 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 if [[ -n $chromium ]]; then
   node "$here/test/docs_page.mjs" "$chromium" "$url" "$token" ${PORTAGE_TEST_SCREENSHOTS:+"$PORTAGE_TEST_SCREENSHOTS"}
 else
-  echo "skipped: no Chromium (Debian: apt-get install chromium)"
+  missing "the page /docs: no Chromium (Debian: apt-get install chromium)"
 fi
 
 echo "== generated"
 status=0
 "$here/generate.sh" "$url" generated >generate.log 2>&1 || status=$?
 if [[ $status == 3 ]]; then
-  echo "skipped: the generators cannot be installed here"
+  cat generate.log
+  missing "generated clients, whose generators cannot be installed here"
   exit 0
 elif [[ $status != 0 ]]; then
   cat generate.log

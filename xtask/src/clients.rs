@@ -27,6 +27,9 @@ pub(crate) fn needed() -> Outcome {
     node("node")?;
     let browser = || there("chromium").or_else(|_| there("google-chrome"));
     if let Err(why) = tools::need(browser, "chromium", "the page /docs is tried in it") {
+        if chosen("require") {
+            return Err(format!("{why}; {CHOICE}=require fails without it"));
+        }
         println!("{why}\nThe page /docs is NOT tried in a browser.");
     }
     Ok(())

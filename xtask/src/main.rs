@@ -91,7 +91,7 @@ enum Task {
     /// Write the licences of all packages that the binary contains.
     Notice,
     /// Keep a store of this release, on both back ends, for the next release to read.
-    StoreFixture,
+    StoreFixture(store_fixture::StoreFixtureArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         Task::Proof { of: Proof::Postgres(changed) } => changed.run(),
         Task::Dist(options) => options.run(),
         Task::Notice => dist::notice(),
-        Task::StoreFixture => store_fixture::run(),
+        Task::StoreFixture(options) => store_fixture::run(options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

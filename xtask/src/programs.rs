@@ -5,14 +5,17 @@ use serde::Deserialize;
 use std::{
     collections::VecDeque,
     fs::{self, File},
+    num::NonZero,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
+    thread,
     time::Duration,
 };
 
 use crate::{Outcome, kafka, run, stages::timed, tree};
 
-/// Number of concurrent programs. Each has a test thread for each core; the server's connections are enough for them.
+/// Number of concurrent programs. Each has a test thread for each core, or one more ([`WAITS`]); the server's connections are
+/// enough for them.
 const AT_ONCE: usize = 2;
 
 /// Those that take longest, the longest first: what begins last should end soon.
@@ -25,6 +28,9 @@ const LONGEST: [&str; 7] = [
     "relay-tests/it",
     "links/it",
 ];
+
+/// Those whose tests mostly wait for processes of their own: they have one test thread more than there are cores.
+const WAITS: [&str; 2] = ["server/it", "relay-tests/it"];
 
 /// A program that cargo built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +90,10 @@ fn one(program: &Program, logs: &Path) -> Outcome {
     let out = File::create(&log).map_err(fault)?;
     let mut command = run::program(&program.path);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
+    if WAITS.contains(&program.name.as_str()) {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        command.arg(format!("--test-threads={}", cores.saturating_add(1)));
+    }
     command.stderr(out.try_clone().map_err(fault)?).stdout(out);
     let outcome = run::must(command);
     let printed = fs::read(&log).map_err(fault)?;

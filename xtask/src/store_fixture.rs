@@ -1,12 +1,11 @@
 //! `cargo xtask store-fixture`: a store of this release, kept so that the next one has to read it.
 //!
-//! A real server makes it, on both stores: ended transfers of each kind, an open one, cases, actions,
-//! approvals, halts and seals. What operators see of it is kept beside it. The server's test `upgrade`
-//! opens every store that was ever kept.
+//! A real server makes it, on both stores: ended transfers between ledgers and between accounts, an open one, an
+//! endpoint with messages that wait, cases, actions, approvals, halts and seals. What operators see of it is kept beside
+//! it. The server's test `upgrade` opens every store that was ever kept.
 
 use crate::{Outcome, run, tree};
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -47,6 +46,12 @@ const STEPS: &[&str] = &[
     "ops resume --reason over --as alice",
     "approve",
     "ops pause account 4002/SPOT --reason ticket-4711",
+    "webhook add https://hooks.example.com/portage --event transfer.* --reason receiver",
+    "account pipeline open ACC-1 --owner 4001 --currency USDT --reason contract",
+    "account pipeline open ACC-2 --owner 4002 --currency USDT --reason contract",
+    "account pipeline deposit ACC-1 --currency USDT --amount 100 --ref wire-5",
+    "account-transfer 25",
+    "account-transfer 500",
 ];
 /// What is done after it went away: a transfer stays open, and a deposit waits for a second person.
 const LAST_STEPS: &[&str] = &[
@@ -61,23 +66,56 @@ const VIEWS: &[(&str, &str)] = &[
     ("halts", "ops halts --json"),
     ("pauses", "ops pauses --json"),
     ("cases", "ops cases --json"),
+    ("accounts", "account pipeline list --json"),
+    ("endpoints", "webhook list --json"),
 ];
+/// A transfer between accounts has ended after this time.
+const ENDED: Duration = Duration::from_secs(3);
 /// A seal is made every ten seconds.
 const SEALED: Duration = Duration::from_secs(12);
 
-/// Makes both stores of the manifest's version.
-pub(crate) fn run() -> Outcome {
-    run::must(run::cargo(&["build", "--locked", "--package", "server"]))?;
-    let dir = tree::root().join(STORES).join(env!("CARGO_PKG_VERSION"));
+/// The build whose stores are kept.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct StoreFixtureArgs {
+    /// The binary of another commit; else this one's is built.
+    #[arg(long, requires = "name", requires = "source")]
+    binary: Option<PathBuf>,
+    /// That commit's files, whose ledger of the guide is the one elsewhere.
+    #[arg(long)]
+    source: Option<PathBuf>,
+    /// The folder under `tests/stores`; else the version.
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// Makes both stores of a build.
+pub(crate) fn run(StoreFixtureArgs { binary, source, name }: StoreFixtureArgs) -> Outcome {
+    let source = source.unwrap_or_else(tree::root);
+    let binary = match binary {
+        Some(binary) => binary,
+        None => {
+            run::must(run::cargo(&["build", "--locked", "--package", "server"]))?;
+            tree::root().join("target/debug/portage")
+        }
+    };
+    let build = Build { binary, ledger: source.join("docs/guide/own_ledger.py") };
+    let name = name.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned());
+    let dir = tree::root().join(STORES).join(name);
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let embedded = StoreFixture::new("embedded", None)?;
+    let embedded = StoreFixture::new("embedded", None, &build)?;
     embedded.keep(&dir)?;
     let server = testbed::Server::given().or_else(|_| testbed::Server::start())?;
     let database = server.database()?;
-    let postgres = StoreFixture::new("postgres", Some(database.url()))?;
+    let postgres = StoreFixture::new("postgres", Some(database.url()), &build)?;
     fs::write(postgres.home.join("data/database.sql"), dumped(database.url())?)
         .map_err(|error| format!("the dump: {error}"))?;
     postgres.keep(&dir)
+}
+
+/// The programs of a commit.
+struct Build {
+    binary: PathBuf,
+    ledger: PathBuf,
 }
 
 /// A store that was made, and what operators saw of it.
@@ -88,7 +126,7 @@ struct StoreFixture {
 }
 
 impl StoreFixture {
-    fn new(name: &'static str, database: Option<&str>) -> Outcome<Self> {
+    fn new(name: &'static str, database: Option<&str>, build: &Build) -> Outcome<Self> {
         let home = tree::root().join("target/store-fixture").join(name);
         if home.exists() {
             fs::remove_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
@@ -97,9 +135,11 @@ impl StoreFixture {
             .map_err(|error| format!("{}: {error}", home.display()))?;
         fs::write(home.join("portage.toml"), SETTINGS)
             .map_err(|error| format!("the settings: {error}"))?;
-        let port = free_port().map_err(|error| format!("a free port: {error}"))?;
-        let mut ledger = ledger(&home, port)?;
-        let cli = Cli { home: home.clone(), database: database.map(str::to_owned), port };
+        let port = testbed::free_port()?;
+        let mut ledger = ledger(&build.ledger, &home, port)?;
+        let listen = testbed::free_port()?;
+        let (binary, database) = (build.binary.clone(), database.map(str::to_owned));
+        let cli = Cli { binary, home: home.clone(), database, port, listen };
         let mut server = cli.serve()?;
         let done = cli.all(STEPS).and_then(|()| {
             ended(&mut ledger)?;
@@ -133,15 +173,18 @@ impl StoreFixture {
 
 /// The binary in one folder, on one store.
 struct Cli {
+    binary: PathBuf,
     home: PathBuf,
     database: Option<String>,
     /// Of the ledger elsewhere.
     port: u16,
+    /// The port of the server itself.
+    listen: u16,
 }
 
 impl Cli {
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = run::program(tree::root().join("target/debug/portage"));
+        let mut command = run::program(&self.binary);
         command.current_dir(&self.home).args(["--data-dir", "data"]).args(words);
         let at = format!("http://127.0.0.1:{}", self.port);
         command.env("PORTAGE_LEDGERS__MARGIN__URL", at);
@@ -152,7 +195,8 @@ impl Cli {
     }
 
     fn serve(&self) -> Outcome<Child> {
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command =
+            self.command(&["serve", "--listen", &format!("127.0.0.1:{}", self.listen)]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| format!("portage serve: {error}"))?;
         for _ in 0..100 {
@@ -180,10 +224,30 @@ impl Cli {
         for step in steps {
             if *step == "approve" {
                 self.approve()?;
+            } else if let Some(amount) = step.strip_prefix("account-transfer ") {
+                self.account_transfer(amount)?;
             } else {
                 self.print(&step.split_whitespace().collect::<Vec<_>>())?;
             }
         }
+        Ok(())
+    }
+
+    /// A transfer from one account to the other, which 0.1.0 has no command for; it ends before the next step.
+    fn account_transfer(&self, amount: &str) -> Outcome {
+        let token =
+            self.print(&["token", "--sub", "4001", "--scope", "transfers:create transfers:read"])?;
+        let body = format!(
+            r#"{{"fromAccountNumber":"ACC-1","toAccountNumber":"ACC-2","amount":"{amount}","currency":"USDT"}}"#
+        );
+        let mut curl = run::program("curl");
+        curl.args(["--silent", "--show-error", "--header", "content-type: application/json"]);
+        curl.arg("--header").arg(format!("authorization: Bearer {}", token.trim()));
+        curl.arg("--header").arg(format!("idempotency-key: account-{amount}"));
+        curl.arg("--data").arg(body);
+        curl.arg(format!("http://127.0.0.1:{}/api/transfers", self.listen));
+        println!("{}", run::output(curl)?.trim());
+        sleep(ENDED);
         Ok(())
     }
 
@@ -198,14 +262,10 @@ impl Cli {
     }
 }
 
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
 /// The ledger of the guide, which keeps its store beside the server's.
-fn ledger(home: &Path, port: u16) -> Outcome<Child> {
+fn ledger(program: &Path, home: &Path, port: u16) -> Outcome<Child> {
     let mut python = run::program("python3");
-    python.arg("-B").arg(tree::root().join("docs/guide/own_ledger.py"));
+    python.arg("-B").arg(program);
     python.arg(home.join("margin/ledger.db")).arg(port.to_string()).env("LEDGER_TOKEN", TOKEN);
     python.stdout(Stdio::null()).stderr(Stdio::null());
     python.spawn().map_err(|error| format!("python3: {error}"))

@@ -104,7 +104,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         keep: 0,
         replay_room: 0,
     };
-    let rules = TargetRules { allow_private: false, mails: false };
+    let rules = TargetRules { allow_private: false, allow_private_http: false, mails: false };
     let app = App {
         kafka: None,
         relay: None,

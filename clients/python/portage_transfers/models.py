@@ -115,9 +115,10 @@ class NewRelayTransfer(TypedDict):
 
 
 class OpenedRelayTransfer(NewRelayTransfer):
-    """A payment that is durable; it goes on by itself. Its id is its key."""
+    """A payment that is durable; it goes on by itself. Its `transfer_id` is its key; operators know it by `req_id`."""
 
     transfer_id: str
+    req_id: str
     status: str
     created_at: str
     tx_hash: str | None

@@ -93,9 +93,10 @@ export interface NewRelayTransfer {
   amount: string;
 }
 
-/** A payment that is durable; it goes on by itself. Its id is its key. */
+/** A payment that is durable; it goes on by itself. Its `transfer_id` is its key; operators know it by `req_id`. */
 export interface OpenedRelayTransfer extends NewRelayTransfer {
   transfer_id: string;
+  req_id: string;
   status: string;
   created_at: string;
   tx_hash?: string | null;

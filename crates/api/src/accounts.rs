@@ -22,8 +22,8 @@ pub struct Accounts {
 pub struct Silent {
     /// The account type that the ledger keeps.
     pub account: String,
-    /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that shows no accounts (the
-    /// simple form).
+    /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that lists no accounts (the
+    /// simple form, or a full one without the route).
     #[schema(example = "UNREACHABLE")]
     pub why: String,
 }

@@ -43,7 +43,54 @@ pub struct Booked {
     pub created_at: String,
 }
 
-/// External money in or out of an account of the pipeline.
+/// A page of external movements, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Movements {
+    /// The movements of this page.
+    pub movements: Vec<MovementRow>,
+    /// There may be more: ask with `cursor` set to this.
+    pub next: Option<String>,
+}
+
+/// An external movement with who booked it, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MovementRow {
+    /// The ledger's number of it.
+    #[schema(example = 8121)]
+    pub operation_id: u64,
+    /// Whether it is a `deposit` or a `withdrawal`.
+    #[schema(example = "deposit")]
+    pub kind: String,
+    /// The user whose account it is.
+    pub user_id: UserIdText,
+    /// The number of the account; absent for the user's Funding account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ACC-4001-1")]
+    pub number: Option<String>,
+    /// The symbol of the asset that moved.
+    #[schema(example = "USDT")]
+    pub asset: String,
+    /// In the asset's unit.
+    #[schema(example = "1000.000000")]
+    pub amount: String,
+    /// What the account had available right after it.
+    #[schema(example = "1000.000000")]
+    pub available: String,
+    /// The outside world's id of it.
+    #[serde(rename = "ref")]
+    #[schema(example = "bank-2024-12-23-7")]
+    pub reference: String,
+    /// Who booked it, or proposed it where two persons had to agree: `issuer|sub`.
+    #[schema(example = "portage|ada")]
+    pub by: String,
+    /// The reason that was given, for the audit.
+    #[schema(example = "wire received")]
+    pub reason: String,
+    /// When it was booked, RFC 3339.
+    pub at: String,
+}
+
+/// External money in or out of a numbered account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberedMovement {
@@ -63,7 +110,7 @@ pub struct NumberedMovement {
     pub reason: String,
 }
 
-/// What was booked on an account of the pipeline.
+/// What was booked on a numbered account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BookedNumbered {
     /// The ledger's number of the movement.

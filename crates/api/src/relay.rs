@@ -23,6 +23,9 @@ pub struct OpenedRelayTransfer {
     /// The key that it was asked for under.
     #[schema(example = "payout-7")]
     pub transfer_id: String,
+    /// The transfer's id at Portage, which operators and their commands know it by.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub req_id: String,
     /// `RECEIVED`; of a replay, where the transfer stands now.
     #[schema(example = "RECEIVED")]
     pub status: String,

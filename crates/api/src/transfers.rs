@@ -116,7 +116,7 @@ pub enum CreateResult {
     Dry(DryRun),
 }
 
-/// What would become of a create, as things stand.
+/// What would become of a create in the present state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DryRun {
     /// Always: nothing was done.

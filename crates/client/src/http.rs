@@ -250,7 +250,7 @@ impl Client {
         self.book("/api/v1/ops/withdrawals", movement).await
     }
 
-    /// Books external money into the account of the pipeline with that number. True: it was booked now;
+    /// Books external money into the numbered account. True: it was booked now;
     /// false: it had been before.
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl Client {
         self.book(&format!("/api/v1/ops/accounts/pipeline/{number}/deposits"), movement).await
     }
 
-    /// Books external money out of the account of the pipeline with that number. True: it was booked now;
+    /// Books external money out of the numbered account. True: it was booked now;
     /// false: it had been before.
     ///
     /// # Errors

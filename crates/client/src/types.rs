@@ -48,6 +48,9 @@ pub struct AccountTransferFilter {
     /// The state that they stand in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// Made under this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Where the page begins: `next` of the one before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -80,6 +83,9 @@ pub struct Filter {
     /// To this account type, or opened before this time (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// Made under this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cid: Option<String>,
     /// Where the page begins: `next` of the one before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,

@@ -13,16 +13,17 @@ use crate::messaging::Messaging;
 use crate::operators::{Operators, Turns};
 use crate::reconciliation::{Proven, Reconciler};
 use crate::state::cases::Cases;
-use crate::state::controls::halt::KillSwitch;
-use crate::state::controls::limits::CreateLimits;
 use crate::state::create_request::CreateRequest;
+use crate::state::halt::KillSwitch;
 use crate::state::in_flight::InFlight;
 use crate::state::ledgers::earlier_sends::EarlierSendsLog;
 use crate::state::ledgers::halt_notice::HaltNotices;
 use crate::state::ledgers::health_probe::HealthProbes;
 use crate::state::ledgers::identity::Ledgers;
+use crate::state::limits::CreateLimits;
 use crate::state::shared::SharedState;
 use crate::watch::Recovery;
+use crate::watch::closed_cases::ClosedCases;
 use crate::watch::lease::LeaseKeeper;
 use crate::watch::monitor::Monitor;
 use kernel::operators::OpenCase;
@@ -94,9 +95,7 @@ impl Lower {
     fn prover(&self, shared: &Arc<SharedState>, pipeline: &Arc<Pipeline>) -> Arc<Prover> {
         Arc::new(Prover {
             shared: shared.clone(),
-            ledgers: self.ledgers.clone(),
             sends: self.sends.clone(),
-            messaging: self.messaging.clone(),
             chains: self.chains.clone(),
             pipeline: pipeline.clone(),
         })
@@ -111,6 +110,7 @@ impl Lower {
             chains: self.chains.clone(),
             limits: self.limits.clone(),
             reconciler: self.reconciler.clone(),
+            closed_cases: ClosedCases::new(shared),
             key_set: Mutex::default(),
         })
     }
@@ -125,6 +125,7 @@ impl Lower {
             shared: shared.clone(),
             cases: self.cases.clone(),
             in_flight: self.in_flight.clone(),
+            ledgers: self.ledgers.clone(),
             probes: self.probes.clone(),
             messaging: self.messaging.clone(),
             chains: self.chains.clone(),
@@ -143,7 +144,6 @@ impl Lower {
         Arc::new(Operators {
             shared: shared.clone(),
             cases: self.cases.clone(),
-            in_flight: self.in_flight.clone(),
             ledgers: self.ledgers.clone(),
             sends: self.sends.clone(),
             messaging: self.messaging.clone(),
@@ -158,11 +158,11 @@ impl Lower {
     }
 }
 
-/// Builds the pipeline and the components above it. `orders` brings create requests to the intake's task.
+/// Builds the pipeline and the components above it. `requests` brings create requests to the intake's task.
 pub(crate) fn compose(
     shared: Arc<SharedState>,
     lower: Lower,
-    orders: Sender<(Record, CreateRequest)>,
+    requests: Sender<(Record, CreateRequest)>,
 ) -> Arc<Engine> {
     let pipeline = lower.pipeline(&shared);
     let status =
@@ -186,10 +186,8 @@ pub(crate) fn compose(
     } = lower;
     Arc::new(Engine {
         lane_watch: LaneWatch::new(&shared, &cases, &chains, &status),
-        intake: Intake::new(&shared, &limits, &checks, &pipeline, orders),
-        observed_deposits: ObservedDeposits::new(
-            &shared, &cases, &in_flight, &messaging, &pipeline,
-        ),
+        intake: Intake::new(&shared, &limits, &checks, &pipeline, requests),
+        observed_deposits: ObservedDeposits::new(&shared, &cases, &in_flight, &pipeline),
         shared,
         cases,
         in_flight,

@@ -6,7 +6,9 @@
 
 pub mod audit;
 mod chains;
+mod commit;
 mod compose;
+mod controls;
 mod drive;
 mod enter;
 pub mod messaging;
@@ -27,6 +29,7 @@ pub use crate::state::tasks;
 
 use crate::chains::Chains;
 use crate::compose::{Lower, compose};
+use crate::controls::lease::Lease;
 use crate::drive::lane_watch::LaneWatch;
 use crate::drive::prove::Prover;
 use crate::drive::start::begin_provers;
@@ -40,13 +43,12 @@ use crate::operators::Operators;
 use crate::plan::planner::{LedgerCapabilities, Plan};
 use crate::reconciliation::Reconciler;
 use crate::state::cases::Cases;
-use crate::state::controls::limits;
 use crate::state::create_request::CreateRequest;
 use crate::state::in_flight::InFlight;
-use crate::state::lease::Lease;
 use crate::state::ledgers::core_owner;
 use crate::state::ledgers::health_probe::HealthProbes;
 use crate::state::ledgers::identity::Ledgers;
+use crate::state::limits;
 use crate::state::shared::SharedState;
 use crate::state::transfer_ids::TransferIds;
 use crate::watch::Recovery;
@@ -93,7 +95,8 @@ impl Engine {
     ///
     /// # Errors
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
-    /// its asset; `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
+    /// its asset; `BAD_TABLE` where the table of a flow that is offered does not hold;
+    /// `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
     /// `NO_CHAIN` where one is offered that sends, without any chain;
     /// `NO_BUS` where one is offered that events drive, without a bus;
     /// `OWNED` where another core than ours is at work, and nothing was touched;
@@ -126,7 +129,7 @@ impl Engine {
         };
         let capabilities = parts.ledgers.iter().map(capabilities_of).collect();
         let plan = Plan { flows: parts.flows.clone(), capabilities };
-        let (sender, orders) = mpsc::channel(parts.settings.ring);
+        let (sender, requests) = mpsc::channel(parts.settings.ring);
         let proven = reconciliation::Proven::read(status.proven.as_deref(), &parts.seal_key);
         let ids = match parts.sends() {
             true => Some(TransferIds::read(&parts).await?),
@@ -142,7 +145,7 @@ impl Engine {
             engine.lease_keeper.leased(begun);
         }
         engine.first_status(&status);
-        engine.begin(orders).await;
+        engine.begin(requests).await;
         Ok(engine)
     }
 
@@ -151,6 +154,7 @@ impl Engine {
         self.shared.controls.follow(self.shared.controls.epoch(), status);
         self.shared.lease.hear(status);
         self.status.know(status);
+        self.cases.warn_of_unconfigured_ledgers(status);
         log_stops(status);
     }
 
@@ -167,7 +171,7 @@ impl Engine {
         tracing::info!(flows = names.join(", "), workers, "the flows that are carried here");
     }
 
-    async fn begin(&self, orders: mpsc::Receiver<(Record, CreateRequest)>) {
+    async fn begin(&self, requests: mpsc::Receiver<(Record, CreateRequest)>) {
         self.log_flows();
         let ledgers: Vec<_> = self.shared.parts.ledgers.iter().map(|ledger| ledger.id()).collect();
         for ledger in ledgers {
@@ -188,16 +192,22 @@ impl Engine {
         }
         spawn.spawn(Background::Monitor.task(), Box::pin(self.monitor.clone().run_watch()));
         spawn.spawn(Background::Waker.task(), Box::pin(self.in_flight.clone().run_waker()));
-        let orders = Arc::new(tokio::sync::Mutex::new(orders));
+        let requests = Arc::new(tokio::sync::Mutex::new(requests));
         for _ in 0..intake::WORKERS {
-            let hand = self.intake.clone().run_intake(orders.clone());
-            spawn.spawn(Background::Intake.task(), Box::pin(hand));
+            let worker = self.intake.clone().run_intake(requests.clone());
+            spawn.spawn(Background::Intake.task(), Box::pin(worker));
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.recovery.clone().run_scanner()));
+        spawn.spawn(
+            Background::Consequences.task(),
+            Box::pin(self.recovery.clone().run_consequences()),
+        );
         self.messaging.begin_messaging();
         self.chains.begin_identities();
         begin_provers(&self.chains, &self.prover, &self.lane_watch);
         spawn.spawn(Background::Checker.task(), Box::pin(self.reconciler.clone().run_checker()));
+        let left_over = self.operators.clone().run_left_over();
+        spawn.spawn(Background::LeftOver.task(), Box::pin(left_over));
         if self.shared.parts.settings.workers {
             spawn
                 .spawn(Background::Horizon.task(), Box::pin(self.reconciler.clone().run_horizon()));
@@ -242,7 +252,7 @@ impl Engine {
 
     /// True while the store takes no writes: the intake refuses everything.
     pub fn full(&self) -> bool {
-        self.shared.full()
+        self.shared.writer.room.full()
     }
 
     /// Whether this process can move money, as far as it knows without asking: the journal answers its

@@ -48,6 +48,12 @@ pub struct Cause {
 impl Cause {
     /// The class of a unit that the journal did not write because a HALT is in force.
     pub const HALTED: &'static str = "HALTED";
+    /// The class of a unit that the store did not write because it takes nothing now.
+    pub const FULL: &'static str = "FULL";
+    /// The class of a unit that contradicts what is stored: the same unit is never written.
+    pub const CONTRADICTION: &'static str = "CONTRADICTION";
+    /// The class of a write that was not made because the store cannot hold a value of it.
+    pub const BAD_VALUE: &'static str = "BAD_VALUE";
 
     /// A cause that its class explains.
     pub const fn of(class: &'static str) -> Self {

@@ -80,7 +80,7 @@ codes! {
     DailyAmountExceeded = "DAILY_AMOUNT_EXCEEDED",
     /// The same key with another body.
     DuplicateRequest = "DUPLICATE_REQUEST",
-    /// An operator's action that cannot be done as things stand.
+    /// An operator's action that cannot be done in the present state.
     NotPossible = "NOT_POSSIBLE",
     /// The proposal was decided before.
     AlreadyDecided = "ALREADY_DECIDED",

@@ -322,6 +322,9 @@ pub enum Put {
     /// rows. A refund for a day that was forgotten is ignored. What operators deposited a week before it is
     /// forgotten too.
     ForgetDays(Day),
+    /// Cases that were closed before this time are forgotten, with their notes and their webhooks, as far as one
+    /// write may: some of the oldest. The newest one stays: no number is given twice.
+    ForgetCases(Millis),
 }
 
 impl Put {
@@ -355,7 +358,8 @@ impl Put {
             | Self::Account { .. }
             | Self::Count(_)
             | Self::Uncount(_)
-            | Self::ForgetDays(_) => None,
+            | Self::ForgetDays(_)
+            | Self::ForgetCases(_) => None,
         }
     }
 }
@@ -477,6 +481,24 @@ pub struct Written {
     pub fork: Option<Answer>,
 }
 
+/// Why a store refuses a unit alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnitRefusal {
+    /// A right or a table that it needs is missing: it goes through once a person has mended that.
+    ForNow(Cause),
+    /// It has a value that the store cannot hold: it never goes through.
+    ForGood(Cause),
+}
+
+impl UnitRefusal {
+    /// What the store said of it.
+    pub fn into_cause(self) -> Cause {
+        match self {
+            Self::ForNow(cause) | Self::ForGood(cause) => cause,
+        }
+    }
+}
+
 /// The outcome of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrote {
@@ -486,6 +508,8 @@ pub enum Wrote {
     Lost(Guard),
     /// The store takes no more for now (a full disk); nothing was written.
     Full,
+    /// The store refuses this unit, and takes others; nothing was written.
+    Refused(UnitRefusal),
     /// A failed COMMIT, or an enlisted operation that is hindered: re-read by key.
     Unknown(Cause),
 }

@@ -1,7 +1,7 @@
 //! Checks fences: a tombstone under a key, before and after the effect.
 //!
 //! A fence returns what is stored under the key once it is done: the operation that was there before it, or the
-//! fence itself. A push cannot be fenced: a fence of it only queries.
+//! fence itself. A refund or settle cannot be fenced: a fence of it only queries.
 
 use super::check_list;
 use super::fixture::{COIN, LedgerFixture, RICH, START, UNKNOWN_USER, of, op, word};
@@ -15,7 +15,7 @@ check_list! {
     a_fence_before_keeps_the_effect_from_ever_happening,
     a_fence_after_says_what_happened,
     a_fence_repeats_itself,
-    a_push_is_never_fenced,
+    a_refund_is_never_fenced,
     a_fence_harms_no_neighbour,
 }
 
@@ -73,16 +73,16 @@ async fn a_fence_repeats_itself(b: &LedgerFixture) {
     b.same("a query", &b.stored(key).await, &first);
 }
 
-async fn a_push_is_never_fenced(b: &LedgerFixture) {
+async fn a_refund_is_never_fenced(b: &LedgerFixture) {
     b.done("a withdraw", op(1, Withdraw, 100)).await;
     for leg in [Refund, Settle] {
         let key = op(1, leg, 100).key;
-        b.same("a fence of a push", &b.fence(key).await, &Stored::Nothing);
+        b.same("a fence of a refund or settle", &b.fence(key).await, &Stored::Nothing);
         b.same("what it wrote", &b.stored(key).await, &Stored::Nothing);
     }
     let refund = op(1, Refund, 100);
     b.done("the refund", refund.clone()).await;
-    let found = b.is_found("a late fence of a push", b.fence(refund.key).await);
+    let found = b.is_found("a late fence of a refund", b.fence(refund.key).await);
     b.same("what it says", &found.outcome, &StoredOutcome::Done);
     b.same("balance", &b.balance(RICH, COIN).await, &(START, 0));
 }

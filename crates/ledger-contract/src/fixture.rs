@@ -1,5 +1,6 @@
 //! The fixture of the ledger checks: one fresh ledger, functions that call it, and messages that name the check.
 
+use super::explain::Explain;
 use super::{Fresh, Profile};
 use kernel::answer::{Answer, Cause};
 use kernel::code::Code;
@@ -11,7 +12,6 @@ use kernel::ports::ledger::{
     AccountStatus, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
 };
 use kernel::record::Account;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The asset that most checks move.
@@ -71,22 +71,25 @@ impl LedgerFixture {
 
     /// Fails the check unless both are equal.
     #[track_caller]
-    pub(super) fn same<T: Debug + PartialEq>(&self, what: &str, is: &T, should: &T) {
-        assert!(is == should, "{}: {what}: {is:?} instead of {should:?}", self.check);
+    pub(super) fn same<T: Explain + PartialEq>(&self, what: &str, is: &T, should: &T) {
+        let (found, wanted) = (is.explain(), should.explain());
+        assert!(is == should, "{}: {what}: {found} (wanted: {wanted})", self.check);
     }
 
     /// Fails the check unless it holds.
     #[track_caller]
-    pub(super) fn holds(&self, holds: bool, what: &str, facts: &impl Debug) {
-        assert!(holds, "{}: {what}: {facts:?}", self.check);
+    pub(super) fn holds(&self, holds: bool, what: &str, facts: &impl Explain) {
+        assert!(holds, "{}: {what}: {}", self.check, facts.explain());
     }
 
     /// What was said; anything else fails the check.
     #[track_caller]
-    pub(super) fn said<T: Debug>(&self, reply: Reply<T>) -> (Known, T) {
+    pub(super) fn said<T>(&self, reply: Reply<T>) -> (Known, T) {
         match reply {
             Reply::Answered(known, said) => (known, said),
-            Reply::OtherLedger(known) => panic!("{}: WRONG_LEDGER: it is {known:?}", self.check),
+            Reply::OtherLedger(known) => {
+                panic!("{}: WRONG_LEDGER: it is {}", self.check, known.explain())
+            }
             Reply::NoAnswer(cause) => panic!("{}: no answer: {cause}", self.check),
         }
     }
@@ -117,7 +120,7 @@ impl LedgerFixture {
     pub(super) async fn one(&self, op: Op) -> Answer {
         match <[Answer; 1]>::try_from(self.all(vec![op]).await) {
             Ok([answer]) => answer,
-            Err(answers) => panic!("{}: {answers:?}", self.check),
+            Err(answers) => panic!("{}: {} answers to one operation", self.check, answers.len()),
         }
     }
 
@@ -126,7 +129,7 @@ impl LedgerFixture {
         match self.one(op).await {
             Answer::Done(receipt) => receipt.seq,
             answer @ (Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
-                panic!("{}: {what}: {answer:?} instead of done", self.check)
+                panic!("{}: {what}: {} (wanted: done)", self.check, answer.explain())
             }
         }
     }

@@ -12,9 +12,9 @@ check_list! {
     the_last_unit_may_be_taken_and_no_more,
     a_settle_is_only_where_withdraws_hold,
     settle_and_refund_exclude_each_other,
-    a_push_needs_its_done_withdraw,
-    a_push_needs_its_own_withdraw,
-    a_hindered_push_succeeds_later,
+    a_refund_needs_its_done_withdraw,
+    a_refund_needs_its_own_withdraw,
+    a_hindered_refund_succeeds_later,
     many_transfers_keep_the_books,
 }
 
@@ -79,39 +79,45 @@ async fn settle_and_refund_exclude_each_other(b: &LedgerFixture) {
 }
 
 /// The legs that cannot be refused at this ledger.
-fn pushes(b: &LedgerFixture) -> Vec<kernel::flow::life::Leg> {
+fn unrefusable_legs(b: &LedgerFixture) -> Vec<kernel::flow::life::Leg> {
     if b.profile.holds { vec![Refund, Settle] } else { vec![Refund] }
 }
 
-async fn a_push_needs_its_done_withdraw(b: &LedgerFixture) {
+async fn a_refund_needs_its_done_withdraw(b: &LedgerFixture) {
     b.refused("too much", op(2, Withdraw, START + 1), Code::InsufficientBalance).await;
     b.fence(op(3, Withdraw, 1).key).await;
     b.done("a deposit is no withdraw", op(4, Deposit, 100)).await;
-    for leg in pushes(b) {
-        b.hindered("a push without a withdraw", op(1, leg, 100), "CONTRADICTION").await;
+    for leg in unrefusable_legs(b) {
+        b.hindered("a refund or settle without a withdraw", op(1, leg, 100), "CONTRADICTION").await;
         let refused = op(2, leg, START + 1);
-        b.hindered("a push after a refused withdraw", refused, "CONTRADICTION").await;
-        b.hindered("a push after a fenced withdraw", op(3, leg, 100), "CONTRADICTION").await;
-        b.hindered("a push after a deposit", op(4, leg, 100), "CONTRADICTION").await;
+        b.hindered("a refund or settle after a refused withdraw", refused, "CONTRADICTION").await;
+        b.hindered("a refund or settle after a fenced withdraw", op(3, leg, 100), "CONTRADICTION")
+            .await;
+        b.hindered("a refund or settle after a deposit", op(4, leg, 100), "CONTRADICTION").await;
     }
     b.same("balance", &b.balance(RICH, COIN).await, &(START + 100, 0));
 }
 
-async fn a_push_needs_its_own_withdraw(b: &LedgerFixture) {
+async fn a_refund_needs_its_own_withdraw(b: &LedgerFixture) {
     b.done("a withdraw", op(1, Withdraw, 100)).await;
     b.done("another one", op(2, Withdraw, 50)).await;
-    for leg in pushes(b) {
-        b.hindered("a push of more", op(1, leg, 101), "CONTRADICTION").await;
-        b.hindered("a push of less", op(1, leg, 99), "CONTRADICTION").await;
-        b.hindered("a push of another's", op(1, leg, 50), "CONTRADICTION").await;
-        b.hindered("a push to another", of(UNKNOWN_USER, op(1, leg, 100)), "CONTRADICTION").await;
+    for leg in unrefusable_legs(b) {
+        b.hindered("a refund or settle of more", op(1, leg, 101), "CONTRADICTION").await;
+        b.hindered("a refund or settle of less", op(1, leg, 99), "CONTRADICTION").await;
+        b.hindered("a refund or settle of another's", op(1, leg, 50), "CONTRADICTION").await;
+        b.hindered(
+            "a refund or settle to another",
+            of(UNKNOWN_USER, op(1, leg, 100)),
+            "CONTRADICTION",
+        )
+        .await;
         let gold = in_asset(GOLD, op(1, leg, 100));
-        b.hindered("a push of another asset", gold, "CONTRADICTION").await;
+        b.hindered("a refund or settle of another asset", gold, "CONTRADICTION").await;
     }
     b.done("its own refund", op(1, Refund, 100)).await;
 }
 
-async fn a_hindered_push_succeeds_later(b: &LedgerFixture) {
+async fn a_hindered_refund_succeeds_later(b: &LedgerFixture) {
     b.hindered("a refund too early", op(1, Refund, 100), "CONTRADICTION").await;
     b.done("the withdraw", op(1, Withdraw, 100)).await;
     b.set(RICH, AccountStatus::Disabled, "off").await;

@@ -4,6 +4,7 @@
 //! A check that fails panics with its name and the facts. No check sleeps or spawns, so the suite runs on any runtime,
 //! the simulated one among them. Each check takes a fresh ledger; [`FreshView`] makes one of a ledger in use.
 
+mod explain;
 mod fence;
 mod fixture;
 mod halts;
@@ -23,6 +24,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use std::sync::Arc;
 
+pub use explain::Explain;
 pub use restart::Remembered;
 pub use view::FreshView;
 

@@ -32,18 +32,20 @@ async fn each_status_bars_what_it_bars(b: &LedgerFixture) {
             ("a deposit", op(n + 3, Deposit, 5), deposit),
         ] {
             match code {
-                Some(code) => b.refused(&format!("{what} while {status:?}"), ask, code).await,
+                Some(code) => {
+                    b.refused(&format!("{what} while {}", status.name()), ask, code).await
+                }
                 None => {
-                    b.done(&format!("{what} while {status:?}"), ask).await;
+                    b.done(&format!("{what} while {}", status.name()), ask).await;
                 }
             }
         }
-        b.done(&format!("a refund while {status:?}"), op(n, Refund, 5)).await;
+        b.done(&format!("a refund while {}", status.name()), op(n, Refund, 5)).await;
         if b.profile.holds {
-            b.done(&format!("a settle while {status:?}"), op(n + 1, Settle, 5)).await;
+            b.done(&format!("a settle while {}", status.name()), op(n + 1, Settle, 5)).await;
         }
         // what was done before is answered as before
-        b.done(&format!("a repeat while {status:?}"), op(n, Withdraw, 5)).await;
+        b.done(&format!("a repeat while {}", status.name()), op(n, Withdraw, 5)).await;
     }
 }
 

@@ -13,6 +13,19 @@ const IDLE: Duration = Duration::from_secs(10);
 /// # Errors
 /// What an address must be.
 pub fn address(text: &str) -> Result<Url, &'static str> {
+    checked(text, false)
+}
+
+/// The same, where `http://` may lead into a private network too: to an address that is private, or to a name of which
+/// [`crate::webhooks`] looks only at private addresses.
+///
+/// # Errors
+/// What an address must be.
+pub fn private_address(text: &str) -> Result<Url, &'static str> {
+    checked(text, true)
+}
+
+fn checked(text: &str, plain_http: bool) -> Result<Url, &'static str> {
     const RULE: &str = "an address that begins with https:// (http:// for a loopback address), \
                         without user, password and fragment";
     let url = Url::parse(text).map_err(|_| RULE)?;
@@ -23,7 +36,7 @@ pub fn address(text: &str) -> Result<Url, &'static str> {
         || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     let fit = match url.scheme() {
         "https" => !host.is_empty(),
-        "http" => near,
+        "http" => near || plain_http && !host.is_empty(),
         _ => false,
     };
     if fit && plain { Ok(url) } else { Err(RULE) }

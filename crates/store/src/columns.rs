@@ -4,7 +4,7 @@
 use kernel::agreed::{Agreed, target_side};
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, Serial, UserId};
+use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
 use kernel::operation::StoredOutcome;
 use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
@@ -15,12 +15,13 @@ use kernel::ports::webhooks::TriedMessage;
 use kernel::record::{Account, Origin, Party, Terms, TermsVersion};
 use std::collections::BTreeSet;
 
-/// A moment that nothing reasonable is due after: a clock was wrong when it was written.
-pub(crate) const ABSURD: Millis = 3_600_000;
-
 /// The error of a column whose value this store never writes: what it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WrongValue(pub(crate) &'static str);
+
+/// The number of the oldest cases of which one write forgets those that are over: it reads no more of a long history, and few
+/// cases stay open for long.
+pub(crate) const FORGOTTEN_CASES: i64 = 2_000;
 
 /// Integers of SQL are signed; ours stay below 2^63.
 pub(crate) fn int(value: u64) -> i64 {
@@ -201,6 +202,11 @@ pub(crate) const fn direction(direction: Direction) -> &'static str {
         Direction::In => "IN",
         Direction::Out => "OUT",
     }
+}
+
+pub(crate) fn read_direction(text: &str) -> Result<Direction, WrongValue> {
+    let known = [Direction::In, Direction::Out].into_iter().find(|known| direction(*known) == text);
+    known.ok_or(WrongValue("not a direction"))
 }
 
 /// The object of a pause, as its column has it beside the scope's kind.

@@ -1,14 +1,25 @@
-//! What every page keeps to: its links to files lead somewhere, and a decision has a title.
+//! What every page keeps to: its links to files lead somewhere, and a decision has a title and is short.
 
 use super::Fault;
 use crate::tree::Page;
 use std::collections::BTreeSet;
+
+/// The most lines of a decision's page.
+const DECISION_LINES: usize = 40;
 
 /// All rules over one Markdown page; `exists` answers for a path from the repository's root.
 pub(super) fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     if path.starts_with("docs/decisions/") && !text.starts_with("# ") {
         faults.push(Fault::at(path, 1, "a decision begins with its title: `# …`"));
+    }
+    // the index has a line for each decision
+    if path.starts_with("docs/decisions/") && !path.ends_with("/README.md") {
+        let lines = text.lines().count();
+        if lines > DECISION_LINES {
+            let what = format!("a decision has at most {DECISION_LINES} lines, this one {lines}");
+            faults.push(Fault::at(path, DECISION_LINES + 1, what));
+        }
     }
     for (line, link) in links(text) {
         let file = link.split('#').next().unwrap_or_default();
@@ -124,5 +135,19 @@ mod tests {
         let found = faults("docs/decisions/0001.md", "No title.\n");
         assert_eq!(found, ["docs/decisions/0001.md:1: a decision begins with its title: `# …`"]);
         assert_eq!(faults("docs/decisions/0001.md", "# Title\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_decision_has_at_most_forty_lines() {
+        let page = |lines: usize| format!("# Title\n{}", "Line.\n".repeat(lines - 1));
+        assert_eq!(faults("docs/decisions/0001.md", &page(40)), [""; 0]);
+        let found = faults("docs/decisions/0001.md", &page(41));
+        assert_eq!(
+            found,
+            ["docs/decisions/0001.md:41: a decision has at most 40 lines, this one 41"]
+        );
+        for other in ["docs/decisions/README.md", "docs/a.md"] {
+            assert_eq!(faults(other, &page(41)), [""; 0]);
+        }
     }
 }

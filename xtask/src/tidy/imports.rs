@@ -23,10 +23,10 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 24] = [
-    Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
+const TABLE: [Row; 25] = [
+    Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest", "tables"]) },
     Row { name: "ledger-contract", normal: Only(&["kernel", "futures-util"]),                                    dev: Only(&[]) },
-    Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
+    Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm", "tables"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
     Row { name: "engine-tests", normal: Only(&[]),                                                               dev: Only(&["conformance", "engine", "flows", "futures-util", "kernel", "ledgers", "links", "rusqlite", "rustls", "serde_json", "sim", "store", "tempfile", "testbed", "testkit", "tokio"]) },
     Row { name: "relay-tests", normal: Only(&[]),                                                                dev: Only(&["devnet", "expect-test", "flows", "kernel", "links", "serde_json", "sim", "testkit", "tokio"]) },
@@ -35,16 +35,17 @@ const TABLE: [Row; 24] = [
     Row { name: "links",   normal: Only(&["kernel", "flows", "argon2", "base64", "borsh", "bs58", "chacha20poly1305", "ed25519-dalek", "futures-util", "getrandom", "rdkafka", "reqwest", "rusqlite", "rustls", "rustls-platform-verifier", "serde", "serde_json", "sha2", "tokio", "tracing", "uuid", "zeroize"]), dev: Only(&["conformance", "devnet", "tempfile", "testbed", "testkit", "tokio"]) },
     Row { name: "api",     normal: Only(&["serde", "serde_json", "utoipa"]),                                     dev: Only(&[]) },
     Row { name: "client",  normal: Only(&["api", "kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
-    Row { name: "sim",     normal: Only(&["conformance", "kernel", "flows", "engine", "ledger-contract", "testkit"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
+    Row { name: "sim",     normal: Only(&["conformance", "kernel", "flows", "engine", "ledger-contract", "tables", "testkit"]),                               dev: Only(&["ledgers", "store", "tempfile"]) },
     Row { name: "conformance", normal: Only(&["flows", "kernel", "testkit"]),                                    dev: Only(&[]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
     Row { name: "devnet",  normal: Only(&["axum", "base64", "borsh", "clap", "hyper", "hyper-util", "imbl", "near-chain-configs", "near-crypto", "near-jsonrpc-primitives", "near-parameters", "near-primitives", "near-time", "serde", "serde_json", "tokio", "wasmi"]), dev: Only(&[]) },
     Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
     Row { name: "gas",     normal: Only(&["devnet", "kernel", "links", "near-parameters", "near-primitives-core", "near-vm-runner", "serde_json"]), dev: Only(&[]) },
+    Row { name: "tables",  normal: Only(&["kernel"]),                                                            dev: Only(&[]) },
     Row { name: "testbed", normal: Only(&["rusqlite", "tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "testkit", normal: Only(&["engine", "kernel", "tokio"]),                                         dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
-    Row { name: "server",  normal: AllBut(&["conformance", "devnet", "naive", "sim", "testbed", "testkit"]),                                         dev: AllBut(&["naive"]) },
+    Row { name: "server",  normal: AllBut(&["conformance", "devnet", "naive", "sim", "tables", "testbed", "testkit"]),                                         dev: AllBut(&["naive"]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
     Row { name: "naive",   normal: Only(&["deadpool-postgres", "tokio", "tokio-postgres", "uuid"]),              dev: Only(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },

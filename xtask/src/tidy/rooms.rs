@@ -1,4 +1,4 @@
-//! The rooms of the engine stand in an order: each imports from those below it alone.
+//! The rooms of the engine stand in an order: each imports from those below it alone, and one of them alone writes.
 
 use super::Fault;
 use crate::tree::Page;
@@ -6,8 +6,10 @@ use crate::tree::Page;
 /// The folder of the engine's sources.
 const ENGINE: &str = "crates/engine/src/";
 /// The rooms, the lowest first. Files beside the rooms stand above all of them.
-const ROOMS: [&str; 9] = [
+const ROOMS: [&str; 11] = [
     "plan",
+    "controls",
+    "commit",
     "state",
     "reconciliation",
     "chains",
@@ -18,11 +20,29 @@ const ROOMS: [&str; 9] = [
     "operators",
 ];
 
-/// A fault for each line that names a room above its own, or what stands beside the rooms, and one for each file in a
-/// room without a place in the order.
+/// The room that alone calls the journal's writer and knows its outcomes.
+const WRITES: &str = "commit";
+/// The file of the tests that plays a journal.
+const PLAYS_JOURNAL: &str = "reconciliation/world.rs";
+
+/// A fault for each line that names a room above its own, or what stands beside the rooms, one for each file in a room
+/// without a place in the order, and one for each that writes beside the room which does.
 pub(super) fn check(sources: &[Page]) -> Vec<Fault> {
     let own = sources.iter().filter_map(|page| Some((page, page.path.strip_prefix(ENGINE)?)));
-    own.flat_map(|(page, path)| faults(page, path)).collect()
+    own.flat_map(|(page, path)| faults(page, path).into_iter().chain(writes(page, path))).collect()
+}
+
+/// A fault where a file of another room calls the journal's writer, or names the outcome of its writes.
+fn writes(page: &Page, path: &str) -> Option<Fault> {
+    let code = page.text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: String =
+        code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let code: String = code.split_whitespace().collect();
+    let calls = ["journal.write(", "journal.begin(", "Wrote::", "Wrote}", "Wrote,", "Wrote;"];
+    let elsewhere = path.split('/').next() != Some(WRITES) && path != PLAYS_JOURNAL;
+    let called = calls.iter().find(|call| elsewhere && code.contains(**call))?;
+    let what = format!("`{called}` belongs to `{WRITES}` alone: write through its JournalWriter");
+    Some(Fault::whole(&page.path, what))
 }
 
 fn faults(page: &Page, path: &str) -> Vec<Fault> {
@@ -60,6 +80,15 @@ mod tests {
     fn found(path: &str, text: &str) -> Vec<String> {
         let page = Page { path: path.to_owned(), text: text.to_owned() };
         check(&[page]).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn one_room_alone_writes() {
+        let of = |text| found("crates/engine/src/drive/jobs.rs", text).len();
+        assert_eq!(of("self.shared\n    .parts\n    .journal\n    .write(units).await;\n"), 1);
+        assert_eq!(of("use kernel::unit::{Unit, Wrote};\n"), 1);
+        assert_eq!(of("self.shared.writer.write(unit).await;\n// journal.write(x)\n"), 0);
+        assert!(found("crates/engine/src/commit/writer.rs", "journal.write(units);\n").is_empty());
     }
 
     #[test]

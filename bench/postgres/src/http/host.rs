@@ -102,7 +102,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         keep: 0,
         replay_room: 0,
     };
-    let rules = TargetRules { allow_private: false, mails: false };
+    let rules = TargetRules { allow_private: false, allow_private_http: false, mails: false };
     let app = App {
         kafka: None,
         relay: None,

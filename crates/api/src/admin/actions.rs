@@ -13,101 +13,206 @@ pub struct ReasonBody {
     pub reason: String,
 }
 
-/// What an action came to. Which fields are there depends on `outcome`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// What an action came to, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
-    /// `RETRIED`, `ASKED`, `PAUSED`, `UNPAUSED`, `HALTED`, `PROPOSED` (another person has to
-    /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
-    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `WITHDRAWN`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, the deposit's `ref` was
-    /// booked meanwhile, the pause was lifted, its chain was stopped for one more reason, or the account's status was
-    /// set anew; nothing was done),
-    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED`, `UNPARKED`, `REDRIVEN`,
-    /// `REEMITTED`, `SOUGHT`, `KEY_RETIRED`, `KEY_GONE` or `NOTED`.
-    #[schema(example = "PROPOSED")]
-    pub outcome: String,
+    /// What it came to; its fields depend on the word `outcome`.
+    #[serde(flatten)]
+    pub result: ActionOutcome,
     /// When it was done, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
-    /// `PROPOSED`: what another person approves or rejects.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval_id: Option<String>,
-    /// `PAUSED`: what is lifted later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pause_id: Option<u64>,
-    /// `ASKED`: the ledger that was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
-    /// `ASKED`: the leg that was asked after.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub leg: Option<String>,
-    /// `ASKED`, `RESOLVED`: what the ledger holds: `DONE`, `REJECTED`, `FENCED`, `NOTHING` (which is
-    /// no evidence) or `UNKNOWN`; `NEVER_SENT` of a transfer that was cancelled, by the journal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
-    /// With `said`: the ledger's number, its code, or why it is unclear; how many attempts are proven dead.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// `RESOLVED`: the answer as the ledger bore it out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<String>,
-    /// `RESOLVED`, `SUPERSEDED`: where the transfer stands; `BOOKED` of a deposit; `RESUMED` or `STOPPED_AGAIN` of a
-    /// pause; `SET_AGAIN` of an account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// `HALTED`: calls that had begun before and may still have an effect, the first hundred.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_wire: Option<Vec<OnWire>>,
-    /// `HALTED`: the number of all these calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<usize>,
-    /// `HALTED`: a HALT stands, and all of them, and every write begun before it, have ended since, in
-    /// every process, and each ledger elsewhere that keeps the numbers of halts knows this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub quiet: Option<bool>,
-    /// `HALTED`: the number of the last halt that stands now, which a resume is of. Missing where
-    /// persons resumed since.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 7)]
-    pub halt: Option<u64>,
-    /// `DEPOSITED`, `WITHDRAWN`: the `ref` under which the movement is booked.
-    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
-    #[schema(example = "bank-2024-12-23-7")]
-    pub reference: Option<String>,
-    /// `PROVING`: the number of the transfer that the proof has come to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub proven: Option<u64>,
-    /// `PROVING`: the number of the last transfer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transfers: Option<u64>,
-    /// `REDRIVEN`, `REEMITTED`: the number of messages that were sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 12)]
-    pub messages: Option<u64>,
-    /// `REDRIVEN`: the number of messages that were passed over, since they had gone back too often.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed_over: Option<u64>,
-    /// `REDRIVEN`: the number of messages that still wait.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub left: Option<u64>,
-    /// `SOUGHT`: the number of partitions that go on at another offset.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub partitions: Option<u64>,
-    /// `KEY_RETIRED`: the attempt that has the key; missing where none has. Delete the key on the chain once it is
-    /// closed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub attempt_id: Option<String>,
-    /// `KEY_GONE`: the lowest final block that shows the account without the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 132_004_711)]
-    pub block: Option<u64>,
-    /// `KEY_GONE`: the number of providers that show the account without the key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 2)]
-    pub providers: Option<u64>,
-    /// `RESUMED`: the breaks of conservation that were accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accepted: Option<Vec<AcceptedBreak>>,
+}
+
+/// What an action came to, by the word `outcome`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ActionOutcome {
+    /// The next attempt is due.
+    #[schema(title = "Retried")]
+    Retried,
+    /// The ledger was asked what it holds.
+    #[schema(title = "Asked")]
+    Asked {
+        /// The ledger that was asked.
+        #[schema(example = "SPOT")]
+        ledger: String,
+        /// The leg that was asked after.
+        #[schema(example = "DEPOSIT")]
+        leg: String,
+        /// What the ledger holds: `DONE`, `REJECTED`, `FENCED`, `NOTHING` (which is no evidence) or `UNKNOWN`;
+        /// `NEVER_SENT` of a transfer that was cancelled, by the journal.
+        #[schema(example = "DONE")]
+        said: String,
+        /// The ledger's number, its code, or why it is unclear; how many attempts are proven dead.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(example = "8121")]
+        detail: Option<String>,
+    },
+    /// Nothing of it goes on.
+    #[schema(title = "Paused")]
+    Paused {
+        /// What is lifted later.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(example = 2)]
+        pause_id: Option<u64>,
+    },
+    /// What was paused goes on.
+    #[schema(title = "Unpaused")]
+    Unpaused,
+    /// No money moves until persons resume.
+    #[schema(title = "Halted")]
+    Halted {
+        /// The number of the last halt that stands now, which a resume is of. Missing where persons resumed since.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(example = 7)]
+        halt: Option<u64>,
+        /// Calls that had begun before and may still have an effect, the first hundred.
+        #[schema(example = json!([]))]
+        on_wire: Vec<OnWire>,
+        /// The number of all these calls.
+        #[schema(example = 0)]
+        calls: usize,
+        /// A HALT stands, and all of them, and every write begun before it, have ended since, in every process, and each
+        /// ledger elsewhere that keeps the numbers of halts knows this one.
+        #[schema(example = true)]
+        quiet: bool,
+    },
+    /// Another person has to approve it.
+    #[schema(title = "Proposed")]
+    Proposed {
+        /// What another person approves or rejects.
+        #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+        approval_id: String,
+    },
+    /// Money moves once everything is proven, which goes on by itself: repeat it with the same `Idempotency-Key` to hear
+    /// what it came to.
+    #[schema(title = "Proving")]
+    Proving {
+        /// The number of the transfer that the proof has come to.
+        #[schema(example = 40_000)]
+        proven: u64,
+        /// The number of the last transfer.
+        #[schema(example = 120_000)]
+        transfers: u64,
+    },
+    /// Money moves again, in every process.
+    #[schema(title = "Resumed")]
+    Resumed {
+        /// The breaks of conservation that were accepted.
+        #[schema(example = json!([]))]
+        accepted: Vec<AcceptedBreak>,
+    },
+    /// The proposed deposit is booked.
+    #[schema(title = "Deposited")]
+    Deposited {
+        /// The `ref` under which it is booked.
+        #[serde(rename = "ref")]
+        #[schema(example = "bank-2024-12-23-7")]
+        reference: String,
+    },
+    /// The proposed withdrawal is booked.
+    #[schema(title = "Withdrawn")]
+    Withdrawn {
+        /// The `ref` under which it is booked.
+        #[serde(rename = "ref")]
+        #[schema(example = "bank-2024-12-23-7")]
+        reference: String,
+    },
+    /// The open call has its answer.
+    #[schema(title = "Resolved")]
+    Resolved {
+        /// The answer as the ledger bore it out.
+        #[schema(example = "done")]
+        answer: String,
+        /// What the ledger holds, as in `ASKED`.
+        #[schema(example = "DONE")]
+        said: String,
+        /// The ledger's number, its code, or why it is unclear, as in `ASKED`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(example = "8121")]
+        detail: Option<String>,
+        /// Where the transfer stands.
+        #[schema(example = "COMMITTED")]
+        state: String,
+    },
+    /// Something else was done meanwhile, and nothing of the proposal.
+    #[schema(title = "Superseded")]
+    Superseded {
+        /// Where the transfer stands; `BOOKED` of a deposit; `RESUMED` or `STOPPED_AGAIN` of a pause; `SET_AGAIN` of an
+        /// account.
+        #[schema(example = "COMMITTED")]
+        state: String,
+    },
+    /// The proposal was rejected: nothing was done.
+    #[schema(title = "Refused")]
+    Refused,
+    /// The account has that status.
+    #[schema(title = "StatusSet")]
+    StatusSet,
+    /// The asset was added or changed.
+    #[schema(title = "AssetSet")]
+    AssetSet,
+    /// The numbered account was opened, or has that status.
+    #[schema(title = "AccountSet")]
+    AccountSet,
+    /// The webhook was added or changed.
+    #[schema(title = "WebhookSet")]
+    WebhookSet,
+    /// The webhook is gone.
+    #[schema(title = "WebhookDeleted")]
+    WebhookDeleted,
+    /// The parked key is tried again now.
+    #[schema(title = "Unparked")]
+    Unparked,
+    /// Dead letters went back to their topics.
+    #[schema(title = "Redriven")]
+    Redriven {
+        /// The number of messages that were sent.
+        #[schema(example = 12)]
+        messages: u64,
+        /// The number of messages that were passed over, since they had gone back too often.
+        #[schema(example = 0)]
+        passed_over: u64,
+        /// The number of messages that still wait.
+        #[schema(example = 0)]
+        left: u64,
+    },
+    /// Messages were sent again.
+    #[schema(title = "Reemitted")]
+    Reemitted {
+        /// The number of messages that were sent.
+        #[schema(example = 12)]
+        messages: u64,
+    },
+    /// A group goes on at other offsets.
+    #[schema(title = "Sought")]
+    Sought {
+        /// The number of partitions that go on at another offset.
+        #[schema(example = 3)]
+        partitions: u64,
+    },
+    /// The relay signs nothing more with the key.
+    #[schema(title = "KeyRetired")]
+    KeyRetired {
+        /// The attempt that has the key; missing where none has. Delete the key on the chain once it is closed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+        attempt_id: Option<String>,
+    },
+    /// The chain does not have the key any more.
+    #[schema(title = "KeyGone")]
+    KeyGone {
+        /// The lowest final block that shows the account without the key.
+        #[schema(example = 132_004_711)]
+        block: u64,
+        /// The number of providers that show the account without the key.
+        #[schema(example = 2)]
+        providers: usize,
+    },
+    /// It is written down.
+    #[schema(title = "Noted")]
+    Noted,
 }
 
 /// A call that was on its way when money was stopped.
@@ -169,8 +274,11 @@ pub struct ActionRow {
     /// The reason that was given.
     #[schema(example = "the ledger's numbers do not add up")]
     pub reason: String,
-    /// What it came to.
-    #[schema(example = json!({"outcome": "halted"}))]
+    /// What it came to, in a word; `PROPOSED`: nothing was done until another person approves it.
+    #[schema(example = "HALTED")]
+    pub outcome: Option<String>,
+    /// What it came to, whole.
+    #[schema(example = json!({"outcome": "HALTED"}))]
     pub result: Value,
     /// The key under which it is done once.
     #[schema(example = "halt-1")]

@@ -44,14 +44,14 @@ pub struct ApprovalRow {
     /// When it was proposed, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
-    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` (a halt or a resume came since, or the transfer
-    /// moved on) or `LAPSED` (no decision before `expires_at`).
+    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` (a halt or a resume came since, the transfer moved on, or what
+    /// it proposes was done by another person) or `LAPSED` (no decision before `expires_at`).
     #[schema(example = "PENDING")]
     pub status: String,
     /// Until when it may be decided, RFC 3339; `ops.approval_hours` after `at`.
     #[schema(example = "2026-11-22T09:23:15.121Z")]
     pub expires_at: String,
-    /// Who decided; `journal` where a halt or a resume superseded it.
+    /// Who decided; `journal` where a halt or a resume superseded it, `engine` where anything else did.
     pub decided_by: Option<String>,
     /// When it was decided, RFC 3339; none while it waits and once it lapsed.
     pub decided_at: Option<String>,

@@ -43,5 +43,6 @@ pub struct Resume {
     /// The breaks of conservation that are accepted, each with its exact amount. Any other one
     /// stops money again.
     #[serde(default)]
+    #[schema(example = json!([]))]
     pub accept: Vec<AcceptedBreak>,
 }

@@ -1,4 +1,4 @@
-//! The bodies of numbered accounts of the pipeline.
+//! The bodies of numbered accounts.
 
 use crate::user_id::{UserIdInput, UserIdText};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct NumberedAccounts {
     pub next: Option<String>,
 }
 
-/// An account of the pipeline as it is stored.
+/// A numbered account as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NumberedAccountRow {
     /// Its number, unique for ever.
@@ -54,7 +54,7 @@ pub struct OpenNumberedAccount {
     pub reason: String,
 }
 
-/// What an account of the pipeline becomes.
+/// What a numbered account becomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetNumberedStatus {

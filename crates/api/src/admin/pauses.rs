@@ -18,14 +18,14 @@ pub struct NewPause {
     pub reason: String,
 }
 
-/// Everything that is paused until a person lifts it.
+/// Every pause that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pauses {
     /// The pauses, the oldest first.
     pub pauses: Vec<Pause>,
 }
 
-/// Something that is paused until a person lifts it.
+/// One pause that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pause {
     /// Names it where it is lifted.

@@ -4,8 +4,8 @@
 
 use crate::chains::ChainPool;
 use crate::chains::Chains;
+use crate::controls::outstanding_calls::{CallStart, Ticket};
 use crate::plan::planner::Plan;
-use crate::state::ledgers::outstanding_calls::{CallStart, Ticket};
 use crate::state::select::caught;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Purpose};

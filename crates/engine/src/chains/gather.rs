@@ -5,16 +5,15 @@ use crate::chains::ChainPool;
 use crate::chains::Chains;
 use crate::chains::carried::Carried;
 use crate::chains::lanes::ReservedLane;
+use crate::commit::outcome::WriteOutcome;
 use crate::plan::chain_stop::LANE_AHEAD;
-use crate::state::ledgers::outstanding_calls::CallStart;
 use crate::state::select::caught;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
 use kernel::flow::table::{A, S};
-use kernel::ids::Id;
 use kernel::ports::chain::KEY_ABSENT;
 use kernel::record::Record;
-use kernel::unit::{Guard, Unit, Written, Wrote};
+use kernel::unit::{Guard, Unit, Written};
 use std::sync::Arc;
 
 /// A lane that had trouble rests as long as after this many unknown answers.
@@ -72,29 +71,14 @@ impl Chains {
     pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
         let mut unsure = false;
         loop {
-            let ticket = self.shared.calls.begin(CallStart::Write);
-            let wrote = self.shared.parts.journal.write(vec![unit.clone()]).await.pop();
-            drop(ticket);
-            let over = match wrote {
-                Some(Wrote::Written(written)) => {
-                    self.shared.room(true);
-                    return ClaimOutcome::Stored(written);
+            let over = match self.shared.writer.write(unit.clone()).await {
+                WriteOutcome::Done(written) => return ClaimOutcome::Stored(written),
+                WriteOutcome::Lost(guard) => Some(ClaimOutcome::Lost(guard)),
+                WriteOutcome::NotWritten(why) if why.cause.class == Cause::CONTRADICTION => {
+                    Some(ClaimOutcome::Contradicted(why.cause))
                 }
-                Some(Wrote::Lost(guard)) => Some(ClaimOutcome::Lost(guard)),
-                Some(Wrote::Unknown(cause)) if cause.class == "CONTRADICTION" => {
-                    Some(ClaimOutcome::Contradicted(cause))
-                }
-                Some(Wrote::Full) => {
-                    self.shared.room(false);
-                    None
-                }
-                Some(Wrote::Unknown(cause)) => {
-                    tracing::warn!(attempt = %Id(attempt.id.0), %cause, "a claim's outcome is unknown");
-                    unsure = true;
-                    None
-                }
-                None => {
-                    unsure = true;
+                WriteOutcome::NotWritten(why) => {
+                    unsure |= why.refused.is_none();
                     None
                 }
             };
@@ -102,10 +86,6 @@ impl Chains {
                 return ClaimOutcome::Found(found);
             }
             if let Some(over) = over {
-                if unsure {
-                    // should it be written after all, its members are found in it
-                    attempt.members.iter().for_each(|member| self.stray(member.id));
-                }
                 return over;
             }
             self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
@@ -131,7 +111,7 @@ impl Chains {
         for member in attempt.members.iter() {
             self.in_flight.release(member.id);
         }
-        pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
+        pool.lane_is(&lane.name, lane.state.next(&attempt));
         let mut carried = Carried::claimed(attempt);
         carried.taken = written.is_some();
         pool.carried.begin(carried, 0);

@@ -11,7 +11,7 @@ use kernel::answer::Cause;
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::chain::ChainIdentity;
 use kernel::ports::journal::{Journal, Resource};
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -158,15 +158,9 @@ impl Chains {
         let guard = Guard::Resource { name: name.clone(), version: 0 };
         let put = Put::Resource { name, value: value(&shown) };
         let unit = Unit::guarded(vec![guard], vec![put]);
-        match self.shared.parts.journal.write(vec![unit]).await.pop() {
-            Some(Wrote::Written(_)) => {
-                self.bound_to(pool, shown);
-                Ok(())
-            }
-            Some(Wrote::Lost(_)) => Err(Cause::of("BOUND_BY_ANOTHER")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
-        }
+        self.shared.writer.write(unit).await.done("BOUND_BY_ANOTHER")?;
+        self.bound_to(pool, shown);
+        Ok(())
     }
 
     fn bound_to(&self, pool: &ChainPool, identity: ChainIdentity) {

@@ -209,7 +209,10 @@ impl Chains {
             }
         }
         table.read_at = Some(began);
+        let highest = table.known.values().filter_map(LaneState::last_height).max();
         drop(table);
+        // a provider that has not seen what the journal has stored is behind
+        highest.into_iter().for_each(|height| pool.port.raise_floor(height));
         pool.freed.notify_waiters();
         Ok(())
     }
@@ -264,7 +267,7 @@ mod tests {
     fn a_retired_lane_is_not_reserved() {
         let retired =
             LaneRetirement { by: "portage|ada".into(), at: 5, gone_at: None, returned_at: None };
-        let free = LaneState::default().retired(retired).next(None, "7".into());
+        let free = LaneState::default().retired(retired);
         let lanes: Vec<Arc<str>> = vec!["a".into()];
         let mut table = LaneTable { read_at: Some(1), ..LaneTable::default() };
         table.known.insert("a".into(), free);

@@ -81,8 +81,6 @@ pub struct Chains {
     isolated: Mutex<BTreeSet<Id>>,
     /// Transfers whose worker died while they waited for an attempt: they are tried once in company.
     suspects: Mutex<BTreeSet<Id>>,
-    /// Transfers of attempts that this process may have to carry without knowing it.
-    strays: Mutex<BTreeSet<Id>>,
 }
 
 impl Chains {
@@ -114,7 +112,6 @@ impl Chains {
             pools,
             isolated: Mutex::default(),
             suspects: Mutex::default(),
-            strays: Mutex::default(),
         })
     }
 
@@ -146,16 +143,5 @@ impl Chains {
 
     pub(crate) fn suspects(&self) -> MutexGuard<'_, BTreeSet<Id>> {
         self.suspects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn strays(&self) -> MutexGuard<'_, BTreeSet<Id>> {
-        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a transfer that stands in an attempt: `recover` looks up whether this process carries that.
-    pub(crate) fn stray(&self, id: Id) {
-        if !self.pools.is_empty() {
-            self.strays().insert(id);
-        }
     }
 }

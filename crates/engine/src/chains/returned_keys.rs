@@ -4,13 +4,14 @@
 
 use crate::chains::ChainPool;
 use crate::chains::Chains;
+use crate::commit::outcome::WriteOutcome;
 use crate::plan::lane_state::resource_name;
 use crate::state::case_kinds::KEY_RETURNED;
 use crate::state::select::caught;
 use kernel::answer::Cause;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::chain::{GoneLane, ReturnedLane};
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
 impl Chains {
@@ -57,16 +58,15 @@ impl Chains {
             facts: facts.into(),
         };
         let puts = vec![Put::Resource { name, value: after.value() }, Put::Case(case.clone())];
-        match self.shared.parts.journal.write(vec![Unit::guarded(vec![guard], puts)]).await.pop() {
-            Some(Wrote::Written(_)) => {
+        match self.shared.writer.write(Unit::guarded(vec![guard], puts)).await {
+            WriteOutcome::Done(_) => {
                 pool.lane_is(&lane, after);
                 self.cases.noted(&case);
                 Ok(true)
             }
             // another worker saw it too, or an operator changed it: its row is read again
-            Some(Wrote::Lost(_)) => Ok(true),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
+            WriteOutcome::Lost(_) => Ok(true),
+            WriteOutcome::NotWritten(why) => Err(why.cause),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of what an attempt of swaps may pay, and which transfers may share one, without a chain.
 
 use crate::plan::planner::{FuseMode, Plan};
-use flows::swaps::rules::PAYOUT_ATTEMPTS;
+use flows::swaps::rules::PAYOUT_RESTED;
 use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose};
 use kernel::flow::life::Leg;
 use kernel::flow::table::{A, S};
@@ -130,7 +130,7 @@ fn every_other_act_pays_its_own_party() {
 #[test]
 fn one_that_spoiled_stays_alone_until_its_next_attempt() {
     let plan = plan();
-    let facts = Facts::from([(PAYOUT_ATTEMPTS, Fact::Number(1))]);
+    let facts = Facts::from([(PAYOUT_RESTED, Fact::Flag(true))]);
     for (alone, deaths, stays) in [(true, 0, true), (false, 0, false), (true, 1, false)] {
         let mut record = swap(&plan, "swap_in");
         let table = plan.table(record.flow);

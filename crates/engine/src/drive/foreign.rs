@@ -12,6 +12,7 @@ use crate::chains::ChainPool;
 use crate::chains::carried::Carried;
 use crate::chains::gather::ClaimOutcome;
 use crate::chains::orphans::orphan_row;
+use crate::commit::outcome::WriteOutcome;
 use crate::drive::lane_watch::LaneWatch;
 use crate::drive::lane_watch::compare::AheadLane;
 use crate::plan::chain_stop::ENGINE;
@@ -29,7 +30,7 @@ use kernel::ids::{ChainId, FlowId, Id};
 use kernel::operators::{Case, Note, Scope, Severity, Subject};
 use kernel::ports::chain::{ForeignPayment, ForeignUse};
 use kernel::record::{Account, Record, System};
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -60,6 +61,9 @@ enum Judgement {
     Objection(String),
     /// The transfer has not yet come to the state in which it waits.
     Later(String),
+    /// The transfer waits for another act on the chain first, or is in its attempt. The payment closes the transfer once
+    /// it reaches the state in which it is paid.
+    Beside(String),
 }
 
 /// What a foreign transaction means for our transfers. Empty: it names none of them, or had no effect.
@@ -209,7 +213,7 @@ impl LaneWatch {
                 return Ok(LaneProgress::Nothing(format!("it is not stored: {cause}")));
             }
         };
-        pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
+        pool.lane_is(&lane.name, lane.state.next(&attempt));
         pool.carried.begin(Carried::found(attempt), 0);
         self.stop_ends(case, true).await?;
         Ok(LaneProgress::Some)
@@ -286,19 +290,17 @@ impl LaneWatch {
         }
         unit.then.puts.extend(orphans);
         let case = self.stop_in(chain, &mut unit, &objections).await?;
-        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
-        self.stop_ends(case, matches!(wrote, Some(Wrote::Written(_)))).await?;
-        match wrote {
-            Some(Wrote::Written(_)) => {
+        let outcome = self.shared.writer.write(unit).await;
+        self.stop_ends(case, matches!(outcome, WriteOutcome::Done(_))).await?;
+        match outcome {
+            WriteOutcome::Done(_) => {
                 pool.lane_is(&lane.name, after);
                 Ok(LaneProgress::Some)
             }
-            Some(Wrote::Lost(guard)) => {
+            WriteOutcome::Lost(guard) => {
                 Ok(LaneProgress::Nothing(format!("it is not stored: {guard:?}")))
             }
-            Some(Wrote::Full) => Ok(LaneProgress::Nothing("the journal has no room".to_owned())),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            None => Err(Cause::of("NO_REPLY")),
+            WriteOutcome::NotWritten(why) => Err(why.cause),
         }
     }
 
@@ -338,7 +340,7 @@ impl LaneWatch {
 impl Meaning {
     fn take(&mut self, flow_of: &mut Option<FlowId>, judgement: Judgement) {
         match judgement {
-            Judgement::Objection(why) => self.objections.push(why),
+            Judgement::Objection(why) | Judgement::Beside(why) => self.objections.push(why),
             Judgement::Later(why) => self.later = Some(why),
             Judgement::Member(record, to) => {
                 let one_way = (*flow_of.get_or_insert(record.flow), *self.to.get_or_insert(to));
@@ -376,7 +378,7 @@ fn over_unit(
     lane: &AheadLane,
     attempts: Vec<Attempt>,
 ) -> Option<(Unit, LaneState)> {
-    let after = lane.state.next(None, attempts.last()?.lock.clone());
+    let after = lane.state.next(attempts.last()?);
     let name = resource_name(chain, &lane.name);
     let guard = Guard::Resource { name: name.clone(), version: lane.state.version };
     let mut puts: Vec<Put> = attempts.into_iter().map(Put::Attempt).collect();
@@ -401,11 +403,13 @@ impl Plan {
             } else {
                 self.judgement(chain, &one.payer, pay, found.get(&pay.id))
             };
-            if !found.contains_key(&pay.id) {
+            if !found.contains_key(&pay.id) || matches!(judgement, Judgement::Beside(_)) {
                 meaning.orphans.push(pay.clone());
             }
             match &judgement {
-                Judgement::Member(..) | Judgement::Later(_) => paid.insert(pay.id),
+                Judgement::Member(..) | Judgement::Later(_) | Judgement::Beside(_) => {
+                    paid.insert(pay.id)
+                }
                 Judgement::Objection(_) => false,
             };
             meaning.take(&mut flow, judgement);
@@ -437,16 +441,28 @@ impl Plan {
         };
         let table = self.table(record.flow);
         let stands = table.state(record.head.state).name;
-        if table.ends(record.head.state) || self.in_attempt(record) {
-            return Judgement::Objection(format!("{id} is {stands}, and does not wait"));
+        let does_not_wait = || Judgement::Objection(format!("{id} is {stands}, and does not wait"));
+        if table.ends(record.head.state) {
+            return does_not_wait();
         }
         if record.source().account != *payer {
             return Judgement::Objection(format!("{id} is paid from another account"));
         }
-        let claim =
-            self.claims_send(record).filter(|(act, _)| table.act(*act).leg == Some(Leg::Move));
-        let Some((act, sending)) = claim else {
-            return Judgement::Later(format!("{id} is {stands}, and not yet where it is paid"));
+        // nothing is signed for it while this is unexplained, and another of its receiver may wait for it
+        if self.is_prepared(record) {
+            return Judgement::Beside(format!(
+                "{id} is {stands}, and this payment closes it in the state in which it is paid"
+            ));
+        }
+        if self.in_attempt(record) {
+            return does_not_wait();
+        }
+        let claim = self.claims_send(record).map(|(act, to)| (act, to, table.act(act).leg));
+        let (act, sending) = match claim {
+            Some((act, sending, Some(Leg::Move))) => (act, sending),
+            Some(_) | None => {
+                return Judgement::Later(format!("{id} is {stands}, and not yet where it is paid"));
+            }
         };
         if self.station_system(record) != Some(System::Chain(chain)) {
             return Judgement::Objection(format!("{id} is paid on another chain"));

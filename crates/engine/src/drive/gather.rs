@@ -5,8 +5,8 @@
 //! heap, at longer and longer intervals; after a crash the scanner finds it as open work.
 
 use crate::drive::Pipeline;
-use crate::drive::commit::{CommitReason, Job};
-use crate::drive::station::{LONELY_AFTER, StationKey};
+use crate::drive::jobs::{CommitReason, Job};
+use crate::drive::station::{CALLED_ALONE_AFTER, StationKey};
 use crate::state::select::caught;
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Step;
@@ -114,7 +114,7 @@ impl Pipeline {
             let answer = item.unwrap_or_else(Answer::Unknown);
             self.shared.seen(&record, &answer, nanos);
             jobs.push(match &answer {
-                Answer::Unknown(cause) if cause.class != "CONTRADICTION" => {
+                Answer::Unknown(cause) if cause.class != Cause::CONTRADICTION => {
                     self.unanswered(record, cause, company && whole)
                 }
                 Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_) => {
@@ -129,8 +129,8 @@ impl Pipeline {
     /// panic, else after several failures.
     fn unanswered(&self, mut record: Record, cause: &Cause, split: bool) -> Job {
         self.in_flight.not_yet.forget(record.id);
-        let lonely = split && record.head.retries >= LONELY_AFTER;
-        record.head.alone = cause.class == "PANIC" || lonely;
+        let goes_alone = split && record.head.retries >= CALLED_ALONE_AFTER;
+        record.head.alone = cause.class == "PANIC" || goes_alone;
         self.postponed(record, cause)
     }
 

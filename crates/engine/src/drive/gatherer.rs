@@ -9,6 +9,7 @@
 use crate::chains::form::NoForm;
 use crate::chains::gather::{ClaimOutcome, Gathering, TROUBLE};
 use crate::chains::orphans::{OrphanClaim, PayingStep};
+use crate::commit::outcome::WriteOutcome;
 use crate::drive::Pipeline;
 use crate::drive::station::Station;
 use crate::plan::chain_stop::stops_name;
@@ -17,11 +18,12 @@ use crate::state::case_kinds::CHAIN_CONTRADICTION;
 use crate::state::queue::Batch;
 use kernel::answer::Cause;
 use kernel::attempt::{AttemptId, Purpose};
+use kernel::flow::life::Leg;
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::ports::chain::{Chain, SignRequest, Signed, Unsigned};
 use kernel::ports::meter::Seen;
-use kernel::record::{Head, Party, Record};
-use kernel::unit::{Guard, Wrote};
+use kernel::record::{Party, Record};
+use kernel::unit::Guard;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,10 +45,10 @@ impl Pipeline {
         loop {
             self.passage(&station.place).await;
             // what comes while every lane is busy gathers into the next attempt
-            station.ring.ready(&*self.shared.parts.journal, &*self.shared.parts.clock).await;
+            station.queue.ready(&*self.shared.parts.journal, &*self.shared.parts.clock).await;
             pool.lane_check.passed().await;
             let lane = self.chains.reserve_lane(&pool, name).await;
-            let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
+            let Some(batch) = station.queue.try_take(pool.port.cap(name)) else { continue };
             let batch = self.without_resting(station, &*pool.port, name, batch).await;
             let records = self.gathered(station, batch).await;
             if !records.is_empty() {
@@ -62,7 +64,7 @@ impl Pipeline {
         loop {
             let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
             let cap = self.shared.parts.settings.batch_max;
-            let records = match station.ring.take(cap, journal, clock).await {
+            let records = match station.queue.take(cap, journal, clock).await {
                 Batch::Many(records) => records,
                 Batch::Alone(record) => vec![record],
             };
@@ -93,7 +95,7 @@ impl Pipeline {
             };
             let wait = if rests < LOOK_AGAIN { rests } else { LOOK_AGAIN };
             record.head.due_at = Some(self.shared.parts.journal.now().saturating_add(wait));
-            over.extend(station.ring.keep(record));
+            over.extend(station.queue.keep(record));
         }
         if !over.is_empty() {
             let jobs = over.into_iter().map(|record| self.overflowed(station, record)).collect();
@@ -117,7 +119,7 @@ impl Pipeline {
         };
         let mut records = self.unbarred(records).await;
         if !self.open(&station.place) {
-            station.ring.give_back(records);
+            station.queue.give_back(records);
             return Vec::new();
         }
         // whatever brought a record here: it is claimed from its own state, or not
@@ -132,7 +134,7 @@ impl Pipeline {
             return self.tried_alone(record).await.into_iter().collect();
         }
         let (group, others) = together(records);
-        station.ring.give_back(others);
+        station.queue.give_back(others);
         group
     }
 
@@ -176,7 +178,7 @@ impl Pipeline {
             };
         // those that did not fit wait for the next attempt
         let rest = records.split_off(pays.len());
-        station.ring.give_back(rest);
+        station.queue.give_back(rest);
         let claim = Claim {
             id: AttemptId(self.shared.mint().0),
             flow: station.place.flow,
@@ -201,11 +203,8 @@ impl Pipeline {
             ClaimOutcome::Lost(guard) => {
                 self.not_claimed(station, &gathering, records, &guard).await;
             }
-            ClaimOutcome::Contradicted(cause) => {
+            ClaimOutcome::Contradicted(_) => {
                 // the flow is paused, so that the next claim waits for a person
-                if let Some(record) = records.first() {
-                    self.cases.contradicted(record, &cause.to_string());
-                }
                 lane.rests(self.shared.due(TROUBLE));
                 give_back_untried(station, records);
             }
@@ -220,9 +219,13 @@ impl Pipeline {
         records: Vec<Record>,
     ) -> Vec<Record> {
         let step = PayingStep { pool, act: *act, to: *to };
+        // what prepares a payment is done all the same: nothing is closed before its own payment's turn
+        let prepares =
+            |record: &Record| self.shared.plan.table(record.flow).act(*act).leg == Some(Leg::Cost);
         let (mut others, mut jobs) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            let Some(orphan) = pool.orphans.of(record.id) else {
+            let orphan = pool.orphans.of(record.id).filter(|_| !prepares(&record));
+            let Some(orphan) = orphan else {
                 others.push(record);
                 continue;
             };
@@ -270,7 +273,7 @@ impl Pipeline {
                     record.head.alone = true;
                 }
                 if cause.class == "PANIC" {
-                    station.ring.give_back(records);
+                    station.queue.give_back(records);
                 } else {
                     self.give_back_held_up(station, records, &cause).await;
                 }
@@ -308,10 +311,7 @@ impl Pipeline {
         guard: &Guard,
     ) {
         match guard {
-            Guard::NotHalted => {
-                self.shared.controls.is_halted("the journal is halted".into());
-                give_back_untried(station, records);
-            }
+            Guard::NotHalted => give_back_untried(station, records),
             Guard::Resource { name, .. } if *name == stops_name(pool.id()) => {
                 // the chain was stopped since this process found its lanes level
                 pool.lane_check.close();
@@ -366,13 +366,10 @@ impl Pipeline {
         for record in records {
             match stored.remove(&record.id) {
                 Some(now) if now.head.version == record.head.version => same.push(record),
-                Some(now) => moved.extend(self.in_flight.release_all(now)),
-                None => {
-                    self.in_flight.release(record.id);
-                }
+                now => moved.extend(self.in_flight.release_moved(record.id, now)),
             }
         }
-        station.ring.give_back(same);
+        station.queue.give_back(same);
         moved
     }
 
@@ -392,49 +389,28 @@ impl Pipeline {
         }
         let trials: Vec<_> =
             suspects.iter().map(|record| self.shared.plan.trial(record, false)).collect();
-        let units = trials.iter().map(|trial| trial.unit.clone()).collect();
-        let mut wrote = self.shared.parts.journal.write(units).await.into_iter();
-        let (mut marked, mut unsure) = (Vec::with_capacity(suspects.len()), Vec::new());
-        for (record, trial) in suspects.into_iter().zip(trials) {
-            let head = trial.next.otherwise;
-            match wrote.next() {
-                Some(Wrote::Written(_)) => marked.push(Record { head, ..record }),
-                Some(Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) | None => {
-                    unsure.push(Unsure { record, head });
+        let drafts = trials.iter().map(|trial| trial.unit.clone().into()).collect();
+        let outcomes = self.shared.writer.write_all(drafts).await;
+        let (mut marked, mut unmarked) = (Vec::with_capacity(suspects.len()), Vec::new());
+        for ((record, trial), outcome) in suspects.into_iter().zip(trials).zip(outcomes) {
+            match outcome {
+                WriteOutcome::Done(_) => {
+                    marked.push(Record { head: trial.next.otherwise, ..record })
                 }
+                WriteOutcome::Lost(_) | WriteOutcome::NotWritten(_) => unmarked.push(record),
             }
         }
-        if !unsure.is_empty() {
-            marked.extend(self.written_after_all(station, unsure).await);
+        if !unmarked.is_empty() {
+            let moved = self.still_here(station, unmarked).await;
+            let freed = self.advance(moved);
+            self.commit(freed).await;
+            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
         for record in &marked {
             self.chains.suspects().remove(&record.id);
         }
         tried.extend(marked);
         tried
-    }
-
-    /// Returns those of these records whose mark the journal has.
-    async fn written_after_all(
-        self: &Arc<Self>,
-        station: &Station,
-        unsure: Vec<Unsure>,
-    ) -> Vec<Record> {
-        let stored = self.shared.read(unsure.iter().map(|one| one.record.id).collect()).await;
-        let stored: BTreeMap<Id, Head> = stored.iter().map(|now| (now.id, now.head)).collect();
-        let (mut marked, mut waiting) = (Vec::new(), Vec::new());
-        for Unsure { record, head } in unsure {
-            if stored.get(&record.id) == Some(&head) {
-                marked.push(Record { head, ..record });
-            } else {
-                waiting.push(record);
-            }
-        }
-        let moved = self.still_here(station, waiting).await;
-        let freed = self.advance(moved);
-        self.commit(freed).await;
-        self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
-        marked
     }
 }
 
@@ -456,11 +432,5 @@ fn give_back_untried(station: &Station, mut records: Vec<Record>) {
     for record in &mut records {
         record.head.deaths = 0;
     }
-    station.ring.give_back(records);
-}
-
-/// A suspect whose mark may be written, and the head that it has then.
-struct Unsure {
-    record: Record,
-    head: Head,
+    station.queue.give_back(records);
 }

@@ -1,10 +1,10 @@
 //! Drives transfers from state to state: the stations of their states, the gatherers and provers of attempts, the
 //! watch over the keys of chains, and the writes.
 
-pub(crate) mod commit;
 pub(crate) mod foreign;
 pub(crate) mod gather;
 pub(crate) mod gatherer;
+pub(crate) mod jobs;
 pub(crate) mod lane_watch;
 pub(crate) mod parked;
 pub(crate) mod prove;
@@ -17,10 +17,10 @@ pub(crate) mod status_sync;
 use crate::chains::Chains;
 use crate::messaging::Messaging;
 use crate::state::cases::Cases;
-use crate::state::controls::limits::CreateLimits;
 use crate::state::in_flight::InFlight;
 use crate::state::ledgers::earlier_sends::EarlierSendsLog;
 use crate::state::ledgers::identity::Ledgers;
+use crate::state::limits::CreateLimits;
 use crate::state::shared::SharedState;
 use kernel::ids::Id;
 use kernel::record::Record;

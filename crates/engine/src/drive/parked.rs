@@ -2,7 +2,7 @@
 //! go on. They wait without a count of retries, and come back when no pause stops them.
 
 use crate::drive::Pipeline;
-use crate::drive::commit::{CommitReason, Job};
+use crate::drive::jobs::{CommitReason, Job};
 use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::record::Record;

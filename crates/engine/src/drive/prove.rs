@@ -6,13 +6,11 @@ use crate::chains::ChainPool;
 use crate::chains::Chains;
 use crate::chains::carried::Carried;
 use crate::chains::form::NoForm;
+use crate::commit::outcome::{UnitDraft, WriteOutcome};
 use crate::drive::Pipeline;
-use crate::messaging::Messaging;
 use crate::plan::close::{Closed, Closing, marked_sent, one_more_form, taken_over};
 use crate::state::case_kinds::CHAIN_CONTRADICTION;
 use crate::state::ledgers::earlier_sends::EarlierSendsLog;
-use crate::state::ledgers::identity::Ledgers;
-use crate::state::ledgers::outstanding_calls::CallStart;
 use crate::state::select::caught;
 use crate::state::shared::SharedState;
 use kernel::answer::Cause;
@@ -23,7 +21,7 @@ use kernel::ports::chain::{AttemptProof, SignRequest, SpentLock};
 use kernel::ports::journal::Linked;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Event, Guard, Unit, Written, Wrote};
+use kernel::unit::{Event, Guard, Written};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -33,9 +31,7 @@ const BATCH: usize = 64;
 /// Looks after the attempts that this process carries, until each of their transfers has gone on.
 pub(crate) struct Prover {
     pub(crate) shared: Arc<SharedState>,
-    pub(crate) ledgers: Arc<Ledgers>,
     pub(crate) sends: Arc<EarlierSendsLog>,
-    pub(crate) messaging: Arc<Messaging>,
     pub(crate) chains: Arc<Chains>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
@@ -193,7 +189,7 @@ impl Prover {
         pool.carried.keep(carried, due);
     }
 
-    /// After an unclear answer: looks again at longer and longer intervals, for ever.
+    /// After an unknown answer: looks again at longer and longer intervals, for ever.
     pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
         carried.looks = carried.looks.saturating_add(1);
         carried.last = Some(cause);
@@ -204,7 +200,7 @@ impl Prover {
     /// After *not yet*: writes once that the attempt may be on the wire, as one row for all its members; and once that
     /// the chain's providers hold it up, as a line in the history of each.
     async fn wait_on(&self, pool: &ChainPool, waits: Vec<Carried>) {
-        let (mut units, mut marked) = (Vec::new(), Vec::new());
+        let (mut drafts, mut marked) = (Vec::new(), Vec::new());
         for mut carried in waits {
             let lines = self.trouble_begins(&mut carried).await;
             let (marks, tells) = (!carried.attempt.sent && !carried.unsent, !lines.is_empty());
@@ -215,23 +211,20 @@ impl Prover {
             let attempt = &carried.attempt;
             let mut unit = if marks { marked_sent(attempt) } else { taken_over(attempt) };
             unit.then.events = lines;
-            units.push(unit);
+            drafts.push(unit.into());
             marked.push((carried, marks, tells));
         }
-        if marked.is_empty() {
-            return;
-        }
-        let wrote = self.shared.parts.journal.write(units).await;
-        for ((mut carried, marks, tells), wrote) in marked.into_iter().zip(wrote) {
-            match wrote {
-                Wrote::Written(_) => {
+        let outcomes = self.shared.writer.write_all(drafts).await;
+        for ((mut carried, marks, tells), outcome) in marked.into_iter().zip(outcomes) {
+            match outcome {
+                WriteOutcome::Done(_) => {
                     carried.attempt.version = carried.attempt.version.saturating_add(1);
                     carried.attempt.sent |= marks;
                     carried.troubled |= tells;
                     self.wait_for_proof(pool, carried);
                 }
-                Wrote::Lost(_) => self.was_moved(pool, carried).await,
-                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, carried).await,
+                WriteOutcome::Lost(_) => self.was_moved(pool, carried).await,
+                WriteOutcome::NotWritten(_) => self.reread_later(pool, carried).await,
             }
         }
     }
@@ -283,25 +276,18 @@ impl Prover {
                 return self.look_again(pool, carried, Cause::of("FORM_MISMATCH"));
             }
         };
-        let ticket = self.shared.calls.begin(CallStart::Write);
-        let unit = one_more_form(attempt, form.clone());
-        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
-        drop(ticket);
-        match wrote {
-            Some(Wrote::Written(_)) => {
+        match self.shared.writer.write(one_more_form(attempt, form.clone())).await {
+            WriteOutcome::Done(_) => {
                 carried.attempt.version = carried.attempt.version.saturating_add(1);
                 carried.attempt.forms.push(form);
                 (carried.unsent, carried.looks) = (true, 0);
                 pool.carried.keep(carried, 0);
             }
-            Some(Wrote::Lost(Guard::NotHalted)) => {
-                self.shared.controls.is_halted("the journal is halted".into());
+            WriteOutcome::Lost(Guard::NotHalted) => {
                 self.look_again(pool, carried, Cause::of(Cause::HALTED));
             }
-            Some(Wrote::Lost(_)) => self.was_moved(pool, carried).await,
-            Some(Wrote::Full | Wrote::Unknown(_)) | None => {
-                self.stored_or_not(pool, carried, &form.name).await;
-            }
+            WriteOutcome::Lost(_) => self.was_moved(pool, carried).await,
+            WriteOutcome::NotWritten(_) => self.stored_or_not(pool, carried, &form.name).await,
         }
     }
 
@@ -322,8 +308,7 @@ impl Prover {
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
     async fn close(&self, pool: &ChainPool, closes: Vec<ProvenEnd>) {
-        let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
-        let known = self.shared.controls.all_known();
+        let (mut drafts, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
         for end in closes {
             let Some(mut closing) = self.closing(pool, &end).await else {
                 self.look_again(pool, end.carried, Cause::of("NOT_CLOSED"));
@@ -334,38 +319,28 @@ impl Prover {
                 // before the write: its members are claimed again right behind it
                 self.shared.controls.pause(Scope::Chain(pool.id()));
             }
-            let mut unit = std::mem::take(&mut closing.unit);
-            self.ledgers.ledger_guard(&mut unit, &closing.depends_on, None, &known);
-            units.push(unit);
+            let unit = std::mem::take(&mut closing.unit);
+            let depends_on = std::mem::take(&mut closing.depends_on);
+            drafts.push(UnitDraft { unit, depends_on, answered_as: None });
             pending.push(PlannedEnd { carried, verdicts, closing });
         }
-        if units.is_empty() {
-            return;
-        }
-        let wrote = self.write_ends(units).await;
-        for (end, wrote) in pending.into_iter().zip(wrote) {
+        let outcomes = self.shared.writer.write_all(drafts).await;
+        for (end, outcome) in pending.into_iter().zip(outcomes) {
             if end.closing.stop.is_some() {
                 // written or not, the journal says from here on whether the chain stands
                 self.shared.controls.stored(Scope::Chain(pool.id()));
             }
-            match wrote {
-                Wrote::Written(written) => self.closed_attempt(pool, end, &written).await,
-                wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
-                    self.not_closed(pool, end.carried, wrote).await;
+            match outcome {
+                WriteOutcome::Done(written) => self.closed_attempt(pool, end, &written).await,
+                WriteOutcome::Lost(guard) => self.not_closed(pool, end.carried, guard).await,
+                // where it was written after all, the next look finds the attempt closed
+                WriteOutcome::NotWritten(_) => {
+                    let mut carried = end.carried;
+                    carried.closing = true;
+                    pool.carried.keep(carried, self.shared.due(1));
                 }
             }
         }
-    }
-
-    async fn write_ends(&self, units: Vec<Unit>) -> Vec<Wrote> {
-        let ticket = self.shared.calls.begin(CallStart::Write);
-        let emits = self.messaging.publishes() && units.iter().any(Unit::emits);
-        let wrote = self.shared.parts.journal.write(units).await;
-        drop(ticket);
-        if emits {
-            self.messaging.outbox_written();
-        }
-        wrote
     }
 
     /// Plans an attempt's end. `None`: the journal does not give the state of its lane, or a member stands
@@ -393,7 +368,6 @@ impl Prover {
     /// Goes on with the members after the end was written.
     async fn closed_attempt(&self, pool: &ChainPool, end: PlannedEnd, written: &Written) {
         let PlannedEnd { carried, verdicts, closing } = end;
-        self.shared.room(true);
         let attempt = carried.attempt;
         if let Some(lane) = closing.lane {
             pool.lane_is(&attempt.lane, lane);
@@ -418,33 +392,19 @@ impl Prover {
         self.pipeline.reassign(members).await;
     }
 
-    /// Goes on after an end that was not written, or whose outcome is not known.
-    async fn not_closed(&self, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
-        match wrote {
-            Wrote::Lost(Guard::NotHalted) => {
-                // the same end without a further claim
-                self.shared.controls.is_halted("the journal is halted".into());
-                pool.carried.keep(carried, 0);
-            }
-            Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, carried).await,
-            Wrote::Lost(Guard::Incarnation { ledger, known }) => {
-                self.ledgers.note_new_incarnation(ledger, known);
-                self.look_again(pool, carried, Cause::of("WRONG_LEDGER"));
-            }
-            Wrote::Lost(guard) => {
-                // a person's action wrote a member, or the lane is another one by now
-                tracing::info!(?guard, attempt = %Id(carried.attempt.id.0), "an end is planned again");
-                self.reread_later(pool, carried).await;
-            }
-            Wrote::Full | Wrote::Unknown(_) => {
-                if wrote == Wrote::Full {
-                    self.shared.room(false);
-                }
-                carried.closing = true;
-                let due = self.shared.due(1);
-                pool.carried.keep(carried, due);
-            }
-            Wrote::Written(_) => {}
+    /// Goes on after an end that was lost to a guard.
+    async fn not_closed(&self, pool: &ChainPool, carried: Carried, guard: Guard) {
+        if guard == Guard::NotHalted {
+            // the same end without a further claim
+            pool.carried.keep(carried, 0);
+        } else if matches!(guard, Guard::Attempt { .. }) {
+            self.was_moved(pool, carried).await;
+        } else if matches!(guard, Guard::Incarnation { .. }) {
+            self.look_again(pool, carried, Cause::of("WRONG_LEDGER"));
+        } else {
+            // a person's action wrote a member, or the lane is another one by now
+            tracing::info!(?guard, attempt = %Id(carried.attempt.id.0), "an end is planned again");
+            self.reread_later(pool, carried).await;
         }
     }
 }
@@ -454,6 +414,6 @@ impl Chains {
     /// another.
     pub(crate) fn in_an_attempt(&self, record: &Record) {
         self.in_flight.release(record.id);
-        self.stray(record.id);
+        self.shared.watch(record.id, record.head.version);
     }
 }

@@ -1,7 +1,7 @@
 //! Brings records that another component wrote back to the workers: they replace the older ones there.
 
 use crate::drive::Pipeline;
-use crate::drive::commit::{CommitReason, Job};
+use crate::drive::jobs::{CommitReason, Job};
 use kernel::ids::Id;
 use kernel::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +27,15 @@ impl Pipeline {
         self.commit(freed).await;
     }
 
+    /// Lets go of transfers that another worker, or a person, moved. Returns those that go on here, as they stand now.
+    pub(crate) async fn moved_elsewhere(&self, ids: Vec<Id>) -> Vec<Record> {
+        let mut stored: BTreeMap<Id, Record> =
+            self.shared.read(ids.clone()).await.into_iter().map(|one| (one.id, one)).collect();
+        ids.into_iter()
+            .filter_map(|id| self.in_flight.release_moved(id, stored.remove(&id)))
+            .collect()
+    }
+
     /// Gives a transfer of a flow that is not offered here back to the journal as it stands, for a worker
     /// that carries the flow: no rule is asked and nothing is counted.
     fn not_carried(&self, record: Record) -> Job {
@@ -47,7 +56,7 @@ impl Pipeline {
         let mut found = self.take_parked(&ids);
         let stations: Vec<_> = self.stations().values().cloned().collect();
         for station in stations {
-            found.extend(station.ring.take_out(&ids));
+            found.extend(station.queue.take_out(&ids));
         }
         let mut found: BTreeMap<Id, Record> =
             found.into_iter().map(|record| (record.id, record)).collect();

@@ -4,13 +4,13 @@
 use crate::chains::ChainPool;
 use crate::chains::Chains;
 use crate::chains::carried::Carried;
+use crate::commit::outcome::{UnitDraft, WriteOutcome};
 use crate::drive::prove::Prover;
 use crate::plan::close::{freed, taken_over};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{Id, Millis};
 use kernel::record::Record;
-use kernel::unit::Wrote;
 
 /// The milliseconds that the journal adds to a lease for a worker that forgot it.
 const LONGER: Millis = 5_000;
@@ -18,7 +18,7 @@ const LONGER: Millis = 5_000;
 impl Chains {
     /// Takes over attempts that the journal gave to this worker.
     pub(crate) async fn take_in(&self, attempts: Vec<Attempt>) {
-        let mut others = Vec::new();
+        let mut others: Vec<UnitDraft> = Vec::new();
         for attempt in attempts {
             match self.pool(attempt.chain) {
                 Some(pool) => {
@@ -33,14 +33,12 @@ impl Chains {
                         .journal
                         .now()
                         .saturating_add(self.shared.parts.settings.backoff.cap);
-                    others.push(freed(&attempt, due));
+                    others.push(freed(&attempt, due).into());
                 }
             }
         }
-        if !others.is_empty() {
-            // what is not written stays with this worker until its lease is over
-            drop(self.shared.parts.journal.write(others).await);
-        }
+        // what is not written stays with this worker until its lease is over
+        let _stored = self.shared.writer.write_all(others).await;
     }
 
     /// The attempt as the journal has it, with its members as they stand now. It asks until the journal
@@ -56,16 +54,15 @@ impl Chains {
         }
     }
 
-    /// Looks up transfers of attempts that this process may have to carry without knowing it.
-    pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
-        let ids: Vec<Id> = self.strays().iter().copied().collect();
+    /// Carries the open attempts of these transfers, which this process may have to carry without knowing it.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn take_up_attempts_of(&self, ids: Vec<Id>) -> Result<(), Cause> {
         if ids.is_empty() {
             return Ok(());
         }
-        let found = self.shared.parts.journal.attempts_of(ids.clone()).await?;
-        for id in ids {
-            self.strays().remove(&id);
-        }
+        let found = self.shared.parts.journal.attempts_of(ids).await?;
         let wait =
             if self.shared.lease.ends() { self.shared.parts.settings.lease_ms + LONGER } else { 0 };
         let due = self.shared.parts.journal.now().saturating_add(wait);
@@ -114,17 +111,17 @@ impl Prover {
         if takes.is_empty() {
             return ready;
         }
-        let units = takes.iter().map(|carried| taken_over(&carried.attempt)).collect();
-        let wrote = self.shared.parts.journal.write(units).await;
-        for (mut carried, wrote) in takes.into_iter().zip(wrote) {
-            match wrote {
-                Wrote::Written(_) => {
+        let drafts = takes.iter().map(|carried| taken_over(&carried.attempt).into()).collect();
+        let outcomes = self.shared.writer.write_all(drafts).await;
+        for (mut carried, outcome) in takes.into_iter().zip(outcomes) {
+            match outcome {
+                WriteOutcome::Done(_) => {
                     carried.attempt.version = carried.attempt.version.saturating_add(1);
                     carried.taken = true;
                     ready.push(carried);
                 }
-                Wrote::Lost(_) => self.was_moved(pool, carried).await,
-                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, carried).await,
+                WriteOutcome::Lost(_) => self.was_moved(pool, carried).await,
+                WriteOutcome::NotWritten(_) => self.reread_later(pool, carried).await,
             }
         }
         ready

@@ -5,10 +5,11 @@
 //! with the next claims in one journal write. Each station has two workers, so that one calls while the
 //! other writes.
 
+use crate::commit::outcome::WriteOutcome;
+use crate::controls::outstanding_calls::CallStart;
 use crate::drive::Pipeline;
-use crate::drive::commit::{CommitReason, Job};
+use crate::drive::jobs::{CommitReason, Job};
 use crate::plan::planner::FuseMode;
-use crate::state::ledgers::outstanding_calls::CallStart;
 use crate::state::queue::{Batch, Queue};
 use crate::state::select::caught;
 use crate::state::tasks::Background;
@@ -22,7 +23,7 @@ use kernel::ports::journal::Writing;
 use kernel::ports::ledger::{EarlierSends, Reply};
 use kernel::ports::meter::Seen;
 use kernel::record::{Record, System};
-use kernel::unit::{Event, Hold, Wrote};
+use kernel::unit::{Event, Hold};
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -30,10 +31,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const WORKERS: usize = 2;
 /// After this many unknown answers in company a record is called alone: it may be the one that spoils its
 /// batches.
-pub(crate) const LONELY_AFTER: u32 = 3;
+pub(crate) const CALLED_ALONE_AFTER: u32 = 3;
 
 /// New transfers take a station's room divided by this at most: the rest is for those that are on their way.
-pub(crate) const SPARE: usize = 2;
+pub(crate) const NEW_TRANSFERS_DIVISOR: usize = 2;
 
 /// The place at which a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +72,7 @@ pub(crate) struct Station {
     pub place: StationKey,
     /// Flow, state and system, as a metric label.
     pub name: String,
-    pub ring: Queue,
+    pub queue: Queue,
 }
 
 impl Pipeline {
@@ -86,18 +87,18 @@ impl Pipeline {
         let table = self.shared.plan.table(place.flow);
         let of = system.map_or("none", System::name);
         let name = format!("{}/{}/{of}", table.flow, table.state(place.state).name);
-        let ring = Queue::new(self.shared.parts.settings.ring);
-        let station = Arc::new(Station { place, name, ring });
+        let queue = Queue::new(self.shared.parts.settings.ring);
+        let station = Arc::new(Station { place, name, queue });
         stations.insert(place, station.clone());
         for _ in 0..WORKERS {
             let (pipeline, station) = (self.clone(), station.clone());
-            let hand = async move {
+            let worker = async move {
                 match place.system {
                     Some(System::Chain(chain)) => pipeline.run_gatherer(&station, chain).await,
-                    Some(System::Ledger(_)) | None => pipeline.run_hand(&station).await,
+                    Some(System::Ledger(_)) | None => pipeline.run_calls(&station).await,
                 }
             };
-            self.shared.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
+            self.shared.parts.spawn.spawn(Background::Station.task(), Box::pin(worker));
         }
         station
     }
@@ -110,25 +111,25 @@ impl Pipeline {
     pub(crate) fn room_for(&self, flow: FlowId) -> usize {
         let stations = self.stations();
         let of_flow = stations.values().filter(|station| station.place.flow == flow);
-        let waiting = of_flow.map(|station| station.ring.taken()).sum();
+        let waiting = of_flow.map(|station| station.queue.taken()).sum();
         self.shared.parts.settings.ring.saturating_sub(waiting)
     }
 
     /// True while there is little room for this flow. New transfers are then left in the journal, and asked
     /// for once there is room again; the room is for those that are on their way.
     pub(crate) fn congested(&self, flow: FlowId) -> bool {
-        self.room_for(flow) <= self.shared.parts.settings.ring / SPARE
+        self.room_for(flow) <= self.shared.parts.settings.ring / NEW_TRANSFERS_DIVISOR
     }
 
     /// Measures how many records wait at stations.
     pub(crate) fn queues(&self) {
         let mut unknown: BTreeMap<(FlowId, LedgerId), usize> = BTreeMap::new();
         for station in self.stations().values() {
-            let items = station.ring.len();
+            let items = station.queue.len();
             self.shared.parts.meter.see(Seen::Queue { station: &station.name, items });
             if let Some(ledger) = station.place.ledger() {
                 let open = unknown.entry((station.place.flow, ledger)).or_default();
-                *open = open.saturating_add(station.ring.retried());
+                *open = open.saturating_add(station.queue.retried());
             }
         }
         for ((flow, ledger), open) in unknown {
@@ -137,12 +138,12 @@ impl Pipeline {
         }
     }
 
-    async fn run_hand(self: &Arc<Self>, station: &Station) {
+    async fn run_calls(self: &Arc<Self>, station: &Station) {
         let cap = self.shared.parts.settings.batch_max;
         loop {
             self.passage(&station.place).await;
             let (journal, clock) = (&*self.shared.parts.journal, &*self.shared.parts.clock);
-            let batch = station.ring.take(cap, journal, clock).await;
+            let batch = station.queue.take(cap, journal, clock).await;
             let (records, alone) = match batch {
                 Batch::Many(records) => (records, false),
                 Batch::Alone(record) => (vec![record], true),
@@ -198,32 +199,17 @@ impl Pipeline {
             return Some(record);
         }
         let planned = self.shared.plan.trial(&record, true);
-        let head = planned.next.otherwise;
-        loop {
-            let wrote = self.shared.parts.journal.write(vec![planned.unit.clone()]).await;
-            if let Some(Wrote::Written(_)) = wrote.first() {
-                let before = record.head;
-                let record = Record { head, ..record };
-                self.sends.note_taken_over(Some(before), &record);
-                return Some(record);
-            }
-            match self.shared.read(vec![record.id]).await.pop() {
-                // written after all, and not by a worker that took it elsewhere meanwhile
-                Some(now) if now.head == head => return Some(now),
-                Some(now) if now.head.version == record.head.version => {
-                    self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
-                }
-                Some(now) => {
-                    let freed = self.advance(self.in_flight.release_all(now).into_iter().collect());
-                    self.commit(freed).await;
-                    return None;
-                }
-                None => {
-                    self.in_flight.release(record.id);
-                    return None;
-                }
-            }
+        let wait = self.shared.parts.settings.backoff.base;
+        if let WriteOutcome::Done(_) = self.shared.writer.insist(planned.unit, wait).await {
+            let (before, head) = (record.head, planned.next.otherwise);
+            let record = Record { head, ..record };
+            self.sends.note_taken_over(Some(before), &record);
+            return Some(record);
         }
+        let moved = self.moved_elsewhere(vec![record.id]).await;
+        let freed = self.advance(moved);
+        self.commit(freed).await;
+        None
     }
 
     /// Makes the calls of a batch and writes their answers.
@@ -326,8 +312,8 @@ impl Pipeline {
         self.shared.seen(&record, &answer, nanos);
         // a batch that fails as a whole is split: at once after a panic, else in the long run
         let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
-        let lonely = call.splits && record.head.retries >= LONELY_AFTER;
-        record.head.alone = panicked || lonely;
+        let goes_alone = call.splits && record.head.retries >= CALLED_ALONE_AFTER;
+        record.head.alone = panicked || goes_alone;
         let answered_as = Some((call.ledger, call.known));
         Job { answered_as, ..self.answered(record, answer) }
     }
@@ -375,7 +361,7 @@ impl Pipeline {
     pub(crate) fn answered(&self, record: Record, answer: Answer) -> Job {
         if let Some(why) = self.shared.plan.contradicts(&record, &answer) {
             self.cases.contradicted(&record, why);
-            return self.left(record, &Cause::of("CONTRADICTION"));
+            return self.left(record, &Cause::of(Cause::CONTRADICTION));
         }
         if self.shared.plan.irreversible(&record, &answer) {
             self.cases.case(Case {
@@ -470,40 +456,24 @@ impl Pipeline {
         }
         let planned: Vec<_> =
             strange.iter().map(|record| self.shared.plan.taken_over(record)).collect();
-        let units = planned.iter().map(|planned| planned.unit.clone()).collect();
-        let wrote = self.shared.parts.journal.write(units).await;
-        let mut unsure = Vec::new();
-        for ((record, planned), wrote) in strange.into_iter().zip(planned).zip(wrote) {
-            let head = planned.next.otherwise;
-            if matches!(wrote, Wrote::Written(_)) {
-                let record = Record { head, ..record };
-                self.sends.note_taken_over(None, &record);
-                ready.push(record);
-            } else {
-                unsure.push((record, head));
-            }
-        }
-        if unsure.is_empty() {
-            return (ready, Vec::new());
-        }
-        let stored = self.shared.read(unsure.iter().map(|(record, _)| record.id).collect()).await;
-        let (mut jobs, mut moved) = (Vec::new(), Vec::new());
-        for (record, head) in unsure {
-            match stored.iter().find(|now| now.id == record.id).cloned() {
-                // written after all; had another worker written the same, it does not know either
-                Some(now) if now.head == head => {
-                    self.sends.note_taken_over(None, &now);
-                    ready.push(now);
+        let drafts = planned.iter().map(|planned| planned.unit.clone().into()).collect();
+        let outcomes = self.shared.writer.write_all(drafts).await;
+        let (mut jobs, mut lost) = (Vec::new(), Vec::new());
+        for ((record, planned), outcome) in strange.into_iter().zip(planned).zip(outcomes) {
+            match outcome {
+                // where it is read back, another worker may have written the same: it does not know either
+                WriteOutcome::Done(_) => {
+                    let record = Record { head: planned.next.otherwise, ..record };
+                    self.sends.note_taken_over(None, &record);
+                    ready.push(record);
                 }
-                Some(now) if now.head.version == record.head.version => {
+                WriteOutcome::Lost(_) => lost.push(record.id),
+                WriteOutcome::NotWritten(_) => {
                     jobs.push(self.postponed(record, &Cause::of("NOT_TAKEN_OVER")));
                 }
-                Some(now) => moved.extend(self.in_flight.release_all(now)),
-                None => {
-                    self.in_flight.release(record.id);
-                }
             }
         }
+        let moved = self.moved_elsewhere(lost).await;
         jobs.extend(self.advance(moved));
         (ready, jobs)
     }

@@ -75,7 +75,7 @@ impl StatusSync {
                 .filter(|ours| ours.incarnation != stored.incarnation);
             let served = self.shared.plan.owner(*ledger).is_none();
             if served {
-                self.ledgers.note_new_incarnation(*ledger, ours);
+                self.shared.writer.new_incarnation(*ledger, ours);
             }
         }
     }

@@ -2,8 +2,8 @@
 //! create would answer now.
 
 use crate::chains::Chains;
-use crate::state::controls::limits::CreateLimits;
 use crate::state::in_flight::InFlight;
+use crate::state::limits::CreateLimits;
 use crate::state::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::code::Code;

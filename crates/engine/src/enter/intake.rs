@@ -4,10 +4,10 @@
 use crate::drive::Pipeline;
 use crate::enter::create_checks::CreateChecks;
 use crate::plan::quota::Quota;
-use crate::state::controls::limits::CreateLimits;
+use crate::state::limits::CreateLimits;
 use crate::state::shared::SharedState;
 
-use crate::drive::commit::{CommitReason, Job};
+use crate::drive::jobs::{CommitReason, Job};
 use crate::enter::{Accepted, Refused};
 use crate::state::create_request::{CreateRequest, OpenResult};
 use crate::state::select::{First, race};
@@ -34,7 +34,7 @@ pub struct Intake {
     checks: Arc<CreateChecks>,
     pipeline: Arc<Pipeline>,
     /// The requests that wait to be opened.
-    orders: Sender<(Record, CreateRequest)>,
+    requests: Sender<(Record, CreateRequest)>,
 }
 
 impl Intake {
@@ -43,14 +43,14 @@ impl Intake {
         limits: &Arc<CreateLimits>,
         checks: &Arc<CreateChecks>,
         pipeline: &Arc<Pipeline>,
-        orders: Sender<(Record, CreateRequest)>,
+        requests: Sender<(Record, CreateRequest)>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: shared.clone(),
             limits: limits.clone(),
             checks: checks.clone(),
             pipeline: pipeline.clone(),
-            orders,
+            requests,
         })
     }
 
@@ -87,10 +87,10 @@ impl Intake {
         let guard =
             self.shared.parts.settings.opening_guards.get(self.shared.plan.table(flow).flow);
         let guard = guard.cloned();
-        let order = CreateRequest { opened, ended, quota, scopes, guard };
-        match self.orders.try_send((record, order)) {
+        let request = CreateRequest { opened, ended, quota, scopes, guard };
+        match self.requests.try_send((record, request)) {
             Ok(()) => {}
-            Err(TrySendError::Full((record, order))) => self.park(record, order).await,
+            Err(TrySendError::Full((record, request))) => self.park(record, request).await,
             Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),
         }
         let timeout = self.shared.parts.clock.sleep(self.shared.parts.settings.open_timeout_ms);
@@ -172,7 +172,7 @@ impl Intake {
 
     /// How many transfers may wait to be opened.
     pub fn intake_room(&self) -> usize {
-        self.orders.max_capacity()
+        self.requests.max_capacity()
     }
 
     /// Waits for the end of a durable transfer, and returns it as it stands then.
@@ -213,14 +213,14 @@ impl Intake {
     }
 
     /// Opens a transfer in its first state and leaves it to the scanner, since the queue has no room.
-    async fn park(&self, record: Record, order: CreateRequest) {
-        self.pipeline.commit(vec![self.opened_for_workers(record, order)]).await;
+    async fn park(&self, record: Record, request: CreateRequest) {
+        self.pipeline.commit(vec![self.opened_for_workers(record, request)]).await;
     }
 
     /// Opens a transfer in its first state, for whichever worker asks the journal first.
-    fn opened_for_workers(&self, record: Record, order: CreateRequest) -> Job {
-        let planned = self.pipeline.parking(&record, order.quota.as_ref());
-        Job::new(record, planned, CommitReason::Parks(order))
+    fn opened_for_workers(&self, record: Record, request: CreateRequest) -> Job {
+        let planned = self.pipeline.parking(&record, request.quota.as_ref());
+        Job::new(record, planned, CommitReason::Parks(request))
     }
 
     /// True where a transfer that is opened now goes on in this process, instead of being left to the
@@ -234,29 +234,29 @@ impl Intake {
     /// Takes batches out of the queue and opens them, beside the other workers.
     pub(crate) async fn run_intake(
         self: Arc<Self>,
-        orders: Arc<Mutex<Receiver<(Record, CreateRequest)>>>,
+        requests: Arc<Mutex<Receiver<(Record, CreateRequest)>>>,
     ) {
         let cap = self.shared.parts.settings.batch_max;
         let mut batch = Vec::with_capacity(cap);
         loop {
             let left = {
-                let mut orders = orders.lock().await;
-                if orders.recv_many(&mut batch, cap).await == 0 {
+                let mut requests = requests.lock().await;
+                if requests.recv_many(&mut batch, cap).await == 0 {
                     return;
                 }
-                orders.len()
+                requests.len()
             };
             self.shared.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
             self.shared.parts.meter.see(Seen::Queue { station: "intake", items: left });
             let mut carried = BTreeMap::new();
-            let mut open = |(record, order): (Record, CreateRequest)| {
+            let mut open = |(record, request): (Record, CreateRequest)| {
                 let carried = carried.entry(record.flow);
                 if !*carried.or_insert_with(|| self.carries_on(record.flow)) {
-                    return self.opened_for_workers(record, order);
+                    return self.opened_for_workers(record, request);
                 }
                 let fuse_mode = self.shared.fuse_mode(&record);
-                let planned = self.shared.plan.open(&record, fuse_mode, order.quota.as_ref());
-                Job::new(record, planned, CommitReason::Opens(order))
+                let planned = self.shared.plan.open(&record, fuse_mode, request.quota.as_ref());
+                Job::new(record, planned, CommitReason::Opens(request))
             };
             let jobs = batch.drain(..).map(&mut open).collect();
             self.pipeline.commit(jobs).await;

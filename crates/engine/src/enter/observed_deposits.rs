@@ -5,18 +5,17 @@
 //! twice, since each is bound to its place on the chain. A deposit has happened whatever is paused, limited
 //! or halted here, so it is always written; its transfer then waits.
 
+use crate::commit::outcome::WriteOutcome;
 use crate::drive::Pipeline;
-use crate::messaging::Messaging;
 use crate::state::cases::Cases;
 use crate::state::in_flight::InFlight;
-use crate::state::ledgers::outstanding_calls::CallStart;
 use crate::state::shared::SharedState;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, FlowId, Id};
 use kernel::money::Amount;
 use kernel::ports::meter::Seen;
 use kernel::record::{Binding, Head, Record, System, Terms};
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -66,7 +65,6 @@ pub struct ObservedDeposits {
     shared: Arc<SharedState>,
     cases: Arc<Cases>,
     in_flight: Arc<InFlight>,
-    messaging: Arc<Messaging>,
     pipeline: Arc<Pipeline>,
 }
 
@@ -75,14 +73,12 @@ impl ObservedDeposits {
         shared: &Arc<SharedState>,
         cases: &Arc<Cases>,
         in_flight: &Arc<InFlight>,
-        messaging: &Arc<Messaging>,
         pipeline: &Arc<Pipeline>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: shared.clone(),
             cases: cases.clone(),
             in_flight: in_flight.clone(),
-            messaging: messaging.clone(),
             pipeline: pipeline.clone(),
         })
     }
@@ -168,15 +164,8 @@ impl ObservedDeposits {
         for record in records {
             append(&mut unit, self.pipeline.parking(record, None).unit)?;
         }
-        let emits = unit.emits();
-        let ticket = self.shared.calls.begin(CallStart::Write);
-        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
-        drop(ticket);
-        if emits {
-            self.messaging.outbox_written();
-        }
-        match wrote {
-            Some(Wrote::Written(_)) => {
+        match self.shared.writer.write(unit).await {
+            WriteOutcome::Done(_) => {
                 let table = self.shared.plan.table(observation.flow);
                 let (flow, state) = (table.flow, table.state(table.start).name);
                 for _ in records {
@@ -186,12 +175,10 @@ impl ObservedDeposits {
                 let ids = records.iter().map(|record| record.id).collect();
                 Ok(Attempted::Done(ObservationResult::Stored(ids)))
             }
-            Some(Wrote::Lost(Guard::Unbound { key, .. })) => Ok(Attempted::Known(key)),
-            Some(Wrote::Lost(Guard::Fresh(_))) => Ok(Attempted::Again),
-            Some(Wrote::Lost(_)) => Ok(Attempted::Done(ObservationResult::Superseded)),
-            Some(Wrote::Full) => Err(Cause::of("FULL")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            None => Err(Cause::of("BAD_REPLY")),
+            WriteOutcome::Lost(Guard::Unbound { key, .. }) => Ok(Attempted::Known(key)),
+            WriteOutcome::Lost(Guard::Fresh(_)) => Ok(Attempted::Again),
+            WriteOutcome::Lost(_) => Ok(Attempted::Done(ObservationResult::Superseded)),
+            WriteOutcome::NotWritten(why) => Err(why.cause),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Audits messages: it compares each message as a whole with the one that its flow makes of the event that it
 //! reports. At the end of a transfer each message that the history asks for must have arrived.
 
+use crate::commit::outcome::WriteOutcome;
 use crate::messaging::Messaging;
 use crate::messaging::consume::Consumption;
 use crate::messaging::expected_message::{self, message_of};
@@ -16,9 +17,14 @@ use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::Linked;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Guard, Unit, Wrote};
+use kernel::unit::{Guard, Unit};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The kind of the case about a message that reports what no history has.
+const MISMATCH: &str = "MESSAGE_MISMATCH";
+/// The most transfers that have such a case of their own at the same time.
+const OWN_CASES: usize = 20;
 
 /// The class of the finding that earlier messages of a transfer did not come before this one.
 pub(super) const GAP: &str = "GAP";
@@ -113,7 +119,7 @@ impl Messaging {
             }
         };
         let mut results: Vec<Option<Consumption>> = Vec::with_capacity(ready.len());
-        let mut units = Vec::new();
+        let mut drafts = Vec::new();
         for one in ready {
             match self.contradiction(one, &known) {
                 Some(why) => {
@@ -123,23 +129,25 @@ impl Messaging {
                 }
                 None => {
                     let (consumer, event) = (group.name, one.delivery.message.number);
-                    units.push(Unit::guarded(vec![Guard::Inbox { consumer, event }], Vec::new()));
+                    let guards = vec![Guard::Inbox { consumer, event }];
+                    drafts.push(Unit::guarded(guards, Vec::new()).into());
                     results.push(None);
                 }
             }
         }
-        let mut wrote = self.shared.parts.journal.write(units).await.into_iter();
+        let mut outcomes = self.shared.writer.write_all(drafts).await.into_iter();
         let mut all = Vec::with_capacity(ready.len());
         for (one, result) in ready.iter().zip(results) {
             let result = match result {
                 Some(result) => result,
-                None => match wrote.next() {
-                    Some(Wrote::Written(_) | Wrote::Lost(Guard::Inbox { .. })) => {
+                None => match outcomes.next() {
+                    Some(WriteOutcome::Done(_) | WriteOutcome::Lost(Guard::Inbox { .. })) => {
                         self.complete(group, one, &known).await
                     }
-                    Some(Wrote::Full) => Consumption::Failed(Cause::of("FULL")),
-                    Some(Wrote::Unknown(cause)) => Consumption::Failed(cause),
-                    Some(Wrote::Lost(_)) | None => Consumption::Failed(Cause::of("NOT_WRITTEN")),
+                    Some(WriteOutcome::NotWritten(why)) => Consumption::Failed(why.cause),
+                    Some(WriteOutcome::Lost(_)) | None => {
+                        Consumption::Failed(Cause::of("NOT_WRITTEN"))
+                    }
                 },
             };
             all.push(result);
@@ -239,17 +247,27 @@ impl Messaging {
     }
 
     /// Opens a case for a message that reports what no history has, about its transfer where the journal has it.
-    /// Made-up ids are one case of the service: each one of its own would bury the others.
+    /// Made-up ids are one case of the service, and so are the messages of all transfers beyond the first few: each one
+    /// of its own would bury the others.
     fn contradicting(&self, group: AuditGroup, one: &Ready, of: Option<Id>, why: &str) {
+        let own = of.filter(|id| self.cases.may_open_of(MISMATCH, *id, OWN_CASES));
+        let more = match (of, own) {
+            (Some(id), None) => format!(
+                ". It names {id}; {OWN_CASES} other transfers have a case of their own, and what differs beyond them \
+                 is counted in `portage_consumer_records_total`"
+            ),
+            (Some(_), Some(_)) | (None, _) => String::new(),
+        };
         let delivery = &one.delivery;
         let (topic, at, offset) =
             (&delivery.partition.topic, delivery.partition.number, delivery.offset);
         self.shared.parts.meter.see(Seen::Consumed { group: group.name, outcome: "mismatch" });
         self.cases.case(Case {
-            kind: "MESSAGE_MISMATCH",
+            kind: MISMATCH,
             severity: Severity::Critical,
-            subject: of.map_or(Subject::Service, Subject::Transfer),
-            facts: format!("a message of {topic}, partition {at}, offset {offset}: {why}").into(),
+            subject: own.map_or(Subject::Service, Subject::Transfer),
+            facts: format!("a message of {topic}, partition {at}, offset {offset}: {why}{more}")
+                .into(),
         });
     }
 }

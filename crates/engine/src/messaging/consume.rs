@@ -3,10 +3,11 @@
 //! A message moves its transfer on in one unit with its inbox row, or not at all. One that arrives again,
 //! late or out of order finds its row, or a transfer that has moved on.
 
+use crate::commit::outcome::WriteOutcome;
+use crate::controls::outstanding_calls::CallStart;
 use crate::messaging::Messaging;
 use crate::plan::plan_events::ConsumedStep;
 use crate::plan::planner::{FuseMode, NextStep, Planned};
-use crate::state::ledgers::outstanding_calls::CallStart;
 use crate::state::select::caught;
 use crate::state::tasks::Background;
 use kernel::answer::{Answer, Cause};
@@ -18,7 +19,7 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Guard, Wrote};
+use kernel::unit::Guard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -335,7 +336,7 @@ impl Messaging {
             // a claim by itself has consumed its message
             Some(waiting)
         };
-        self.wait_while_locked(record.id, call, Box::pin(waits));
+        self.wait_while_locked(record.id, Some(call), Box::pin(waits));
     }
 
     /// Waits for a row that another session has locked, in a task of its own. Until then no message writes for the
@@ -343,18 +344,18 @@ impl Messaging {
     fn wait_while_locked(
         self: &Arc<Self>,
         id: Id,
-        call: CallStart,
+        call: Option<CallStart>,
         waits: Fut<'static, Option<Record>>,
     ) {
-        let (messaging, ticket) = (self.clone(), self.shared.calls.begin(call));
+        let ticket = call.map(|call| self.shared.calls.begin(call));
+        let messaging = self.clone();
         self.locked().insert(id);
         let task = async move {
             let again = waits.await;
             drop(ticket);
             messaging.locked().remove(&id);
-            match again {
-                Some(record) => messaging.send_again_soon(&record),
-                None => messaging.outbox_written(),
+            if let Some(record) = again {
+                messaging.send_again_soon(&record);
             }
         };
         self.shared.parts.spawn.spawn(Background::Write.task(), Box::pin(task));
@@ -364,7 +365,7 @@ impl Messaging {
     fn judged(&self, one: Driven, calling: &Record, answer: Answer) -> Result {
         if let Some(why) = self.shared.plan.contradicts(calling, &answer) {
             self.cases.contradicted(calling, why);
-            return Err((one.place, Consumption::Failed(Cause::of("CONTRADICTION"))));
+            return Err((one.place, Consumption::Failed(Cause::of(Cause::CONTRADICTION))));
         }
         match answer {
             Answer::Done(_) | Answer::Rejected(..) => Ok((one, Some(answer))),
@@ -379,7 +380,7 @@ impl Messaging {
         moves: Vec<(Driven, Option<Answer>)>,
     ) -> Vec<std::result::Result<Driven, (usize, Consumption)>> {
         let mut results = Vec::with_capacity(moves.len());
-        let (mut units, mut pending) = (Vec::new(), Vec::new());
+        let (mut drafts, mut pending) = (Vec::new(), Vec::new());
         for (one, answer) in moves {
             let step = ConsumedStep {
                 inbox: one.inbox.clone(),
@@ -389,25 +390,19 @@ impl Messaging {
             };
             match self.shared.plan.consumed(&one.record, step) {
                 Some(Planned { unit, next, .. }) => {
-                    units.push(unit);
+                    drafts.push(unit.into());
                     pending.push((one, next));
                 }
                 None => results.push(Err((one.place, Consumption::Passed))),
             }
         }
-        if units.is_empty() {
-            return results;
-        }
-        let ticket = self.shared.calls.begin(CallStart::Write);
-        let begun = self.shared.parts.journal.begin(units).await;
+        let begun = self.shared.writer.begin(drafts).await;
         for ((one, next), writing) in pending.into_iter().zip(begun) {
             results.push(match writing {
-                Writing::Over(wrote) => self.moved(one, next, wrote),
-                Writing::Waits(wrote) => Err(self.wait_for_move(one, next, wrote)),
+                Writing::Over(outcome) => self.moved(one, next, outcome),
+                Writing::Waits(outcome) => Err(self.wait_for_move(one, next, outcome)),
             });
         }
-        drop(ticket);
-        self.outbox_written();
         results
     }
 
@@ -416,20 +411,23 @@ impl Messaging {
         &self,
         one: Driven,
         next: NextStep,
-        wrote: Wrote,
+        outcome: WriteOutcome,
     ) -> std::result::Result<Driven, (usize, Consumption)> {
-        match wrote {
-            Wrote::Written(written) => {
+        let cause = match outcome {
+            WriteOutcome::Done(written) => {
                 let head = next.by(written.fork.as_ref());
                 let mut record = one.record;
                 (record.head, record.updated_at) = (head, written.at);
                 self.moved_on(&record);
-                Ok(Driven { place: one.place, record, inbox: None })
+                return Ok(Driven { place: one.place, record, inbox: None });
             }
-            lost @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
-                Err((one.place, self.not_moved(&one.record, lost)))
-            }
-        }
+            WriteOutcome::Lost(Guard::Inbox { .. }) => return Err((one.place, Consumption::Seen)),
+            WriteOutcome::Lost(Guard::NotHalted) => Cause::of(Cause::HALTED),
+            // it is read again, and what stands then decides
+            WriteOutcome::Lost(_) => Cause::of("MOVED"),
+            WriteOutcome::NotWritten(why) => why.cause,
+        };
+        Err((one.place, Consumption::Failed(cause)))
     }
 
     /// Waits for a row that another session has locked; every other message goes on. Until the write has ended
@@ -438,48 +436,24 @@ impl Messaging {
         self: &Arc<Self>,
         one: Driven,
         next: NextStep,
-        wrote: Fut<'static, Wrote>,
+        outcome: Fut<'static, WriteOutcome>,
     ) -> (usize, Consumption) {
         let (messaging, place, id) = (self.clone(), one.place, one.record.id);
         let waits = async move {
             let step = messaging.shared.plan.table(one.record.flow).step(one.record.head.state);
             let claims = matches!(step, Step::Claim { .. })
                 && messaging.shared.parts.settings.fuse_mode() == FuseMode::Plain;
-            let moved = messaging.moved(one, next, wrote.await);
+            let moved = messaging.moved(one, next, outcome.await);
             // its message is consumed, and another one makes the call
             moved.ok().filter(|_| claims).map(|moved| moved.record)
         };
-        self.wait_while_locked(id, CallStart::Write, Box::pin(waits));
+        self.wait_while_locked(id, None, Box::pin(waits));
         (place, Consumption::Failed(Cause::of(LOCKED)))
     }
 
     /// The transfers whose write waits for a row that another session has locked.
     fn locked(&self) -> MutexGuard<'_, BTreeSet<Id>> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The outcome of a unit that was not written, or may not have been.
-    fn not_moved(&self, record: &Record, wrote: Wrote) -> Consumption {
-        let cause = match wrote {
-            Wrote::Lost(Guard::Inbox { .. }) => return Consumption::Seen,
-            Wrote::Lost(Guard::NotHalted) => {
-                self.shared.controls.is_halted("the journal is halted".into());
-                Cause::of(Cause::HALTED)
-            }
-            // it is read again, and what stands then decides
-            Wrote::Written(_) | Wrote::Lost(_) => Cause::of("MOVED"),
-            Wrote::Full => {
-                self.shared.room(false);
-                Cause::of("FULL")
-            }
-            Wrote::Unknown(cause) => {
-                if cause.class == "CONTRADICTION" {
-                    self.cases.contradicted(record, &cause.to_string());
-                }
-                cause
-            }
-        };
-        Consumption::Failed(cause)
     }
 
     /// Counts a transfer that has ended, and answers the callers that wait for it.

@@ -28,7 +28,6 @@ const BATCHES: usize = 4;
 struct Consumer {
     group: GroupTask,
     member: Box<dyn Member>,
-    assigned: BTreeSet<Partition>,
     lanes: Lanes,
     /// The partitions that give nothing until there is room.
     full: BTreeSet<Partition>,
@@ -84,7 +83,6 @@ impl Consumer {
         Self {
             group,
             member,
-            assigned: BTreeSet::new(),
             lanes: Lanes::default(),
             full: BTreeSet::new(),
             parked: ParkedKeys::default(),
@@ -100,13 +98,12 @@ impl Consumer {
             self.lanes.keep(&assigned);
             self.full.retain(|partition| assigned.contains(partition));
             self.uncommitted.retain(|partition, _| assigned.contains(partition));
-            self.assigned = assigned.into_iter().collect();
-            self.parked.forget();
+            self.parked.assign(assigned.into_iter().collect());
         }
         for delivery in polled.messages {
             self.lanes.add(delivery);
         }
-        messaging.look_at_parked(self.group, &mut self.parked, &self.assigned).await?;
+        messaging.look_at_parked(self.group, &mut self.parked).await?;
         let ready = self.lanes.ready(messaging.shared.parts.clock.ticks());
         self.consume(messaging, ready).await;
         self.commit().await?;

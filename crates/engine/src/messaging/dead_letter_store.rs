@@ -7,9 +7,10 @@
 use crate::messaging::dead_letter::{Death, SUFFIX, dead, dead_letters_of};
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
-use crate::messaging::parking::{KEYS, LOOK, PAGE};
+use crate::messaging::parking::{KEYS, LOOK, PAGE, has_come};
 use crate::messaging::{BusClient, Messaging};
 use crate::state::select::{caught, race};
+use crate::state::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Case, Severity, Subject};
@@ -17,8 +18,8 @@ use kernel::ports::bus::{BusDelivery, BusMessage};
 use kernel::ports::inbox::{NextTry, ParkedKey, ParkedMessage, ParkedName};
 use kernel::ports::meter::Seen;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// How long after its time a dead letter that another process stored is published here: that process may
@@ -30,8 +31,16 @@ const OTHERS: Millis = 10_000;
 pub(super) struct DeadLetterStore {
     /// Where they wait, or have waited.
     own: Mutex<BTreeSet<ParkedName>>,
+    /// The topics to which some are being published.
+    busy: Mutex<BTreeSet<Arc<str>>>,
     /// Woken when dead letters were stored.
     bell: Notify,
+}
+
+impl DeadLetterStore {
+    fn busy(&self) -> MutexGuard<'_, BTreeSet<Arc<str>>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Whether these messages are dead letters that wait for their topic.
@@ -99,28 +108,56 @@ impl Messaging {
     pub(crate) async fn run_dead_letter_store(self: Arc<Self>) {
         let Some(client) = &self.client else { return std::future::pending().await };
         loop {
-            let published = self.publish_dead_letters(client).await;
-            let published = published
-                .inspect_err(|cause| tracing::warn!(%cause, "dead letters cannot be published"));
-            if !matches!(published, Ok(1..)) {
-                let sleep = self.shared.parts.clock.sleep(LOOK);
-                let _woken = race(client.stored_letters.bell.notified(), sleep).await;
+            if let Err(cause) = self.publish_dead_letters(client).await {
+                tracing::warn!(%cause, "dead letters cannot be published");
             }
+            let sleep = self.shared.parts.clock.sleep(LOOK);
+            let _woken = race(client.stored_letters.bell.notified(), sleep).await;
         }
     }
 
-    /// Publishes a page of each partition whose dead letters are due, and returns the number that the bus has.
-    async fn publish_dead_letters(&self, client: &BusClient) -> Result<usize, Cause> {
-        let mut pages = Vec::new();
+    /// Publishes what is due, each topic in a task of its own: one that gives no answer keeps no other waiting.
+    async fn publish_dead_letters(self: &Arc<Self>, client: &BusClient) -> Result<(), Cause> {
+        let mut due: BTreeMap<Arc<str>, Vec<ParkedKey>> = BTreeMap::new();
         for key in self.due_dead_letters(client).await? {
+            due.entry(waits_for(&key)).or_default().push(key);
+        }
+        for (topic, keys) in due {
+            if client.stored_letters.busy().insert(topic.clone()) {
+                let publishes = self.clone().publish_dead_letters_to(topic, keys);
+                let task = Background::DeadLetterTopic.task();
+                self.shared.parts.spawn.spawn(task, Box::pin(publishes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Publishes the stored dead letters of one topic, a page of each key.
+    async fn publish_dead_letters_to(self: Arc<Self>, topic: Arc<str>, keys: Vec<ParkedKey>) {
+        let Some(client) = &self.client else { return };
+        let published = self.publish_pages(client, keys).await;
+        client.stored_letters.busy().remove(&topic);
+        match published {
+            // there may be more
+            Ok(1..) => client.stored_letters.bell.notify_one(),
+            Ok(0) => {}
+            Err(cause) => tracing::warn!(%topic, %cause, "dead letters cannot be published"),
+        }
+    }
+
+    /// Publishes a page of each key, and returns the number of messages that the bus has.
+    async fn publish_pages(
+        &self,
+        client: &BusClient,
+        keys: Vec<ParkedKey>,
+    ) -> Result<usize, Cause> {
+        let mut pages = Vec::new();
+        for key in keys {
             let page = client.inbox.parked(key.name.clone(), PAGE).await?;
             pages.push((key, page));
         }
         let letters = pages.iter().flat_map(|(_, page)| page);
         let letters: Vec<BusMessage> = letters.map(|one| as_published(&one.delivery)).collect();
-        if pages.is_empty() {
-            return Ok(0);
-        }
         // a panic of the bus says nothing: everything is published again
         let said = caught(client.bus.publish(letters)).await.unwrap_or_default();
         let (mut said, mut published) = (said.into_iter(), 0_usize);
@@ -136,12 +173,13 @@ impl Messaging {
     async fn due_dead_letters(&self, client: &BusClient) -> Result<Vec<ParkedKey>, Cause> {
         let mut keys = client.inbox.parked_keys(None, KEYS).await?;
         let now = self.shared.parts.journal.now();
+        let longest = self.shared.parts.settings.backoff.cap;
         let own = client.stored_letters.own.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|key| {
             let wait = if own.contains(&key.name) { 0 } else { OTHERS };
             let group = key.name.group.strip_suffix(SUFFIX);
             group.is_some_and(|group| self.group(group).is_some())
-                && key.next.due.saturating_add(wait) <= now
+                && has_come(key.next.due.saturating_add(wait), now, longest.saturating_add(wait))
         });
         Ok(keys)
     }
@@ -157,11 +195,12 @@ impl Messaging {
     ) -> Result<usize, Cause> {
         let name = || key.name.clone();
         if page.is_empty() {
-            client.inbox.unpark(name(), key.last).await?;
+            client.inbox.unpark(name(), Vec::new(), key.last).await?;
         }
         let sent = answers.iter().take_while(|answer| answer.is_ok()).count();
         if let Some(last) = sent.checked_sub(1).and_then(|last| page.get(last)) {
-            client.inbox.unpark(name(), last.n).await?;
+            let numbers = page.iter().take(sent).map(|one| one.delivery.message.number);
+            client.inbox.unpark(name(), numbers.collect(), last.n).await?;
         }
         if sent < page.len() {
             let cause = answers.into_iter().find_map(Result::err);

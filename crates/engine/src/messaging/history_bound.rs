@@ -1,7 +1,8 @@
-//! Bounds which published messages are old. The bound is stored, and rises with the clock that only goes on: a wall
-//! clock that jumps forward, also before a start, makes nothing old that is young.
+//! Bounds which published messages are old, and which closed cases. The bound is stored, and rises with the clock that
+//! only goes on: a wall clock that jumps forward, also before a start, makes nothing old that is young.
 
-use crate::messaging::progress_row::move_on;
+use crate::commit::outcome::write_beside;
+use crate::messaging::progress_row::{moved_on, next_row};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::clock::{Clock, TICKS};
@@ -18,7 +19,7 @@ const ROW: &str = "outbox-history";
 const CATCH_UP: u64 = 2;
 
 /// The bound, as this process moves it on.
-pub(super) struct HistoryBound {
+pub(crate) struct HistoryBound {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     /// Ticks at the last look; before the first, at the start.
@@ -26,16 +27,21 @@ pub(super) struct HistoryBound {
 }
 
 impl HistoryBound {
-    pub(super) fn new(journal: &Arc<dyn Journal>, clock: &Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(journal: &Arc<dyn Journal>, clock: &Arc<dyn Clock>) -> Self {
         let looked = AtomicU64::new(clock.ticks());
         Self { journal: journal.clone(), clock: clock.clone(), looked }
     }
 
-    /// Messages that were published before this time are old.
+    /// What was written before this time is older than this many milliseconds.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
-    pub(super) async fn next(&self) -> Result<Millis, Cause> {
+    pub(crate) async fn older_than(&self, kept: Millis) -> Result<Millis, Cause> {
+        Ok(self.next().await?.saturating_add(KEPT).saturating_sub(kept))
+    }
+
+    /// Messages that were published before this time are old.
+    async fn next(&self) -> Result<Millis, Cause> {
         let now = self.clock.ticks();
         let passed = now.saturating_sub(self.looked.swap(now, Ordering::SeqCst)) / TICKS;
         let wanted = self.journal.now().saturating_sub(KEPT);
@@ -44,7 +50,8 @@ impl HistoryBound {
         let before = stored.map(parsed).transpose()?;
         let bound = risen(before, wanted, passed);
         if before.is_none_or(|before| bound > before) {
-            move_on(&*self.journal, ROW.into(), version, bound.to_string().into()).await?;
+            let row = next_row(ROW.into(), version, bound.to_string().into());
+            moved_on(write_beside(&*self.journal, row).await)?;
         }
         Ok(bound)
     }

@@ -7,7 +7,7 @@ use crate::messaging::auditing::Journaled;
 use crate::messaging::consumption_mark::ConsumptionMark;
 use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::Ready;
-use crate::messaging::progress_row::move_on;
+use crate::messaging::progress_row::{moved_on, next_row};
 use kernel::answer::Cause;
 use kernel::flow::life::AuditGroup;
 use kernel::ids::{FlowId, Id, Millis, Serial};
@@ -128,7 +128,8 @@ impl Messaging {
         if progress == before && version > 0 {
             return Ok(());
         }
-        move_on(&*self.shared.parts.journal, name, version, progress.text().into()).await
+        let row = next_row(name, version, progress.text().into());
+        moved_on(self.shared.writer.write(row).await)
     }
 
     /// Looks at the transfers that the cursor has passed.

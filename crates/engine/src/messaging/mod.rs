@@ -23,6 +23,7 @@ mod unacknowledged;
 
 pub use auditing::{AuditRow, AuditedMessage};
 pub use consume::{Consumption, Received};
+pub(crate) use history_bound::HistoryBound;
 pub use publisher::{Publisher, PublisherParts, Sent};
 pub use redrive::{DeadLetter, DeadLetters};
 pub use source::ForeignMessages;
@@ -40,8 +41,9 @@ use kernel::ids::{Id, Millis};
 use kernel::ports::bus::Bus;
 use kernel::ports::inbox::Inbox;
 use kernel::ports::outbox::Outbox;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
 
 /// How often outbox and bus are looked at where nothing wakes their task.
 const POLL: Millis = 200;
@@ -61,7 +63,7 @@ pub(crate) struct BusClient {
 }
 
 impl BusClient {
-    fn of(parts: &Parts, source: &MessageSource) -> Option<Self> {
+    fn of(parts: &Parts, source: &MessageSource, bell: &Arc<Notify>) -> Option<Self> {
         let BusParts { bus, outbox, inbox } = parts.bus.clone()?;
         let publisher = Publisher::new(PublisherParts {
             outbox: outbox.clone(),
@@ -74,6 +76,7 @@ impl BusClient {
             poll_ms: POLL,
             batch: parts.settings.batch_max,
             meter: parts.meter.clone(),
+            bell: bell.clone(),
         });
         let (dead_letters, status) = (tokio::sync::Mutex::default(), Mutex::default());
         let stored_letters = DeadLetterStore::default();
@@ -92,8 +95,6 @@ pub struct Messaging {
     client: Option<BusClient>,
     source: MessageSource,
     foreign: ForeignCount,
-    /// The transfers whose message may not be sent again yet, with their versions.
-    unsent: Mutex<BTreeMap<Id, u32>>,
     /// The transfers whose write waits for a row that another session has locked.
     locked: Mutex<BTreeSet<Id>>,
     /// The transfers whose message was passed over, since a pause stood.
@@ -108,7 +109,7 @@ impl Messaging {
         in_flight: &Arc<InFlight>,
     ) -> Arc<Self> {
         let source = MessageSource::of(shared.journal_identity);
-        let client = BusClient::of(&shared.parts, &source);
+        let client = BusClient::of(&shared.parts, &source, &shared.writer.outbox);
         Arc::new(Self {
             shared: shared.clone(),
             cases: cases.clone(),
@@ -117,15 +118,9 @@ impl Messaging {
             client,
             source,
             foreign: ForeignCount::default(),
-            unsent: Mutex::default(),
             locked: Mutex::default(),
             held_back: Mutex::default(),
         })
-    }
-
-    /// True where there is a bus, to which the outbox is published.
-    pub(crate) const fn publishes(&self) -> bool {
-        self.client.is_some()
     }
 
     /// Starts the publisher, and one consumer for each group of each offered flow.
@@ -148,11 +143,9 @@ impl Messaging {
         }
     }
 
-    /// Wakes the publisher: units may have written messages.
+    /// Wakes the publisher: messages were put into the outbox by another way than a unit.
     pub(crate) fn outbox_written(&self) {
-        if let Some(client) = &self.client {
-            client.publisher.wake();
-        }
+        self.shared.writer.outbox.notify_one();
     }
 
     /// Stops the publisher cleanly: those of other workers go on with what is left.

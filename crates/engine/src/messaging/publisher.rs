@@ -1,7 +1,7 @@
 //! The publisher sends the rows of its buckets to the bus, in the order of each key, and marks each row
 //! after the bus acknowledged it. A message may be sent twice; none is lost.
 
-use crate::messaging::history_bound::HistoryBound;
+use crate::messaging::history_bound::{HistoryBound, KEPT};
 use crate::messaging::unacknowledged::{Outcomes, Unacknowledged};
 use crate::state::select::race;
 use kernel::answer::Cause;
@@ -21,8 +21,9 @@ const FORGET_EVERY: u64 = 600_000 * TICKS;
 /// How many messages one write deletes, each with the rows of the groups that consumed it.
 const FORGET_AT_ONCE: usize = 2_000;
 
-/// The most messages that are sent and not acknowledged, in batches: above it nothing more is read.
-const BATCHES: usize = 16;
+/// The most messages of a partition that are sent and not acknowledged, in batches: above it the keys of further
+/// rows wait.
+const BATCHES: usize = 2;
 
 /// What a publisher works with.
 #[expect(missing_debug_implementations, reason = "ports have none")]
@@ -42,6 +43,8 @@ pub struct PublisherParts {
     /// How many rows of each bucket the publisher takes at once.
     pub batch: usize,
     pub meter: Arc<dyn Meter>,
+    /// Rung when messages were written, so that the publisher looks at once instead of at its next poll.
+    pub bell: Arc<Notify>,
 }
 
 /// The result of one round.
@@ -51,6 +54,13 @@ pub struct Sent {
     pub marked: usize,
     /// How many are sent again: the bus refused them, or another publisher has their bucket.
     pub left: usize,
+}
+
+/// What a round did, and whether the next one finds other rows at once.
+struct RoundResult {
+    sent: Sent,
+    /// Rows were read that are not sent: the next round reads what lies behind them.
+    held: bool,
 }
 
 /// The buckets that the publisher holds.
@@ -71,8 +81,6 @@ pub struct Publisher {
     old: HistoryBound,
     holdings: Mutex<Holdings>,
     on_way: Mutex<Unacknowledged>,
-    /// Woken when messages were written.
-    bell: Notify,
 }
 
 impl Publisher {
@@ -82,20 +90,15 @@ impl Publisher {
             parts,
             holdings: Mutex::default(),
             on_way: Mutex::default(),
-            bell: Notify::new(),
         })
-    }
-
-    /// Wakes the publisher, so that it looks at once instead of at its next poll.
-    pub fn wake(&self) {
-        self.bell.notify_one();
     }
 
     /// Publishes as long as the process lives.
     pub async fn run(self: Arc<Self>) {
         loop {
-            let idle = match self.round().await {
-                Ok(sent) => sent.marked == 0 || sent.left > 0,
+            let idle = match self.publish_batch().await {
+                Ok(RoundResult { held: true, .. }) => false,
+                Ok(RoundResult { sent, held: false }) => sent.marked == 0 || sent.left > 0,
                 Err(cause) => {
                     tracing::error!(%cause, "the outbox cannot be published");
                     true
@@ -110,7 +113,7 @@ impl Publisher {
     /// Waits until messages were written, an acknowledgement came, or it is time to look again.
     async fn rest(&self) {
         let mut on_way = std::mem::take(&mut *self.on_way());
-        let woken = race(self.bell.notified(), self.parts.clock.sleep(self.parts.poll_ms));
+        let woken = race(self.parts.bell.notified(), self.parts.clock.sleep(self.parts.poll_ms));
         let _first = race(on_way.answered(), woken).await;
         *self.on_way() = on_way;
     }
@@ -121,34 +124,34 @@ impl Publisher {
     /// # Errors
     /// The cause for which the journal does not answer. What was sent before is sent again.
     pub async fn round(&self) -> Result<Sent, Cause> {
+        Ok(self.publish_batch().await?.sent)
+    }
+
+    async fn publish_batch(&self) -> Result<RoundResult, Cause> {
         let leases = self.leases().await?;
         self.forget().await;
         if leases.is_empty() {
-            return Ok(Sent::default());
+            return Ok(RoundResult { sent: Sent::default(), held: false });
         }
-        let now = self.parts.clock.ticks();
-        let (without, waiting) = {
-            let mut on_way = self.on_way();
-            (on_way.busy_keys(now), on_way.len())
-        };
-        let limit = self.parts.batch;
-        let rows = if waiting < limit.saturating_mul(BATCHES) {
-            let query = UnpublishedQuery { leases: leases.clone(), limit, without };
-            self.parts.outbox.unpublished(query).await?
-        } else {
-            Vec::new()
-        };
+        let without = self.on_way().busy_keys(self.parts.clock.ticks());
+        let (limit, most) = (self.parts.batch, self.parts.batch.saturating_mul(BATCHES));
+        let query = UnpublishedQuery { leases: leases.clone(), limit, without };
+        let rows = self.parts.outbox.unpublished(query).await?;
         // a round that is not ended sends again what it took
         let mut on_way = std::mem::take(&mut *self.on_way());
+        let read = rows.len();
+        let rows = on_way.take_sendable(&*self.parts.bus, rows, most);
+        let held = rows.len() < read;
         // where this process stood still since it took them, another one sends them, and later ones of their keys
         if !rows.is_empty() && self.parts.clock.ticks() < self.holdings().until {
             let source = &self.parts.source;
-            let messages = rows.iter().map(|row| message(&row.emitted, source)).collect();
+            let messages = rows.iter().map(|one| message(&one.row.emitted, source)).collect();
             on_way.send(&*self.parts.bus, rows, messages).await;
         }
         on_way.wait(&*self.parts.clock).await;
         let Outcomes { mut sure, again } =
             on_way.take_answered(self.parts.clock.ticks(), self.parts.poll_ms);
+        on_way.free_held_keys(most);
         *self.on_way() = on_way;
         (0..sure.len()).for_each(|_| self.parts.meter.see(Seen::Published { sure: true }));
         (0..again).for_each(|_| self.parts.meter.see(Seen::Published { sure: false }));
@@ -161,7 +164,8 @@ impl Publisher {
             let held = |bucket| leases.iter().any(|lease| lease.bucket == bucket);
             sure.retain(|row| held(row.bucket) && !lost.contains(&row.bucket));
         }
-        Ok(Sent { marked: sure.len(), left: answered.saturating_sub(sure.len()) })
+        let sent = Sent { marked: sure.len(), left: answered.saturating_sub(sure.len()) };
+        Ok(RoundResult { sent, held })
     }
 
     /// Gives the buckets back: other publishers send what is left at once.
@@ -210,7 +214,7 @@ impl Publisher {
         if now < self.holdings().forget_at {
             return;
         }
-        let gone = match self.old.next().await {
+        let gone = match self.old.older_than(KEPT).await {
             Ok(before) => self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await,
             Err(cause) => Err(cause),
         };

@@ -1,12 +1,11 @@
 //! Sends again what moves a transfer on, where the scanner finds a transfer of a flow that events drive. It
 //! executes nothing.
 
+use crate::commit::outcome::{NotWritten, WriteOutcome};
 use crate::messaging::Messaging;
-use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::record::Record;
-use kernel::unit::Wrote;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{MutexGuard, PoisonError};
 
 /// The most transfers of which this process remembers that a pause held them back. Those above it wait until
@@ -33,51 +32,24 @@ impl Messaging {
             };
             planned.unit
         };
-        let units = records.iter().map(unit).collect();
-        for (record, wrote) in records.iter().zip(self.shared.parts.journal.write(units).await) {
-            match wrote {
-                Wrote::Written(_) => tracing::debug!(transfer = %record.id, "sent again"),
+        let drafts = records.iter().map(|record| unit(record).into()).collect();
+        for (record, outcome) in records.iter().zip(self.shared.writer.write_all(drafts).await) {
+            match outcome {
+                WriteOutcome::Done(_) => tracing::debug!(transfer = %record.id, "sent again"),
                 // a message moved it meanwhile
-                Wrote::Lost(_) => {}
-                Wrote::Full => {
-                    tracing::warn!(transfer = %record.id, "no room to send it again");
-                    self.send_again_soon(record);
-                }
-                Wrote::Unknown(cause) => {
+                WriteOutcome::Lost(_) => {}
+                WriteOutcome::NotWritten(NotWritten { cause, .. }) => {
                     tracing::warn!(transfer = %record.id, %cause, "it may not be sent again yet");
                     self.send_again_soon(record);
                 }
             }
         }
-        self.outbox_written();
     }
 
-    /// The transfers that the scanner gave to this worker and whose message may not be sent again yet, with
-    /// their versions. The journal takes them for carried here, and gives them to no worker.
-    fn unsent(&self) -> MutexGuard<'_, BTreeMap<Id, u32>> {
-        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sends the message of a transfer again at the next look, unless it moves before.
+    /// Sends the message of a transfer again at the next look, unless it moves before. The journal takes it for
+    /// carried here, and gives it to no worker.
     pub(super) fn send_again_soon(&self, record: &Record) {
-        self.unsent().insert(record.id, record.head.version);
-    }
-
-    /// Tries those again that nothing moved since.
-    ///
-    /// # Errors
-    /// The cause for which the journal does not answer.
-    pub(crate) async fn send_unsent(&self) -> Result<(), Cause> {
-        let waiting = self.unsent().clone();
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let ids = waiting.keys().copied().collect();
-        let mut found = self.shared.parts.journal.get(ids).await?;
-        found.retain(|record| waiting.get(&record.id) == Some(&record.head.version));
-        self.unsent().retain(|id, _| !waiting.contains_key(id));
-        self.send_again(found).await;
-        Ok(())
+        self.shared.watch(record.id, record.head.version);
     }
 
     fn held_back(&self) -> MutexGuard<'_, BTreeSet<Id>> {

@@ -1,10 +1,12 @@
 //! Tells the messages of this journal from those of another deployment on the same topics: `ce_source` has the
 //! journal's id.
 
+use crate::commit::outcome::write_beside;
 use crate::messaging::Messaging;
 use crate::messaging::dead_letter::headers;
 use crate::messaging::group::GroupTask;
-use crate::state::parts::Parts;
+use crate::messaging::progress_row::{moved_on, next_row};
+use crate::state::parts::{BusParts, Parts};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operation::Identity;
@@ -18,6 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const EARLIER: &str = "/portage";
 /// The number of messages of each partition that a start looks at.
 const NEWEST: usize = 20;
+/// The resource that is there where the topics of this name are this journal's.
+const OWN_TOPICS: &str = "topics:";
 /// The case of messages of another deployment ends when none has come for this time, in milliseconds.
 const QUIET: Millis = 3_600_000;
 
@@ -56,6 +60,12 @@ impl MessageSource {
         }
     }
 
+    /// True where the topics are this journal's for certain: it wrote there, or nothing is there yet.
+    fn owns(&self, newest: &[BusDelivery]) -> bool {
+        newest.is_empty()
+            || newest.iter().any(|one| self.origin(&one.message) == MessageOrigin::Own)
+    }
+
     /// The topic and the source of another deployment, where the topics are that one's: it wrote the last message
     /// of a partition, and nothing says that this journal has written any.
     fn other_deployment(&self, newest: &[BusDelivery]) -> Option<(Arc<str>, String)> {
@@ -89,32 +99,50 @@ fn is_deployment(source: &str) -> bool {
     id.is_some_and(|id| id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
-/// Checks that the topics are not those of another deployment. A bus that does not answer now stops no start: its
-/// messages are passed over when they come.
+/// Checks that the topics are not those of another deployment. The journal remembers whose they are: what others wrote
+/// there since keeps it from no start. A bus that does not answer now stops none either: messages of others are passed over
+/// when they come.
 ///
 /// # Errors
-/// `FOREIGN_TOPICS`, with a topic and both sources.
+/// `FOREIGN_TOPICS`, with a topic and both sources; or the journal does not answer.
 pub(crate) async fn fits(parts: &Parts, journal: Identity) -> Result<(), Cause> {
-    let Some(bus) = &parts.bus else { return Ok(()) };
+    let Some(BusParts { bus, .. }) = &parts.bus else { return Ok(()) };
+    let unknown = |cause: &Cause| {
+        tracing::warn!(%cause, "it is not known yet whether the topics are of another deployment");
+    };
+    let row: Arc<str> = match bus.topics_name().await {
+        Ok(name) => format!("{OWN_TOPICS}{name}").into(),
+        Err(cause) => {
+            unknown(&cause);
+            return Ok(());
+        }
+    };
+    if parts.journal.resource(row.clone()).await?.is_some() {
+        return Ok(());
+    }
     let tables = parts.offered.iter().map(|flow| parts.flows.table(*flow));
     let topics: BTreeSet<Arc<str>> =
         tables.flat_map(GroupTask::of).flat_map(GroupTask::topics).collect();
-    let newest = match bus.bus.newest(topics.into_iter().collect(), NEWEST).await {
+    let newest = match bus.newest(topics.into_iter().collect(), NEWEST).await {
         Ok(newest) => newest,
         Err(cause) => {
-            tracing::warn!(%cause, "it is not known yet whether the topics are of another deployment");
+            unknown(&cause);
             return Ok(());
         }
     };
     let source = MessageSource::of(journal);
-    match source.other_deployment(&newest) {
-        None => Ok(()),
-        Some((topic, other)) => {
-            let why =
-                format!("the newest messages of {topic} are of {other}, and this is {}", source.0);
-            Err(Cause::because("FOREIGN_TOPICS", why))
-        }
+    if let Some((topic, other)) = source.other_deployment(&newest) {
+        let why =
+            format!("the newest messages of {topic} are of {other}, and this is {}", source.0);
+        return Err(Cause::because("FOREIGN_TOPICS", why));
     }
+    if source.owns(&newest)
+        && let Err(cause) =
+            moved_on(write_beside(&*parts.journal, next_row(row, 0, source.0)).await)
+    {
+        tracing::warn!(%cause, "that these topics are this journal's is noted at a later start");
+    }
+    Ok(())
 }
 
 /// The messages of other deployments that this process consumed and passed over.

@@ -3,14 +3,15 @@
 
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::status_intents::{KnownStatus, StatusAction, StatusIntent, TRIES};
 use crate::operators::verdict::decides;
-use crate::operators::{ActionResult, Objection};
+use crate::operators::{ActionResult, Actor, Objection};
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operators::{ApprovalStatus, PastAction, Proposed, ProposedStatus, STATUS};
-use kernel::ports::ledger::{AccountStatus, StatusChange};
-use kernel::principal::{action_key, same_person};
-use kernel::unit::Put;
+use kernel::ports::ledger::AccountStatus;
+use kernel::principal::same_person;
+use kernel::unit::{Guard, Put};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -90,22 +91,38 @@ impl Operators {
         if self.shared.ledger(ledger).is_none() {
             return Err(Objection::NotFound("ledger").into());
         }
-        if self.shared.parts.settings.four_eyes {
-            let trail = self.status_trail(STATUS, &context.subject).await?;
-            let above =
-                |word: &str| AccountStatus::parse(word).is_some_and(|barred| barred > status);
-            if trail.frees_own_bar(&context.actor.caller, above) {
+        let (subject, value) = (context.subject.clone(), context.value.clone());
+        let action = Some(StatusAction { subject: subject.clone(), value });
+        let Actor { caller, key, .. } = context.actor.clone();
+        let unused = [Guard::NoPastAction { caller: caller.clone(), key: key.clone() }];
+        let actor = context.actor.clone();
+        let intent = StatusIntent { ledger, user, status, actor, action };
+        let above = |word: &str| AccountStatus::parse(word).is_some_and(|barred| barred > status);
+        for _ in 0..TRIES {
+            let trail = self.status_trail(STATUS, &subject).await?;
+            let four_eyes = self.shared.parts.settings.four_eyes;
+            if four_eyes && trail.frees_own_bar(&caller, above) {
                 let StatusTrail { set, reason: stop, .. } = trail;
                 let value = ProposedStatus { user_id: user, ledger, status, set, stop };
                 return self.proposes(context, &Proposed::Status(value)).await;
             }
+            // a bar of the caller's own may have been on its way until now
+            let known = KnownStatus { subject: subject.clone(), set: trail.set };
+            let written = self.write_status_intent(intent.clone(), &known, &unused, &[]).await?;
+            if written.is_none() {
+                continue;
+            }
+            self.carry_out_statuses(Some((ledger, user))).await?;
+            return match self.shared.parts.journal.past_action(caller.clone(), key.clone()).await? {
+                Some(past) => Ok((ActionResult::StatusSet, past.at)),
+                None => Err(Objection::NotFound("account").into()),
+            };
         }
-        self.change_status(context, ledger, user, status).await?;
-        self.write_unguarded(context, Vec::new(), ActionResult::StatusSet).await
+        Err(Cause::of("MOVES").into())
     }
 
     /// Frees an account for which a person who barred it proposed that, where its status is still the one
-    /// that both persons knew.
+    /// that both persons knew. The decision is written first: what is rejected meanwhile frees nothing.
     pub(super) async fn approve_status(
         &self,
         context: &ActionContext,
@@ -113,32 +130,19 @@ impl Operators {
         subject: &Arc<str>,
         proposed: &ProposedStatus,
     ) -> Result<(ActionResult, Millis), Stop> {
-        if self.status_trail(STATUS, subject).await?.set != proposed.set {
-            return self.supersede_proposal(context, approval, SET_AGAIN).await;
-        }
-        let ProposedStatus { user_id, ledger, status, .. } = *proposed;
-        self.change_status(context, ledger, user_id, status).await?;
+        let ProposedStatus { user_id: user, ledger, status, set, .. } = *proposed;
+        let outcome = ActionResult::StatusSet;
         let decide = decides(context, approval, ApprovalStatus::Approved);
-        self.write_decision(context, approval, vec![decide], ActionResult::StatusSet).await
-    }
-
-    /// Has the ledger change the status, under the key of the person who acts now.
-    async fn change_status(
-        &self,
-        context: &ActionContext,
-        ledger: LedgerId,
-        user: UserId,
-        status: AccountStatus,
-    ) -> Result<(), Stop> {
-        let caller = context.actor.caller.clone();
-        // the ledger has its own memory of keys, so that a crash between the two is no second change
-        let key = action_key(&caller, &context.actor.key).into();
-        let reason = context.actor.reason.clone();
-        let change = StatusChange { user, status, reason, caller, key };
-        if !self.ledgers.set_status(ledger, change).await? {
-            return Err(Objection::NotFound("account").into());
-        }
-        Ok(())
+        let puts = [decide, context.action(&outcome)];
+        let actor = context.actor.clone();
+        let intent = StatusIntent { ledger, user, status, actor, action: None };
+        let pending = [Guard::Pending(approval)];
+        let known = KnownStatus { subject: subject.clone(), set };
+        let Some(at) = self.write_status_intent(intent, &known, &pending, &puts).await? else {
+            return self.supersede_proposal(context, approval, SET_AGAIN).await;
+        };
+        self.carry_out_statuses(Some((ledger, user))).await?;
+        Ok((outcome, at))
     }
 
     /// Writes a proposal that nothing but the key guards.

@@ -1,17 +1,17 @@
 //! The context of one action while the engine executes it: the rows that record it, and the lock that gives
 //! each key one action at a time.
 
+use crate::commit::outcome::{NotWritten, UnitDraft, WriteOutcome};
 use crate::operators::Operators;
 use crate::operators::{ActionResult, Actor, AdminAction, HISTORY_EVENT, Objection};
 use crate::plan::guards::noted_at;
 use crate::state::shared::SharedState;
 use kernel::answer::Cause;
-use kernel::code::Code;
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Action, ActionRow, SecondPerson};
 use kernel::record::Record;
-use kernel::unit::{Event, Guard, Hold, Put, Unit, Wrote};
+use kernel::unit::{Event, Guard, Put, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -107,46 +107,20 @@ impl Operators {
     /// Writes an action's unit. Returns the time of the write, or the guard that failed.
     pub(crate) async fn write_unit(
         &self,
-        context: &ActionContext,
-        unit: Unit,
+        draft: impl Into<UnitDraft>,
     ) -> Result<Result<Millis, Guard>, Stop> {
-        let claimed = claimed(&unit);
-        match self.shared.parts.journal.write(vec![unit]).await.pop() {
-            Some(Wrote::Written(written)) => Ok(Ok(written.at)),
-            Some(Wrote::Lost(Guard::NoPastAction { .. })) => Err(Stop::KeyUsed),
-            Some(Wrote::Lost(Guard::Pending(_))) => {
+        match self.shared.writer.write(draft).await {
+            WriteOutcome::Done(written) => Ok(Ok(written.at)),
+            WriteOutcome::Lost(Guard::NoPastAction { .. }) => Err(Stop::KeyUsed),
+            WriteOutcome::Lost(Guard::Pending(_)) => {
                 Err(Objection::NotPossible("another request has just decided".to_owned()).into())
             }
-            Some(Wrote::Lost(Guard::Owner { .. })) => {
-                self.ledgers.retired();
-                Err(Cause::of("RETIRED").into())
+            WriteOutcome::Lost(Guard::Owner { .. }) => Err(Cause::of("RETIRED").into()),
+            WriteOutcome::Lost(guard) => Ok(Err(guard)),
+            WriteOutcome::NotWritten(NotWritten { cause, refused }) => {
+                let unknown = Objection::Unknown(cause);
+                Err(refused.map_or(unknown, Objection::Code).into())
             }
-            Some(Wrote::Lost(guard)) => Ok(Err(guard)),
-            Some(Wrote::Full) => Err(Objection::Code(Code::Overloaded).into()),
-            Some(Wrote::Unknown(cause)) => {
-                let done = self.was_written(context, cause).await;
-                if done.is_err() {
-                    // if the write lands later, these transfers belong to this process, and no scanner finds them
-                    claimed
-                        .into_iter()
-                        .for_each(|(id, version)| self.in_flight.maybe_held(id, version));
-                }
-                done
-            }
-            None => Err(Cause::of("NO_ANSWER").into()),
-        }
-    }
-
-    /// Reads from the audit whether a write without a clear outcome was made.
-    async fn was_written(
-        &self,
-        context: &ActionContext,
-        cause: Cause,
-    ) -> Result<Result<Millis, Guard>, Stop> {
-        let Actor { caller, key, .. } = context.actor.clone();
-        match self.shared.parts.journal.past_action(caller, key).await? {
-            Some(past) => Ok(Ok(past.at)),
-            None => Err(cause.into()),
         }
     }
 
@@ -159,23 +133,11 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let mut puts = puts;
         puts.push(context.action(&outcome));
-        match self.write_unit(context, Unit::puts(puts)).await? {
+        match self.write_unit(Unit::puts(puts)).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(Cause::because("LOST", format!("{guard:?}")).into()),
         }
     }
-}
-
-/// The transfers that a unit gives to the process that writes it, with their versions after it.
-fn claimed(unit: &Unit) -> Vec<(Id, u32)> {
-    let claims = |put: &Put| {
-        if let Put::Head { id, head, hold: Hold::Mine, .. } = put {
-            Some((*id, head.version))
-        } else {
-            None
-        }
-    };
-    unit.then.puts.iter().filter_map(claims).collect()
 }
 
 /// The keys whose actions are being executed.

@@ -22,12 +22,6 @@ use serde_json::Value;
 /// How often a resume is tried again where halts are raised one after the other during it.
 const TRIES: usize = 20;
 
-/// The number of the last halt that is in force.
-fn halt_in_force(status: &ServiceStatus) -> Result<u64, Objection> {
-    let none = || Objection::NotPossible("nothing is halted".to_owned());
-    status.halted.as_ref().map(|_| status.halts).ok_or_else(none)
-}
-
 /// The objection to a resume that names another halt.
 fn other_halt() -> Stop {
     let why = "it was halted again: that takes a proposal and a proof of its own".to_owned();
@@ -41,6 +35,18 @@ pub(super) fn older_form() -> Stop {
 }
 
 impl Operators {
+    /// The number of the last halt that is in force.
+    fn halt_in_force(&self, status: &ServiceStatus) -> Result<u64, Objection> {
+        let stored = status.halted.as_ref().map(|_| status.halts);
+        stored.ok_or_else(|| {
+            let why = match self.shared.controls.stores_halt() {
+                true => "the HALT is not stored yet: repeat this in a moment",
+                false => "nothing is halted",
+            };
+            Objection::NotPossible(why.to_owned())
+        })
+    }
+
     /// Proposes a verdict or, with four eyes off, gives it.
     pub(super) async fn resolve_by_hand(
         &self,
@@ -93,7 +99,7 @@ impl Operators {
         accept: &[Accepted],
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
-            let halt = halt_in_force(&self.shared.parts.journal.service_status().await?)?;
+            let halt = self.halt_in_force(&self.shared.parts.journal.service_status().await?)?;
             let resume = ProposedResume { halt, accept: accept.to_vec() };
             if !context.proposes {
                 return self.lift(context, &resume).await;
@@ -102,7 +108,7 @@ impl Operators {
             let outcome = ActionResult::Proposed { approval: proposal.id };
             let puts = vec![Put::Propose(proposal), context.action(&outcome)];
             let unit = Unit::guarded(vec![Guard::Halt(halt)], puts);
-            match self.write_unit(context, unit).await? {
+            match self.write_unit(unit).await? {
                 Ok(at) => return Ok((outcome, at)),
                 Err(Guard::Halt(_)) => {}
                 Err(guard) => return Err(lost(&guard)),
@@ -120,11 +126,15 @@ impl Operators {
         &ProposedResume { halt, ref accept }: &ProposedResume,
     ) -> Result<(ActionResult, Millis), Stop> {
         let status = self.shared.parts.journal.service_status().await?;
-        if halt_in_force(&status)? != halt {
+        if self.halt_in_force(&status)? != halt {
             return Err(other_halt());
         }
         let accepted = AcceptedBreaks::read(&*self.shared.parts.journal, &status).await?.named;
         let mut report = self.reconciler.prove(accept).await?;
+        if let Some((ledger, cause)) = report.unproven() {
+            let why = format!("{} cannot be proven now: {cause}", ledger.name());
+            return Err(Objection::NotPossible(why).into());
+        }
         let strange = report.accept(accept);
         if !strange.is_empty() {
             // what is accepted before it is broken excuses a loss that is yet to come
@@ -147,7 +157,7 @@ impl Operators {
         let mut guards: Vec<Guard> = vec![Guard::Halt(halt)];
         guards.extend(approval.map(Guard::Pending));
         guards.extend(losses.iter().flat_map(|loss| self.guards_of(loss)));
-        match self.write_unit(context, Unit::guarded(guards, puts)).await? {
+        match self.write_unit(Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 self.reconciler.forgive(report).await;
                 self.status.refresh().await?;

@@ -1,5 +1,6 @@
 //! Adds, suspends and limits assets. The precision and the number of an asset never change.
 
+use crate::commit::outcome::{WriteOutcome, write_beside};
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::{ActionResult, Actor, AdminAction, AssetChange, NewAsset, Objection};
@@ -7,7 +8,7 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::ports::journal::Journal;
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 
 /// The most decimals of an asset, for which an amount of 39 digits has room.
 const MOST_DECIMALS: u8 = 38;
@@ -61,7 +62,7 @@ impl Operators {
             let guards = vec![Guard::Resource { name: "assets".into(), version }];
             let puts = vec![Put::Asset(asset), context.action(&outcome)];
             let unit = Unit::guarded(guards, puts);
-            if let Ok(at) = self.write_unit(context, unit).await? {
+            if let Ok(at) = self.write_unit(unit).await? {
                 self.status.refresh().await?;
                 return Ok((outcome, at));
             }
@@ -89,14 +90,12 @@ pub async fn add_asset_to_store(
     let mut unit = with;
     unit.guards.push(Guard::Resource { name: "assets".into(), version: status.assets_version });
     unit.then.puts.extend([Put::Asset(asset.clone()), action]);
-    match journal.write(vec![unit]).await.pop() {
-        Some(Wrote::Written(_)) => Ok(asset),
-        Some(Wrote::Lost(guard)) => {
+    match write_beside(journal, unit).await {
+        WriteOutcome::Done(_) => Ok(asset),
+        WriteOutcome::Lost(guard) => {
             Err(Objection::Unknown(Cause::because("LOST", format!("{guard:?}"))))
         }
-        Some(Wrote::Unknown(cause)) => Err(Objection::Unknown(cause)),
-        Some(Wrote::Full) => Err(Objection::Unknown(Cause::of("STORE_FULL"))),
-        None => Err(Objection::Unknown(Cause::of("NO_ANSWER"))),
+        WriteOutcome::NotWritten(why) => Err(Objection::Unknown(why.cause)),
     }
 }
 

@@ -55,11 +55,11 @@ impl Plan {
     /// The plan that ends a transfer which persons cancel in its state.
     pub(crate) fn cancelled(&self, record: &Record, why: &Evidence) -> Option<Planned> {
         let to = self.table(record.flow).state(record.head.state).cancelled?;
-        let mut builder = UnitBuilder::from(record.head);
+        let mut builder = UnitBuilder::of(record);
         let detail = why.doc.clone().unwrap_or_else(|| why.code.as_ref().into());
-        self.go(record, &mut builder, Transition { via: Via::Rejected, to }, Some(detail));
+        self.go(&mut builder, Transition { via: Via::Rejected, to }, Some(detail));
         builder.error = Some(why.clone());
-        Some(self.sealed(record, builder, FuseMode::NoClaim, None))
+        Some(self.sealed(builder, FuseMode::NoClaim, None))
     }
 }
 

@@ -82,8 +82,10 @@ impl Operators {
                         reason = %context.actor.reason,
                         "done"
                     );
-                    let outcome = self.completed(&context, &action, outcome).await?;
-                    return Ok(PerformedAction { outcome, at, replayed: false });
+                    let outcome = self.completed(&context, &action, outcome).await;
+                    // behind the rest: no HALT waits for it before it says what is on the wire
+                    self.close_outdated().await;
+                    return Ok(PerformedAction { outcome: outcome?, at, replayed: false });
                 }
                 Err(Stop::KeyUsed) => {}
                 Err(Stop::Objection(objection)) => return Err(objection),

@@ -116,7 +116,7 @@ impl Operators {
         let name = resource_name(pool.id(), lane);
         let guard = Guard::Resource { name: name.clone(), version: before };
         let puts = vec![Put::Resource { name, value: after.value() }, context.action(outcome)];
-        match self.write_unit(context, Unit::guarded(vec![guard], puts)).await? {
+        match self.write_unit(Unit::guarded(vec![guard], puts)).await? {
             Ok(at) => {
                 pool.lane_is(lane, after);
                 Ok(Some(at))

@@ -1,12 +1,13 @@
 //! Writes a HALT into a store beside its servers, for the command on the machine: no engine runs there, and no token is
 //! asked for.
 
+use crate::commit::outcome::{WriteOutcome, write_beside};
 use crate::operators::{ActionContext, ActionResult, Actor, AdminAction};
 use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::journal::{Journal, OtherLease};
-use kernel::unit::{Put, Unit, Wrote};
+use kernel::unit::{Put, Unit};
 use std::collections::BTreeMap;
 
 /// How often the leases of the workers are read.
@@ -23,13 +24,10 @@ pub async fn halt_store(journal: &dyn Journal, actor: Actor) -> Result<u64, Caus
     let halt = Put::Halt { reason: actor.reason.clone() };
     let result = ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false };
     let action = ActionContext::beside(actor, &AdminAction::Halt).action(&result);
-    let wrote = journal.write(vec![Unit::puts(vec![halt, action])]).await.pop();
-    match wrote {
-        Some(Wrote::Written(_)) => Ok(journal.service_status().await?.halts),
-        Some(Wrote::Unknown(cause)) => Err(cause),
-        Some(Wrote::Full) => Err(Cause::of("STORE_FULL")),
-        Some(Wrote::Lost(guard)) => Err(Cause::because("LOST", format!("{guard:?}"))),
-        None => Err(Cause::of("NO_ANSWER")),
+    match write_beside(journal, Unit::puts(vec![halt, action])).await {
+        WriteOutcome::Done(_) => Ok(journal.service_status().await?.halts),
+        WriteOutcome::Lost(guard) => Err(Cause::because("LOST", format!("{guard:?}"))),
+        WriteOutcome::NotWritten(why) => Err(why.cause),
     }
 }
 

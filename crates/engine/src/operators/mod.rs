@@ -17,6 +17,8 @@ mod messages;
 mod movement;
 mod numbered_account;
 mod pause;
+mod status_intents;
+mod superseded;
 mod transfer;
 pub(crate) mod verdict;
 mod webhook;
@@ -38,7 +40,6 @@ use crate::drive::status_sync::StatusSync;
 use crate::messaging::Messaging;
 use crate::reconciliation::Reconciler;
 use crate::state::cases::Cases;
-use crate::state::in_flight::InFlight;
 use crate::state::ledgers::earlier_sends::EarlierSendsLog;
 use crate::state::ledgers::halt_notice::HaltNotices;
 use crate::state::ledgers::identity::Ledgers;
@@ -56,7 +57,6 @@ use std::sync::Arc;
 pub struct Operators {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) cases: Arc<Cases>,
-    pub(crate) in_flight: Arc<InFlight>,
     pub(crate) ledgers: Arc<Ledgers>,
     pub(crate) sends: Arc<EarlierSendsLog>,
     pub(crate) messaging: Arc<Messaging>,

@@ -3,10 +3,11 @@
 
 use super::action_context::{ActionContext, Stop};
 use super::{ActionResult, Actor, AdminAction, Objection};
+use crate::controls::outstanding_calls::CallStart;
 use crate::operators::Operators;
 use crate::operators::approval::older_form;
+use crate::operators::superseded::BOOKED;
 use crate::operators::verdict::decides;
-use crate::state::ledgers::outstanding_calls::CallStart;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};
@@ -109,7 +110,7 @@ impl Operators {
                 self.write_unguarded(
                     context,
                     vec![decide],
-                    ActionResult::Superseded { state: "BOOKED".into() },
+                    ActionResult::Superseded { state: BOOKED.into() },
                 )
                 .await
             }
@@ -122,6 +123,9 @@ impl Operators {
             Ok(Moved::Refused(code)) => Err(Objection::Code(code).into()),
             Err(cause) if matches!(cause.class, "DISK_FULL" | "NOT_WRITABLE") => {
                 Err(Objection::Code(Code::Overloaded).into())
+            }
+            Err(cause) if cause.class == Cause::BAD_VALUE => {
+                Err(Objection::Code(Code::BadRequest).into())
             }
             Err(cause) => match self.past_action_at(context).await? {
                 Some(at) => Ok((outcome, at)),

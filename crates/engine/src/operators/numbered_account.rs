@@ -166,6 +166,6 @@ impl Operators {
         let decide = approval.map(|id| decides(context, id, ApprovalStatus::Approved));
         let puts = decide.into_iter().chain([put, context.action(&outcome)]).collect();
         let unit = Unit::guarded(guards, puts);
-        Ok(self.write_unit(context, unit).await?.map(|at| (outcome, at)))
+        Ok(self.write_unit(unit).await?.map(|at| (outcome, at)))
     }
 }

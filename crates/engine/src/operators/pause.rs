@@ -4,6 +4,7 @@ use crate::chains::stops::is_engine_stop;
 use crate::drive::lane_watch::is_lane_pause;
 use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::superseded::{RESUMED, STOPPED_AGAIN};
 use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, AdminAction, Objection};
 use crate::plan::chain_stop::stops_name;
@@ -136,7 +137,7 @@ impl Operators {
         let mut unit = self.chains.accepts_lanes(chain).await?;
         let outcome = ActionResult::Unpaused;
         unit.then.puts.extend([Put::Unpause(number), context.action(&outcome)]);
-        match self.write_unit(context, unit).await? {
+        match self.write_unit(unit).await? {
             Ok(at) => {
                 self.status.refresh().await?;
                 Ok((outcome, at))
@@ -189,7 +190,7 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let status = self.shared.parts.journal.service_status().await?;
         if !status.paused.iter().any(|paused| paused.number == pause) {
-            return self.supersede_proposal(context, approval, "RESUMED").await;
+            return self.supersede_proposal(context, approval, RESUMED).await;
         }
         let outcome = ActionResult::Unpaused;
         let decide = decides(context, approval, ApprovalStatus::Approved);
@@ -210,7 +211,7 @@ impl Operators {
         let status = self.shared.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == lift.pause);
         let Some(Scope::Chain(chain)) = found.map(|paused| paused.scope) else {
-            return self.supersede_proposal(context, approval, "RESUMED").await;
+            return self.supersede_proposal(context, approval, RESUMED).await;
         };
         let (name, version) = (stops_name(chain), lift.stops);
         let mut unit = match found.filter(|paused| is_lane_pause(paused, chain)) {
@@ -224,13 +225,13 @@ impl Operators {
             decides(context, approval, ApprovalStatus::Approved),
             context.action(&outcome),
         ]);
-        match self.write_unit(context, unit).await? {
+        match self.write_unit(unit).await? {
             Ok(at) => {
                 self.status.refresh().await?;
                 Ok((outcome, at))
             }
             Err(Guard::Resource { .. }) => {
-                self.supersede_proposal(context, approval, "STOPPED_AGAIN").await
+                self.supersede_proposal(context, approval, STOPPED_AGAIN).await
             }
             Err(guard) => Err(lost(&guard)),
         }
@@ -258,7 +259,7 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         puts.push(context.action(&outcome));
         let unit = Unit::guarded(vec![Guard::Pending(approval)], puts);
-        match self.write_unit(context, unit).await? {
+        match self.write_unit(unit).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(lost(&guard)),
         }
@@ -292,10 +293,7 @@ impl Operators {
         let outcome = ActionResult::Halted { halt: None, on_wire, calls, quiet: false };
         let halt = Put::Halt { reason };
         let wrote = loop {
-            match self
-                .write_unit(context, Unit::puts(vec![halt.clone(), context.action(&outcome)]))
-                .await
-            {
+            match self.write_unit(Unit::puts(vec![halt.clone(), context.action(&outcome)])).await {
                 // a halt does not wait for room or for a better moment
                 Err(Stop::Objection(Objection::Code(Code::Overloaded) | Objection::Unknown(_))) => {
                     self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;

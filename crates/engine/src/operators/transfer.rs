@@ -47,7 +47,7 @@ impl Operators {
                 guards: vec![at_state(&record)],
                 then: Then { puts, events, ..Then::default() },
             };
-            match self.write_unit(context, unit).await? {
+            match self.write_unit(unit).await? {
                 Ok(at) => return Ok((record, outcome, at)),
                 Err(Guard::Transfer { .. }) => {}
                 Err(guard) => return Err(Cause::because("LOST", format!("{guard:?}")).into()),

@@ -4,13 +4,14 @@
 //! A verdict is an answer to the open call and takes that answer's edge. The engine asks the ledger, and
 //! fences the call where asking is not enough, when the verdict takes effect and never before.
 
+use crate::commit::outcome::UnitDraft;
+use crate::controls::outstanding_calls::CallStart;
 use crate::operators::Operators;
 use crate::operators::cancel::cancellable;
 use crate::operators::{ActionContext, ActionResult, Objection, Stop, StoredAnswer, Verdict};
 use crate::plan::guards::at_state;
 use crate::plan::planner::{FENCED, FuseMode, Planned};
 use crate::state::late_answers::Late;
-use crate::state::ledgers::outstanding_calls::CallStart;
 use crate::state::select::caught;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
@@ -189,7 +190,7 @@ impl Operators {
         let mut guards = vec![at_state(record), Guard::NotHalted];
         guards.extend(context.approval.map(Guard::Pending));
         let intent = Then { events: vec![context.event(record)], ..Then::default() };
-        match self.write_unit(context, Unit { guards, then: intent }).await? {
+        match self.write_unit(Unit { guards, then: intent }).await? {
             Ok(_) => {}
             Err(Guard::NotHalted) => return Err(Objection::Code(Code::Halted).into()),
             Err(guard) => return moved(&guard).map(|()| None),
@@ -245,15 +246,9 @@ impl Operators {
         // under HALT an answer is recorded, and nothing is claimed
         let fuse_mode = self.shared.controls.fuse_mode(record).unwrap_or(FuseMode::Plain);
         let planned = self.shared.plan.answered(record, &answer, fuse_mode);
-        let mut planned = planned
+        let planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
         let outcome = self.resolved(record, &planned, verdict, said);
-        self.ledgers.ledger_guard(
-            &mut planned.unit,
-            &planned.depends_on,
-            None,
-            &self.shared.controls.all_known(),
-        );
         let error = if let Answer::Rejected(why, _) = answer { Some(why) } else { None };
         let taken = VerdictUnit { planned, line, outcome, error };
         self.write_verdict(context, record, taken).await
@@ -286,27 +281,21 @@ impl Operators {
         let approves = context.approval.map(|id| decides(context, id, ApprovalStatus::Approved));
         planned.unit.then.puts.extend(approves);
         planned.unit.then.puts.push(context.action(&outcome));
-        match self.write_unit(context, planned.unit).await? {
+        let Planned { unit, next, depends_on } = planned;
+        match self.write_unit(UnitDraft { unit, depends_on, answered_as: None }).await? {
             Ok(at) => {
                 let mut record = record.clone();
                 let before = record.head;
-                record.head = planned.next.otherwise;
+                record.head = next.otherwise;
                 record.updated_at = at;
                 self.sends.note_sends(Some(before), &record);
                 record.error = error.or(record.error);
                 self.pipeline.reassign(vec![record]).await;
                 Ok(Some((outcome, at)))
             }
-            Err(Guard::NotHalted) => {
-                self.shared.controls.is_halted("the journal is halted".into());
-                Ok(None)
-            }
-            Err(Guard::Incarnation { ledger, known }) => {
-                self.ledgers.note_new_incarnation(ledger, known);
-                Err(Cause::of("WRONG_LEDGER").into())
-            }
-            // the engine had one more reason to stop the chain: it is looked at again
-            Err(Guard::Resource { .. }) => Ok(None),
+            Err(Guard::Incarnation { .. }) => Err(Cause::of("WRONG_LEDGER").into()),
+            // halted, or the engine had one more reason to stop the chain: it is looked at again
+            Err(Guard::NotHalted | Guard::Resource { .. }) => Ok(None),
             Err(guard) => moved(&guard).map(|()| None),
         }
     }
@@ -323,7 +312,7 @@ impl Operators {
         let outcome = ActionResult::Superseded { state: state.into() };
         let puts = vec![decides(context, id, ApprovalStatus::Superseded), context.action(&outcome)];
         let unit = Unit::guarded(vec![Guard::Pending(id)], puts);
-        match self.write_unit(context, unit).await? {
+        match self.write_unit(unit).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::KeyUsed)),
         }

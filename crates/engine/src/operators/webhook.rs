@@ -203,7 +203,7 @@ impl Operators {
             puts.extend([DISABLED_CASE, BACKLOG_CASE].map(|kind| close(kind, fact)));
         }
         puts.push(context.action(&change.outcome));
-        Ok(self.write_unit(context, Unit::guarded(guards, puts)).await?.ok())
+        Ok(self.write_unit(Unit::guarded(guards, puts)).await?.ok())
     }
 }
 

@@ -72,10 +72,10 @@ impl Plan {
         shared.unit.guards.extend([Guard::NotHalted].into_iter().chain(level));
         let mut members = Vec::with_capacity(records.len());
         for record in records {
-            let mut builder = UnitBuilder::from(record.head);
+            let mut builder = UnitBuilder::of(record);
             builder.moves = true;
-            self.go(record, &mut builder, Transition { via: Via::Claim, to }, None);
-            let planned = self.sealed(record, builder, FuseMode::NoClaim, None);
+            self.go(&mut builder, Transition { via: Via::Claim, to }, None);
+            let planned = self.sealed(builder, FuseMode::NoClaim, None);
             members.push(Record { head: planned.next.otherwise, ..record.clone() });
             shared.add(planned);
         }
@@ -86,7 +86,7 @@ impl Plan {
             state: to,
             version: Attempt::FIRST,
             lane: lane.clone(),
-            lock: lock.clone(),
+            lock,
             members: members.into(),
             forms: vec![form],
             sent: false,
@@ -94,11 +94,11 @@ impl Plan {
             closed: None,
         };
         let Unit { guards, then } = &mut shared.unit;
-        let lane_row =
-            state.map(|state| state.becomes(chain, lane, &state.next(Some(id), lock.clone())));
+        let lane_row = state.map(|state| state.becomes(chain, lane, &state.next(&attempt)));
         let (guard, put) = lane_row.unzip();
         // the lane first: a lock that another worker took is no contradiction where the lane moved as well
         guards.extend(guard);
+        let lock = attempt.lock.clone();
         guards.push(Guard::LockFree { chain, lane: lane.clone(), lock });
         then.puts.push(Put::Attempt(attempt.clone()));
         then.puts.extend(put);

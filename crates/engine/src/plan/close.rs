@@ -4,7 +4,7 @@
 use crate::plan::chain_stop::{LANE_AHEAD, lane_stop};
 use crate::plan::claim::SharedUnit;
 use crate::plan::lane_state::LaneState;
-use crate::plan::planner::{FuseMode, Plan, UnitBuilder};
+use crate::plan::planner::{FuseMode, Plan};
 use kernel::answer::{Answer, Evidence};
 use kernel::attempt::{Attempt, Form, MemberVerdict};
 use kernel::ids::{Id, LedgerId, Millis};
@@ -54,21 +54,23 @@ impl Plan {
             if record.head.state != attempt.state {
                 return None;
             }
-            let builder = UnitBuilder::from(record.head);
             // an operation inside the unit would be one of a hundred that choose
             let fuse_mode = match fuse_mode(record) {
                 FuseMode::Fused | FuseMode::Plain => FuseMode::Plain,
                 FuseMode::NoClaim => FuseMode::NoClaim,
             };
-            let mut planned = self.answered_from(record, builder, &verdict.answer, fuse_mode)?;
+            let mut planned = self.answered(record, &verdict.answer, fuse_mode)?;
             planned.goes_alone(verdict.alone);
             let error = refusal(&verdict.answer).or_else(|| record.error.clone());
             members.push(Record { head: planned.next.otherwise, error, ..record.clone() });
             shared.add(planned);
         }
-        let lane = (closed.lane.open == Some(id)).then(|| match closed.spent {
-            None => closed.lane.closed(),
-            Some(spent) => closed.lane.spent_elsewhere(spent),
+        let lane = (closed.lane.open == Some(id)).then(|| {
+            let after = closed.lane.closed(attempt, closed.verdicts);
+            match closed.spent {
+                None => after,
+                Some(spent) => after.spent_elsewhere(spent),
+            }
         });
         if let Some(after) = &lane {
             let (guard, put) = closed.lane.becomes(attempt.chain, &attempt.lane, after);

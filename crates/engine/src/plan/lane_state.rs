@@ -1,7 +1,8 @@
 //! The state of a lane, as its row in the journal has it. The unit that claims and the unit that closes each compare
 //! and swap that row.
 
-use kernel::attempt::{AttemptId, Lock};
+use kernel::answer::Answer;
+use kernel::attempt::{Attempt, AttemptId, Lock, MemberVerdict};
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::ports::chain::{LaneSpent, LaneStart, NewLane, SpentLock};
 use kernel::ports::journal::Resource;
@@ -79,8 +80,15 @@ pub(crate) struct LaneState {
     /// What the chain was seen to have spent of it beyond every attempt, and at which height. It stopped the
     /// chain; the unit that lifts that stop takes it away.
     pub ahead: Option<LaneStart>,
+    /// The highest height of the chain that its attempts had: one that a form was signed against, or a receipt's.
+    pub height: Option<u64>,
     /// No attempt takes it any more. Every later state keeps that.
     pub retired: Option<LaneRetirement>,
+}
+
+/// The heights that the forms of an attempt were signed against.
+pub(crate) fn anchors(attempt: &Attempt) -> impl Iterator<Item = u64> {
+    attempt.forms.iter().filter_map(|form| form.anchor)
 }
 
 impl LaneState {
@@ -95,6 +103,9 @@ impl LaneState {
             if let (Some(fields), Some(at)) = (value.as_object_mut(), at) {
                 fields.insert(name.to_owned(), start_value(at));
             }
+        }
+        if let (Some(fields), Some(height)) = (value.as_object_mut(), self.height) {
+            fields.insert("height".to_owned(), height.into());
         }
         value.to_string().into()
     }
@@ -123,26 +134,38 @@ impl LaneState {
         };
         let (start, ahead) = (start("start")?, start("ahead")?);
         let lock = text("lock")?.map(Lock::from);
-        Some(Self { version: row.version, open, lock, start, ahead, retired })
+        // a row without it is of a release before
+        let height = match value.get("height") {
+            None | Some(Value::Null) => None,
+            Some(height) => Some(height.as_u64()?),
+        };
+        Some(Self { version: row.version, open, lock, start, ahead, height, retired })
     }
 
-    /// The lane after one more write, with this attempt or with none.
-    pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
-        let lock = Some(Lock::from(lock.on_chain()));
-        Self { open, lock, start: None, ..self.written() }
+    /// The lane after the unit that stores this attempt, which has it from then on unless it is closed.
+    pub(crate) fn next(&self, attempt: &Attempt) -> Self {
+        let lock = Some(Lock::from(attempt.lock.on_chain()));
+        let open = attempt.closed.is_none().then_some(attempt.id);
+        let height = anchors(attempt).chain(self.last_height()).max();
+        Self { open, lock, start: None, height, ..self.written() }
     }
 
     /// The lane after the unit that closes its attempt. A start that is stored is behind that attempt.
-    pub(crate) fn closed(&self) -> Self {
-        Self { open: None, ..self.written() }
+    pub(crate) fn closed(&self, attempt: &Attempt, verdicts: &[MemberVerdict]) -> Self {
+        let receipts = verdicts.iter().filter_map(|verdict| match &verdict.answer {
+            Answer::Done(receipt) | Answer::Rejected(_, receipt) => Some(receipt.seq),
+            Answer::Dead(_) | Answer::Unknown(_) => None,
+        });
+        let height = anchors(attempt).chain(receipts).chain(self.height).max();
+        Self { open: None, height, ..self.written() }
     }
 
-    /// The lane after the unit that closes its attempt because another transaction spent the lock: what the
+    /// The lane after such a unit, where it closes the attempt because another transaction spent the lock: what the
     /// lane spent from `before` on is still to be read.
-    pub(crate) fn spent_elsewhere(&self, SpentLock { before, left, .. }: &SpentLock) -> Self {
+    pub(crate) fn spent_elsewhere(self, SpentLock { before, left, .. }: &SpentLock) -> Self {
         let LaneSpent { lock, height, .. } = left.clone();
         let ahead = Some(LaneStart { lock, height });
-        Self { start: Some(before.clone()), ahead, ..self.closed() }
+        Self { start: Some(before.clone()), ahead, ..self }
     }
 
     /// The lane after one more write, which says where it begins.
@@ -180,9 +203,9 @@ impl LaneState {
     }
 
     /// The highest height of the chain that the row has.
-    pub(crate) fn height(&self) -> Option<u64> {
+    pub(crate) fn last_height(&self) -> Option<u64> {
         let ahead = self.ahead.as_ref().map(|ahead| ahead.height);
-        ahead.into_iter().chain(self.known_height()).max()
+        ahead.into_iter().chain(self.known_height()).chain(self.height).max()
     }
 
     fn written(&self) -> Self {
@@ -231,8 +254,10 @@ impl LaneState {
 #[cfg(test)]
 mod tests {
     use super::{LaneRetirement, LaneStart, LaneState, Resource, resource_name};
-    use kernel::attempt::AttemptId;
-    use kernel::ids::ChainId;
+    use kernel::answer::{Answer, Evidence, Receipt};
+    use kernel::attempt::{Attempt, AttemptId, Form, MemberVerdict, Purpose};
+    use kernel::ids::{ChainId, FlowId};
+    use std::sync::Arc;
 
     fn row(value: &str) -> Resource {
         Resource { name: "lane:NEAR:key-1".into(), version: 7, value: value.into() }
@@ -247,6 +272,7 @@ mod tests {
             lock: Some("18446744073709551616".into()),
             start: None,
             ahead: None,
+            height: Some(48),
             retired: None,
         };
         let free = LaneState { version: 7, open: None, ..busy.clone() };
@@ -268,7 +294,7 @@ mod tests {
         let busy = LaneState { open: Some(AttemptId(1)), ..LaneState::default() };
         let retired = busy.retired(retirement(None));
         assert_eq!((retired.open, retired.version), (Some(AttemptId(1)), 1));
-        let free = retired.next(None, "7".into());
+        let free = retired.next(&over("7", 48));
         assert_eq!(free.retired, Some(retirement(None)));
         assert!(!free.is_free());
         // a row without the field is of a release before
@@ -291,7 +317,8 @@ mod tests {
         let back = gone.returned(50, Some(start)).unwrap();
         assert_eq!((back.gone_at(), back.last()), (None, Some(("47000000".into(), Some(48)))));
         assert_eq!(back.lock, used.lock, "the lock of its last attempt");
-        assert_eq!(back.next(None, "47000001".into()).last(), Some(("47000001".into(), None)));
+        let used = back.next(&over("47000001", 48));
+        assert_eq!(used.last(), Some(("47000001".into(), None)));
         let again = back.gone(60).unwrap();
         assert_eq!((again.gone_at(), again.start.is_none()), (Some(60), true));
         assert_eq!(again.retired.and_then(|retired| retired.returned_at), None);
@@ -308,8 +335,54 @@ mod tests {
             r#"{"open":"x","lock":null}"#,
             r#"{"open":null,"lock":null,"retired":true}"#,
             r#"{"open":null,"lock":null,"start":{"lock":7}}"#,
+            r#"{"open":null,"lock":null,"height":"7"}"#,
         ] {
             assert_eq!(LaneState::read(&row(value)), None, "{value}");
+        }
+    }
+
+    /// Turns red where the row forgets a height that the journal has stored of the chain: the next process believes
+    /// providers that have not seen it.
+    #[test]
+    fn a_lane_keeps_the_highest_height_of_its_attempts() {
+        let start = LaneStart { lock: "6".into(), height: 40 };
+        let seen = LaneState { start: Some(start), ..LaneState::default() };
+        let open = Attempt { closed: None, ..over("7", 30) };
+        let taken = seen.next(&open);
+        assert_eq!((taken.open, taken.last_height()), (Some(open.id), Some(40)));
+        let receipt = |seq| MemberVerdict { answer: Answer::Done(Receipt::seq(seq)), alone: false };
+        assert_eq!(taken.closed(&open, &[receipt(55)]).last_height(), Some(55));
+        let dead = open.dead(&Evidence { code: "SPOILED".into(), doc: None });
+        let later = Attempt { forms: over("7", 50).forms, ..open };
+        let free = taken.closed(&later, &dead);
+        assert_eq!((free.open, free.last_height()), (None, Some(50)));
+        assert_eq!(free.next(&over("8", 45)).last_height(), Some(50));
+    }
+
+    /// A closed attempt of a lock, signed against a height.
+    fn over(lock: &str, anchor: u64) -> Attempt {
+        let form = Form {
+            purpose: Purpose::Pay,
+            name: Arc::new([1]),
+            bytes: Arc::new([]),
+            repeatable: true,
+            expires: None,
+            anchor: Some(anchor),
+            reference: None,
+        };
+        Attempt {
+            id: AttemptId(9),
+            chain: ChainId(20),
+            flow: FlowId(3),
+            state: 0,
+            version: Attempt::FIRST,
+            lane: "key-1".into(),
+            lock: lock.into(),
+            members: Arc::new([]),
+            forms: vec![form],
+            sent: true,
+            due_at: None,
+            closed: Some(1),
         }
     }
 

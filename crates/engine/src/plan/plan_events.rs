@@ -67,16 +67,16 @@ impl Plan {
     /// The unit that a message leads to, with its inbox row. `None`: the message moves nothing.
     pub(crate) fn consumed(&self, record: &Record, step: ConsumedStep<'_>) -> Option<Planned> {
         let ConsumedStep { inbox, answer, fuse_mode, due } = step;
-        let mut builder = UnitBuilder::from(record.head);
+        let mut builder = UnitBuilder::of(record);
         builder.received = true;
         let mut planned = if let Some(answer) = answer {
             if let Step::Claim { to } = self.table(record.flow).step(record.head.state) {
                 (builder.moves, builder.received) = (true, false);
-                self.go(record, &mut builder, Transition { via: Via::Claim, to }, None);
+                self.go(&mut builder, Transition { via: Via::Claim, to }, None);
             }
-            self.answered_from(record, builder, answer, fuse_mode)?
+            self.answered_from(builder, answer, fuse_mode)?
         } else {
-            self.sealed(record, builder, fuse_mode, None)
+            self.sealed(builder, fuse_mode, None)
         };
         let stays = planned.next.otherwise.state == record.head.state;
         if stays && planned.unit.then.fork.is_none() {

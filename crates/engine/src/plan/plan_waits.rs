@@ -51,7 +51,7 @@ impl Plan {
                 Some("a ledger called an operation dead")
             }
             (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
-                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
+                (cause.class == Cause::CONTRADICTION).then_some("the ledger holds something else")
             }
             _ => None,
         }

@@ -105,7 +105,10 @@ pub(crate) struct Plan {
 
 /// One branch of a unit while it is being planned.
 pub(crate) struct UnitBuilder {
-    pub(crate) head: Head,
+    /// The record as the branch has moved it until now.
+    pub(crate) record: Record,
+    /// The guard that it stands where it stood before.
+    at_state: Guard,
     then: Then,
     /// The unit claims or has effects, so it must not be written under HALT.
     pub(crate) moves: bool,
@@ -117,16 +120,29 @@ pub(crate) struct UnitBuilder {
 }
 
 impl UnitBuilder {
-    pub(crate) fn from(head: Head) -> Self {
-        let (then, depends_on) = (Then::default(), Vec::new());
-        Self { head, then, moves: false, received: false, error: None, depends_on }
+    pub(crate) fn of(record: &Record) -> Self {
+        Self {
+            record: record.clone(),
+            at_state: at_state(record),
+            then: Then::default(),
+            moves: false,
+            received: false,
+            error: None,
+            depends_on: Vec::new(),
+        }
     }
 
     /// Adds what is agreed to the last event, which accepts the transfer.
-    fn agree(&mut self, agreed: Arc<Agreed>) {
-        if let Some(event) = self.then.events.last_mut() {
-            event.agreed = Some(agreed);
+    fn agree(&mut self, agreed: Option<Arc<Agreed>>) {
+        if let Some(event) = self.then.events.last_mut().filter(|_| agreed.is_some()) {
+            event.agreed = agreed;
         }
+    }
+
+    /// Counts one more explicit rejection.
+    fn rejected(&mut self) {
+        let head = &mut self.record.head;
+        head.rejections = head.rejections.saturating_add(1);
     }
 }
 
@@ -249,7 +265,7 @@ impl Plan {
         fuse_mode: FuseMode,
         quota: Option<&Quota>,
     ) -> Planned {
-        let mut builder = UnitBuilder::from(record.head);
+        let mut builder = UnitBuilder::of(record);
         builder.then.puts.extend(quota.and_then(Quota::put));
         builder.then.events.push(Event {
             id: record.id,
@@ -260,11 +276,10 @@ impl Plan {
             detail: None,
             agreed: None,
         });
-        self.emit(record, &mut builder);
-        let (done, rejected) = self.follow(record, None, &mut builder, fuse_mode);
-        let mut opened = record.clone();
-        opened.head = builder.head;
-        builder.then.puts.insert(0, Put::Open(opened));
+        self.emit(&mut builder);
+        let (done, rejected) = self.follow(&mut builder, fuse_mode, None);
+        let head = builder.record.head;
+        builder.then.puts.insert(0, Put::Open(Record { head, ..record.clone() }));
         let mut guards = vec![Guard::NotHalted, Guard::Fresh(record.id)];
         if let Some(binding) = &record.terms.binding {
             let (scope, key) = (binding.scope.clone(), binding.key.clone());
@@ -272,7 +287,7 @@ impl Plan {
         }
         // after the binding: a replay is a replay, whatever was moved that day
         guards.extend(quota.into_iter().flat_map(Quota::guards));
-        let next = NextStep { otherwise: builder.head, done, rejected };
+        let next = NextStep { otherwise: head, done, rejected };
         Planned { unit: Unit { guards, then: builder.then }, next, depends_on: builder.depends_on }
     }
 
@@ -283,19 +298,18 @@ impl Plan {
         answer: &Answer,
         fuse_mode: FuseMode,
     ) -> Option<Planned> {
-        self.answered_from(record, UnitBuilder::from(record.head), answer, fuse_mode)
+        self.answered_from(UnitBuilder::of(record), answer, fuse_mode)
     }
 
     /// Writes an answer after what a builder has planned already.
     pub(crate) fn answered_from(
         &self,
-        record: &Record,
         mut builder: UnitBuilder,
         answer: &Answer,
         fuse_mode: FuseMode,
     ) -> Option<Planned> {
-        let asked = Record { head: builder.head, ..record.clone() };
-        let step = self.table(record.flow).step(asked.head.state);
+        let asked = &builder.record;
+        let step = self.table(asked.flow).step(asked.head.state);
         let (via, to, evidence) = match step {
             Step::Call { done, rejected, .. } => match answer {
                 Answer::Done(_) => (Via::Done, done, None),
@@ -314,23 +328,24 @@ impl Plan {
             },
             Step::Claim { .. } | Step::Decide { .. } | Step::End => return None,
         };
+        let stored = self.operation(asked, answer);
         if let Some(why) = evidence {
-            if via == Via::Rejected {
-                builder.head.rejections = builder.head.rejections.saturating_add(1);
-            }
-            let proof = why.doc.clone().filter(|_| self.in_attempt(&asked));
+            let proof = why.doc.clone().filter(|_| self.in_attempt(asked));
             let detail = proof.unwrap_or_else(|| why.code.as_ref().into());
-            self.go(record, &mut builder, Transition { via, to }, Some(detail));
+            if via == Via::Rejected {
+                builder.rejected();
+            }
+            self.go(&mut builder, Transition { via, to }, Some(detail));
             builder.error = Some(why.clone());
         } else {
-            let document = self.document(&asked, answer);
-            self.go(record, &mut builder, Transition { via, to }, document);
+            let document = self.document(asked, answer);
+            self.go(&mut builder, Transition { via, to }, document);
         }
-        if let Some((ledger, operation)) = self.operation(&asked, answer) {
+        if let Some((ledger, operation)) = stored {
             self.depends_on(&mut builder, ledger);
             builder.then.puts.push(Put::Receipt { ledger, operation });
         }
-        Some(self.sealed(record, builder, fuse_mode, None))
+        Some(self.sealed(builder, fuse_mode, None))
     }
 
     /// Carries a record on from a state that makes no call, or makes its call at an enlisted ledger.
@@ -341,7 +356,7 @@ impl Plan {
         fuse_mode: FuseMode,
         facts: Option<&Facts>,
     ) -> Option<Planned> {
-        let mut planned = self.sealed(record, UnitBuilder::from(record.head), fuse_mode, facts);
+        let mut planned = self.sealed(UnitBuilder::of(record), fuse_mode, facts);
         if self.spoiled(record) && planned.unit.then.fork.is_none() {
             planned.goes_alone(true);
         }
@@ -390,19 +405,18 @@ impl Plan {
         Some((ledger, Operation { seq, op, outcome }))
     }
 
-    /// Goes on from the builder's head, and completes its unit.
+    /// Goes on from where the builder's record stands, and completes its unit.
     pub(crate) fn sealed(
         &self,
-        record: &Record,
         mut builder: UnitBuilder,
         fuse_mode: FuseMode,
         facts: Option<&Facts>,
     ) -> Planned {
-        builder.head = settled(builder.head);
-        let (done, rejected) = self.follow(record, facts, &mut builder, fuse_mode);
-        let error = builder.error.take();
+        builder.record.head = settled(builder.record.head);
+        let (done, rejected) = self.follow(&mut builder, fuse_mode, facts);
+        let (head, error) = (builder.record.head, builder.error.take());
         if builder.then.fork.is_none() {
-            builder.then.puts.push(put(record, builder.head, error));
+            builder.then.puts.push(put(&builder.record, head, error));
         } else if let Some(fork) = &mut builder.then.fork
             && let Some(error) = error
         {
@@ -411,61 +425,58 @@ impl Plan {
                 with_error(&mut then.puts, &error);
             }
         }
-        let mut guards = vec![at_state(record)];
+        let mut guards = vec![builder.at_state];
         if builder.moves {
             guards.push(Guard::NotHalted);
         }
-        let next = NextStep { otherwise: builder.head, done, rejected };
+        let next = NextStep { otherwise: head, done, rejected };
         Planned { unit: Unit { guards, then: builder.then }, next, depends_on: builder.depends_on }
     }
 
     /// Goes through claims and rules; forks at the first call at an enlisted ledger.
     fn follow(
         &self,
-        record: &Record,
-        facts: Option<&Facts>,
         builder: &mut UnitBuilder,
         fuse_mode: FuseMode,
+        facts: Option<&Facts>,
     ) -> (Option<Head>, Option<Head>) {
-        let table = self.table(record.flow);
+        let table = self.table(builder.record.flow);
         // what was gathered is for the state where this unit begins, and for no later one
         let mut gathered = facts;
         // a table has no circle of claims and rules, but a broken one must not hang a worker
         for _ in 0..=table.states.len() {
-            match table.step(builder.head.state) {
+            match table.step(builder.record.head.state) {
                 // events: the next claim is that of another message
                 Step::Claim { .. } if table.follows_events() && !builder.received => break,
                 Step::Claim { to } if fuse_mode != FuseMode::NoClaim && !table.sends(to) => {
                     builder.received = false;
                     builder.moves = true;
-                    let called = table.makes(to).and_then(|act| self.ledger_of(record, act));
+                    let called =
+                        table.makes(to).and_then(|act| self.ledger_of(&builder.record, act));
                     if let Some(ledger) = called {
                         self.depends_on(builder, ledger);
                     }
-                    self.go(record, builder, Transition { via: Via::Claim, to }, None);
+                    self.go(builder, Transition { via: Via::Claim, to }, None);
                 }
                 Step::Decide { rule, yes, no } => {
-                    let reads = table.gathers(builder.head.state).is_some();
+                    let reads = table.gathers(builder.record.head.state).is_some();
                     let known = gathered.take();
                     if reads && known.is_none() {
                         // a station gathers first
                         break;
                     }
-                    let now = Record { head: builder.head, ..record.clone() };
-                    let (via, to, agreed) = match decided(table, rule, &now, known) {
+                    let (via, to, agreed) = match decided(table, rule, &builder.record, known) {
                         Decision::Yes(agreed) => (Via::Yes, yes, agreed),
                         Decision::No => (Via::No, no, None),
                         Decision::NotYet => break,
                     };
                     let detail = known.filter(|_| reads).map(|facts| stored(table, rule, facts));
-                    if let Some(agreed) = agreed {
+                    if let Some(agreed) = &agreed {
                         // what follows reads the target side that was agreed
-                        let record = Record { agreed: Some(agreed.clone()), ..record.clone() };
-                        self.go(&record, builder, Transition { via, to }, detail);
-                        builder.agree(agreed);
-                        return self.follow(&record, None, builder, fuse_mode);
+                        builder.record.agreed = Some(agreed.clone());
                     }
-                    self.go(record, builder, Transition { via, to }, detail);
+                    self.go(builder, Transition { via, to }, detail);
+                    builder.agree(agreed);
                     if via == Via::No
                         && let Some(code) = known.and_then(|facts| (table.refusal)(rule, facts))
                     {
@@ -474,10 +485,10 @@ impl Plan {
                 }
                 Step::Call { act, done, rejected, .. } if fuse_mode == FuseMode::Fused => {
                     let call = EnlistedCall { act, done, rejected: Some(rejected) };
-                    return self.fork(record, builder, call);
+                    return self.fork(builder, call);
                 }
                 Step::Push { act, done, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, builder, EnlistedCall { act, done, rejected: None });
+                    return self.fork(builder, EnlistedCall { act, done, rejected: None });
                 }
                 Step::Claim { .. } | Step::Call { .. } | Step::Push { .. } => break,
                 Step::Send { .. } | Step::End => break,
@@ -488,49 +499,46 @@ impl Plan {
 
     /// Plans what follows each answer of a call at an enlisted ledger, and returns the heads behind them;
     /// nothing where the ledger is not enlisted.
-    fn fork(
-        &self,
-        record: &Record,
-        builder: &mut UnitBuilder,
-        call: EnlistedCall,
-    ) -> (Option<Head>, Option<Head>) {
-        let EnlistedCall { act, done, rejected } = call;
+    fn fork(&self, builder: &mut UnitBuilder, call: EnlistedCall) -> (Option<Head>, Option<Head>) {
+        let (EnlistedCall { act, done, rejected }, record) = (call, &builder.record);
         let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
             return (None, None);
         };
         if !self.enlisted(ledger) {
             return (None, None);
         }
-        builder.moves = true;
         let side = |via, to| {
-            let mut on = UnitBuilder::from(settled(builder.head));
+            let mut on = UnitBuilder::of(record);
+            on.record.head = settled(record.head);
             if via == Via::Rejected {
-                on.head.rejections = on.head.rejections.saturating_add(1);
+                on.rejected();
             }
-            self.go(record, &mut on, Transition { via, to }, None);
-            self.follow(record, None, &mut on, FuseMode::Plain);
-            on.then.puts.push(put(record, on.head, None));
+            self.go(&mut on, Transition { via, to }, None);
+            self.follow(&mut on, FuseMode::Plain, None);
+            on.then.puts.push(put(&on.record, on.record.head, None));
             on
         };
         let done = side(Via::Done, done);
         let rejected = rejected.map(|to| side(Via::Rejected, to));
+        builder.moves = true;
         for on in std::iter::once(&done).chain(&rejected) {
             on.depends_on.iter().for_each(|ledger| self.depends_on(builder, *ledger));
         }
-        let heads = (Some(done.head), rejected.as_ref().map(|builder| builder.head));
+        let heads = (Some(done.record.head), rejected.as_ref().map(|on| on.record.head));
         builder.then.fork = Some(Box::new(Fork {
             ledger,
             op,
             done: done.then,
-            rejected: rejected.map(|builder| builder.then),
+            rejected: rejected.map(|on| on.then),
         }));
         heads
     }
 
     /// Adds the message of the state that was entered, beside the event that led there.
-    fn emit(&self, record: &Record, builder: &mut UnitBuilder) {
+    fn emit(&self, builder: &mut UnitBuilder) {
+        let record = &builder.record;
         let emits = self.table(record.flow).emits;
-        let Some(message) = emits(builder.head.state, record, Emission::Entered) else { return };
+        let Some(message) = emits(record.head.state, record, Emission::Entered) else { return };
         let event = builder.then.events.len().checked_sub(1);
         builder.then.outbox.push(Outgoing { message, id: record.id, n: 0, event });
     }
@@ -538,24 +546,23 @@ impl Plan {
     /// Takes one edge: adds its event, and the settle that belongs to it.
     pub(crate) fn go(
         &self,
-        record: &Record,
         builder: &mut UnitBuilder,
         Transition { via, to }: Transition,
         detail: Option<Arc<str>>,
     ) {
-        let table = self.table(record.flow);
-        let before = builder.head.state;
+        let table = self.table(builder.record.flow);
+        let (id, before) = (builder.record.id, builder.record.head.state);
         let what = (table.event)(before, via);
-        let id = record.id;
         let (from, caller, agreed) = (Some(before), None, None);
         builder.then.events.push(Event { id, from, to, what, caller, detail, agreed });
-        builder.head.state = to;
-        self.emit(record, builder);
+        builder.record.head.state = to;
+        self.emit(builder);
         if matches!(table.step(to), Step::Push { .. }) || table.trouble.is_some() {
             // failures of a compensation are counted for themselves; where providers' trouble is told, each state's
             // are: the first one of a state begins an episode
-            builder.head.retries = 0;
+            builder.record.head.retries = 0;
         }
+        let record = &builder.record;
         builder.then.puts.extend(self.given_back(record, to));
         let arrives = table.state(before).money == Place::InFlight
             && table.state(to).money == Place::AtTarget;

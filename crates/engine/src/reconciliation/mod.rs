@@ -24,8 +24,9 @@ pub use progress::Progress;
 pub use stored::PROVEN;
 pub(crate) use stored::Proven;
 
+use crate::state::case_kinds::LEDGER_NOT_CONFIGURED;
 use crate::state::cases::Cases;
-use crate::state::controls::halt::KillSwitch;
+use crate::state::halt::KillSwitch;
 use crate::state::ledgers::identity::Ledgers;
 use crate::state::shared::SharedState;
 use accounts::Receipts;
@@ -157,9 +158,17 @@ pub struct Report {
 }
 
 impl Report {
-    /// Why a ledger was not proven in this round; `None` where all were.
-    pub fn unproven_reason(&self) -> Option<&Cause> {
-        self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
+    /// A ledger that was not proven in this round, and why; `None` where all were. One that the settings do not name is
+    /// not meant: where a ledger is gone for good, taking it out of the settings lets all others go on.
+    pub fn unproven(&self) -> Option<(LedgerId, &Cause)> {
+        let mut silent =
+            self.ledgers.iter().filter_map(|proof| Some((proof.ledger, proof.silent.as_ref()?)));
+        silent.find(|(_, cause)| cause.class != LEDGER_NOT_CONFIGURED)
+    }
+
+    /// Whether each ledger that the journal knows was proven in this round.
+    pub fn is_whole(&self) -> bool {
+        self.ledgers.iter().all(|proof| proof.silent.is_none())
     }
 
     /// Counts with what was accepted: a sum is expected to be off by it, and is broken by the rest, also where
@@ -372,6 +381,7 @@ impl Checker {
             }
         }
         self.losses.know(&status);
+        round.mark_unconfigured(&status, ledgers);
         for ledger in ledgers.iter().filter(|ledger| ledger.enlist().is_some()) {
             let (id, holds) = (ledger.id(), holds.contains(&ledger.id()));
             let books = books(&mut *snapshot, id, holds, &mut inquiry).await?;
@@ -456,6 +466,14 @@ impl Round<'_> {
 
     fn mark_silent(&mut self, ledger: LedgerId, cause: Cause) {
         self.of(ledger).silent = Some(cause);
+    }
+
+    /// Marks each ledger that the journal met and that is none of these.
+    fn mark_unconfigured(&mut self, status: &ServiceStatus, ledgers: &[Arc<dyn Ledger>]) {
+        for id in status.unconfigured(ledgers) {
+            let why = "the journal knows it, and the settings do not name it";
+            self.mark_silent(id, Cause::because(LEDGER_NOT_CONFIGURED, why));
+        }
     }
 
     fn proven(&mut self, ledger: LedgerId, totals: &[(AssetId, Totals)]) {

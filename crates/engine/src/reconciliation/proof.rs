@@ -29,8 +29,10 @@ impl Reconciler {
     /// account; otherwise a background task does that after the resume. It may take long; `proving` says
     /// how far it is.
     ///
+    /// Where a ledger could not be proven, the report says so and replaces nothing.
+    ///
     /// # Errors
-    /// The cause for which a part did not answer; nothing is known then.
+    /// The cause for which the journal did not answer; nothing is known then.
     pub(crate) async fn prove(&self, accept: &[Accepted]) -> Result<Report, Cause> {
         let (journal, ledgers) = (&*self.shared.parts.journal, &self.shared.parts.ledgers);
         let status = journal.service_status().await?;
@@ -50,8 +52,8 @@ impl Reconciler {
         fresh.know(&status);
         let _guard = self.proving.show(fresh.progress());
         let mut report = fresh.round(journal, ledgers, &self.shared.plan.flows).await?;
-        if let Some(cause) = report.unproven_reason() {
-            return Err(cause.clone());
+        if report.unproven().is_some() {
+            return Ok(report);
         }
         report.excuse(&self.accepted().await?);
         let mut checker = self.checker.lock().await;
@@ -88,7 +90,7 @@ impl Reconciler {
         }
         let unit = Unit::guarded(vec![Guard::NotHalted], vec![self.proven_put(&proven)]);
         // where it is not known whether it is written, a proof begins earlier, and the next one is
-        drop(self.shared.parts.journal.write(vec![unit]).await);
+        let _stored = self.shared.writer.write(unit).await;
         checker.stored_at(now, proven);
     }
 
@@ -104,7 +106,7 @@ impl Reconciler {
             return Vec::new();
         }
         let put = self.proven_put(&least);
-        drop(self.shared.parts.journal.write(vec![Unit::puts(vec![put.clone()])]).await);
+        let _stored = self.shared.writer.write(Unit::puts(vec![put.clone()])).await;
         checker.stored_at(self.shared.parts.journal.now(), least);
         // once more in the HALT's unit, since another process may store more until that is written
         vec![put]

@@ -8,7 +8,7 @@ use kernel::ids::{Day, Id, Millis};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::TICKS;
 use kernel::ports::meter::Seen;
-use kernel::unit::{Put, Unit, Wrote};
+use kernel::unit::{Put, Unit};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use tokio::sync::MutexGuard;
@@ -104,9 +104,7 @@ impl Reconciler {
         if report.ok {
             self.store_proven(&mut checker).await;
             // a ledger that is silent could not list its accounts
-            if report.unproven_reason().is_none()
-                && checker.wants_count(self.shared.parts.journal.now())
-            {
+            if report.unproven().is_none() && checker.wants_count(self.shared.parts.journal.now()) {
                 self.count_in_background();
             }
         } else {
@@ -199,14 +197,12 @@ impl Reconciler {
         // midnight
         let yesterday = Day(Day::of(journal.now()).0.saturating_sub(1));
         let unit = Unit::puts(vec![Put::Horizon(id), Put::ForgetDays(yesterday)]);
-        let Some(Wrote::Written(_)) = journal.write(vec![unit]).await.pop() else {
-            return Err(Cause::of("NOT_WRITTEN"));
-        };
+        self.shared.writer.write(unit).await.done("LOST")?;
         let open: Arc<[Id]> = journal.open_below(id).await?.into();
         // What ended before that list has all of its operations in this round. What ends after it
         // is on the list. So nothing is forgotten that was not proven.
         let proof = self.check_now().await?;
-        if let Some(cause) = proof.unproven_reason() {
+        if let Some((_, cause)) = proof.unproven() {
             return Err(cause.clone());
         }
         if !proof.ok {

@@ -398,6 +398,7 @@ impl OperatorQueries for Fake {
     fn actions_on(&self, _: &'static str, _: Arc<str>) -> Fut<'_, Result<Vec<PastAction>, Cause>> { none() }
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>> { none() }
     fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> { none() }
     fn numbered_accounts(&self, _: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> { none() }
 }
 

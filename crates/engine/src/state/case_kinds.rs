@@ -50,9 +50,11 @@ pub(crate) const WRONG_PROVIDER: &str = "WRONG_PROVIDER";
 pub(crate) const TOKEN_CONTRACT_INVALID: &str = kernel::code::Code::TokenContractInvalid.name();
 /// A final transaction moved more than its members were paid.
 pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
+/// A ledger that the journal met is named by no settings.
+pub(crate) const LEDGER_NOT_CONFIGURED: &str = "LEDGER_NOT_CONFIGURED";
 
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 47] = [
+pub(crate) const KINDS: [(&str, Severity); 48] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -67,6 +69,7 @@ pub(crate) const KINDS: [(&str, Severity); 47] = [
     ("ABNORMAL_FREQUENCY", Severity::Warning),
     ("LEDGER_SILENT", Severity::Warning),
     ("SIMPLE_LEDGER", Severity::Warning),
+    (LEDGER_NOT_CONFIGURED, Severity::Critical),
     ("TORN_TAIL", Severity::Warning),
     ("DEAD_LETTER", Severity::Warning),
     (LANE_AHEAD, Severity::Critical),

@@ -1,14 +1,17 @@
 //! Opens and closes cases, which are questions for operators. A component opens a case once for each
 //! episode; the fact that answers the question closes it.
 
+use crate::commit::outcome::WriteOutcome;
 use crate::plan::guards::{at_state, noted_at};
+use crate::state::case_kinds::LEDGER_NOT_CONFIGURED;
 use crate::state::shared::SharedState;
 use crate::state::tasks::Background;
-use kernel::ids::Millis;
+use kernel::ids::{Id, Millis};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
+use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::LedgerForm;
 use kernel::record::Record;
-use kernel::unit::{Put, Then, Unit, Wrote};
+use kernel::unit::{Guard, Put, Then, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -75,6 +78,15 @@ impl Cases {
         self.episodes().follow(open);
     }
 
+    /// True where a transfer may have a case of this kind: it has one, or fewer than `most` transfers have one that is
+    /// open.
+    pub(crate) fn may_open_of(&self, kind: &'static str, id: Id, most: usize) -> bool {
+        let episodes = self.episodes();
+        let of_kind = || episodes.0.keys().filter(|(known, _)| &**known == kind);
+        of_kind().any(|(_, subject)| *subject == Subject::Transfer(id))
+            || of_kind().filter(|(_, subject)| subject.transfer().is_some()).count() < most
+    }
+
     /// Opens a case. The caller does not wait for the write.
     pub(crate) fn case(self: &Arc<Self>, case: Case) {
         if self.noted(&case) {
@@ -98,6 +110,20 @@ impl Cases {
             );
             let (kind, severity) = ("SIMPLE_LEDGER", Severity::Warning);
             let subject = Subject::Ledger(ledger.id());
+            self.case(Case { kind, severity, subject, facts: facts.into() });
+        }
+    }
+
+    /// A ledger that the journal met and that no settings name: nothing at it can be proven, and nothing goes on there.
+    pub(crate) fn warn_of_unconfigured_ledgers(self: &Arc<Self>, status: &ServiceStatus) {
+        for ledger in status.unconfigured(&self.shared.parts.ledgers) {
+            let facts = format!(
+                "{}: the journal knows this ledger, and the settings do not name it. What lies there cannot be proven, and \
+                 its transfers wait",
+                ledger.name()
+            );
+            let (kind, severity) = (LEDGER_NOT_CONFIGURED, Severity::Critical);
+            let subject = Subject::Ledger(ledger);
             self.case(Case { kind, severity, subject, facts: facts.into() });
         }
     }
@@ -131,6 +157,7 @@ impl Cases {
         let key: CaseKey = (case.kind.into(), case.subject);
         more.push(Put::Case(case));
         if !self.tell(&key, true, more).await {
+            tracing::info!(kind = %key.0, subject = %key.1, "no case: the transfer went on");
             self.episodes().0.remove(&key);
         } else if let Some(episode) = self.episodes().0.get_mut(&key) {
             episode.stored = true;
@@ -175,25 +202,18 @@ impl Cases {
                 return false;
             }
             let unit = dated(record.as_ref(), key, opens, puts.clone());
-            match self.shared.parts.journal.write(vec![unit]).await.pop() {
-                Some(Wrote::Written(_)) => return true,
+            match self.shared.writer.write(unit).await {
+                // where the action of its own key was written before, all else is with it
+                WriteOutcome::Done(_) | WriteOutcome::Lost(Guard::NoPastAction { .. }) => {
+                    return true;
+                }
                 // the transfer moved meanwhile
-                Some(Wrote::Lost(_)) => self.shared.parts.clock.sleep(base).await,
-                Some(Wrote::Full | Wrote::Unknown(_)) | None => {
+                WriteOutcome::Lost(_) => self.shared.parts.clock.sleep(base).await,
+                WriteOutcome::NotWritten(_) => {
                     self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.cap).await;
-                    // written after all?
-                    if self.is_stored(key).await == Some(opens) {
-                        return true;
-                    }
                 }
             }
         }
-    }
-
-    /// Whether the journal holds the episode; `None` where it does not say.
-    async fn is_stored(&self, (kind, subject): &CaseKey) -> Option<bool> {
-        let open = self.shared.parts.journal.open_cases().await.ok()?;
-        Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
     }
 
     /// Opens a case for an answer that contradicts the table or a stored answer, and stops the flow.
@@ -202,7 +222,7 @@ impl Cases {
         self.shared.controls.pause(scope);
         let (case, pause) = self.shared.plan.contradiction(record, why);
         let flow = self.shared.plan.table(record.flow).flow;
-        tracing::error!(flow, "flow paused until a person lifts it");
+        tracing::error!(flow, "the flow is paused: a person resumes it");
         let fresh = self.noted(&case);
         let cases = self.clone();
         let run = async move {
@@ -218,14 +238,12 @@ impl Cases {
 
     /// Writes puts without guards until they are durable.
     pub(crate) async fn insist(&self, puts: Vec<Put>) {
-        loop {
-            let unit = Unit::puts(puts.clone());
-            if let Some(Wrote::Written(_)) =
-                self.shared.parts.journal.write(vec![unit]).await.first()
-            {
-                return;
+        let wait = self.shared.parts.settings.backoff.cap;
+        match self.shared.writer.insist(Unit::puts(puts), wait).await {
+            WriteOutcome::Done(_) | WriteOutcome::Lost(Guard::NoPastAction { .. }) => {}
+            WriteOutcome::Lost(_) | WriteOutcome::NotWritten(_) => {
+                tracing::error!("rows without guards were not written");
             }
-            self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.cap).await;
         }
     }
 }

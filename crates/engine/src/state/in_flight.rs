@@ -2,7 +2,6 @@
 
 use crate::state::not_yet::NotYet;
 use crate::state::shared::SharedState;
-use crate::state::superseded::SupersededTransfers;
 use kernel::ids::Id;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
@@ -18,7 +17,7 @@ const ASK: u64 = 20;
 /// How many transfers one statement asks for.
 const AT_ONCE: usize = 10_000;
 
-/// The most transfers that are watched as superseded. Above it, a transfer goes on here as if no other
+/// The most transfers at which recovery looks for this reason. Above it, a transfer goes on here as if no other
 /// worker had moved it.
 const MOST: usize = 100_000;
 
@@ -31,8 +30,6 @@ pub(crate) struct InFlight {
     left: AtomicUsize,
     /// The transfers that a rule holds back.
     pub not_yet: NotYet,
-    /// The transfers that another worker moved while they were here.
-    pub superseded: SupersededTransfers,
     /// How many transfers are open, as far as this process saw.
     open: AtomicU64,
 }
@@ -45,7 +42,6 @@ impl InFlight {
             held: Mutex::default(),
             left: AtomicUsize::default(),
             not_yet: NotYet::default(),
-            superseded: SupersededTransfers::default(),
             open: AtomicU64::new(open),
         })
     }
@@ -101,7 +97,7 @@ impl InFlight {
         }
         held.insert(id, None);
         drop(held);
-        self.superseded.forget(id);
+        self.shared.writer.register.forget(id);
         true
     }
 
@@ -202,10 +198,22 @@ impl InFlight {
         }
     }
 
+    /// Lets go of a transfer that another worker, or a person, moved, by what the journal has; `Some` where it goes on
+    /// here as it stands now.
+    pub(crate) fn release_moved(&self, id: Id, stored: Option<Record>) -> Option<Record> {
+        match stored {
+            Some(now) => self.release_all(now),
+            None => {
+                self.release(id);
+                None
+            }
+        }
+    }
+
     /// Releases a record that another worker may have moved; `Some` where it goes on here as it stands now.
     pub(crate) fn release_all(&self, record: Record) -> Option<Record> {
         let left = self.has_left(record.id);
-        if !self.shared.lease.ends() || left || self.superseded.all().len() >= MOST {
+        if !self.shared.lease.ends() || left || self.shared.writer.register.all().len() >= MOST {
             return Some(record);
         }
         if self.shared.plan.table(record.flow).ends(record.head.state) {
@@ -214,18 +222,8 @@ impl InFlight {
             self.shared.waiters.tell(record);
             return None;
         }
-        let seen = (record.head.version, self.shared.parts.clock.ticks());
-        self.superseded.all().insert(record.id, seen);
+        self.shared.watch(record.id, record.head.version);
         self.release(record.id);
         None
-    }
-
-    /// Watches a transfer that a write may have given to this process: the outcome of the write is not
-    /// known, and it was not seen when the journal was asked.
-    pub(crate) fn maybe_held(&self, id: Id, version: u32) {
-        let mut all = self.superseded.all();
-        if self.shared.lease.ends() && all.len() < MOST {
-            all.insert(id, (version, self.shared.parts.clock.ticks()));
-        }
     }
 }

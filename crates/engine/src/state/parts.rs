@@ -3,6 +3,7 @@
 use crate::state::settings::Settings;
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
+use kernel::flow::check;
 use kernel::flow::table::{Flows, Table};
 use kernel::ids::{FlowId, LedgerId, WorkerId};
 use kernel::ports::bus::Bus;
@@ -70,6 +71,9 @@ impl Parts {
     /// `NO_FACT_SOURCE`, `NO_BUS` or `NO_CHAIN`, with the flow's name.
     pub(crate) fn check_flows(&self) -> Result<(), Cause> {
         for table in self.tables() {
+            if let Some(fault) = check::faults(table).into_iter().next() {
+                return Err(Cause::because("BAD_TABLE", format!("{}: {fault}", table.flow)));
+            }
             let lacks = if table.learns() && !self.facts.contains_key(table.flow) {
                 "NO_FACT_SOURCE"
             } else if table.follows_events() && self.bus.is_none() {

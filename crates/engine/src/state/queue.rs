@@ -1,6 +1,6 @@
 //! The bounded queue of a station: what came while the workers were busy leaves it as one batch.
 //!
-//! Records that may only be called alone stand beside the ring, and records whose time has not come wait in
+//! Records that may only be called alone stand beside the queue, and records whose time has not come wait in
 //! a heap. Records that a rule holds back wait in a heap of their own: many of them may wait for long, and
 //! they take no place from those that can go on.
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// How many times the room of a ring there is for records that a rule holds back.
+/// How many times the room of a queue there is for records that a rule holds back.
 const NOT_YET: usize = 20;
 
 /// What a worker takes at once.
@@ -58,7 +58,7 @@ impl Inner {
         if record.head.alone { self.alone.push_back(record) } else { self.fresh.push_back(record) }
     }
 
-    /// Moves the records whose time has come to the ring.
+    /// Moves the records whose time has come to the queue.
     fn ripen(&mut self, now: Millis) {
         loop {
             let ripe = [&mut self.later, &mut self.not_yet].into_iter().find_map(|heap| {

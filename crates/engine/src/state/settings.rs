@@ -48,6 +48,8 @@ pub struct Settings {
     /// Every issuer of tokens that there was, the oldest first and the present one among them: a client's
     /// key counts once for a subject, whichever issuer signed for it. Empty: each issuer counts by itself.
     pub issuers: Vec<Arc<str>>,
+    /// How long closed cases are kept, in milliseconds; 0 keeps all.
+    pub cases_kept_ms: Millis,
     /// How long a proposal may be approved, by the journal's time.
     pub approval_ms: Millis,
     /// The most of an asset that one operator deposits by hand on one UTC day without a second person, and
@@ -141,6 +143,7 @@ impl Default for Settings {
             opening_guards: BTreeMap::new(),
             four_eyes: true,
             issuers: Vec::new(),
+            cases_kept_ms: 90 * 86_400_000,
             approval_ms: 24 * 3_600_000,
             movement_limits: BTreeMap::new(),
             movement_default: 0,

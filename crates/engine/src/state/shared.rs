@@ -1,11 +1,12 @@
 //! What all components of the engine share: the ports, the plan, the controls, and a few questions that
 //! several of them ask.
 
+use crate::commit::writer::{JournalWriter, JournalWriterParts};
+use crate::controls::admission::Controls;
+use crate::controls::lease::Lease;
+use crate::controls::outstanding_calls::OutstandingCalls;
 use crate::plan::planner::{FuseMode, Plan};
 use crate::state::assets::Assets;
-use crate::state::controls::admission::Controls;
-use crate::state::lease::Lease;
-use crate::state::ledgers::outstanding_calls::OutstandingCalls;
 use crate::state::parts::Parts;
 use crate::state::transfer_ids::TransferIds;
 use crate::state::waiters::{Waiter, Waiters};
@@ -13,16 +14,11 @@ use kernel::answer::Answer;
 use kernel::ids::{FlowId, Id, LedgerId, Millis};
 use kernel::money::Asset;
 use kernel::operation::Identity;
-use kernel::ports::clock::TICKS;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Seen;
 use kernel::ports::sending::SendPermission;
 use kernel::record::{Record, System, Terms};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// A write that the store refused counts for this time.
-const REFUSAL_COUNTS: Millis = 30_000;
 
 /// The controls of an engine, for as long as it is there: its ports hold this, and it holds its ports.
 struct EnginePermission(Weak<SharedState>);
@@ -42,8 +38,10 @@ pub(crate) struct SharedState {
     pub parts: Parts,
     /// The identity of the journal.
     pub journal_identity: Identity,
-    pub plan: Plan,
-    pub controls: Controls,
+    pub plan: Arc<Plan>,
+    pub controls: Arc<Controls>,
+    /// Writes every unit of this process.
+    pub writer: Arc<JournalWriter>,
     pub lease: Lease,
     /// The calls and writes that have begun here and have not ended.
     pub calls: Arc<OutstandingCalls>,
@@ -54,8 +52,6 @@ pub(crate) struct SharedState {
     ids: Option<TransferIds>,
     /// The last id that was minted.
     last: Mutex<Id>,
-    /// When the store refused a write because it takes none, in ticks and above 0; 0 where it took the last one.
-    refused: AtomicU64,
 }
 
 impl SharedState {
@@ -66,17 +62,28 @@ impl SharedState {
         lease: Lease,
         ids: Option<TransferIds>,
     ) -> Self {
+        let (plan, calls) = (Arc::new(plan), Arc::<OutstandingCalls>::default());
+        let controls = Arc::new(Controls::new(parts.clock.clone()));
+        let writer = JournalWriter::new(JournalWriterParts {
+            journal: parts.journal.clone(),
+            clock: parts.clock.clone(),
+            plan: plan.clone(),
+            controls: controls.clone(),
+            calls: calls.clone(),
+            retire: parts.retire.clone(),
+            wait: parts.settings.backoff.base,
+        });
         Self {
             ids,
             journal_identity,
-            controls: Controls::new(parts.clock.clone()),
+            controls,
+            writer,
             plan,
             lease,
-            calls: Arc::default(),
+            calls,
             waiters: Waiters::default(),
             assets: Assets::default(),
             last: Mutex::default(),
-            refused: AtomicU64::new(0),
             parts,
         }
     }
@@ -123,24 +130,6 @@ impl SharedState {
         self.controls.halted()
     }
 
-    /// True while the store takes no writes: the intake refuses everything. A refused write counts for a while only:
-    /// where a balancer sends nothing to a process that is not ready, the next request finds out whether it is again.
-    pub(crate) fn full(&self) -> bool {
-        let at = self.refused.load(Ordering::Relaxed);
-        at > 0 && self.parts.clock.ticks().saturating_sub(at) / TICKS <= REFUSAL_COUNTS
-    }
-
-    /// Notes whether the store took the last write.
-    pub(crate) fn room(&self, found: bool) {
-        let at = if found { 0 } else { self.parts.clock.ticks() | 1 };
-        let before = self.refused.swap(at, Ordering::Relaxed);
-        if found && before > 0 {
-            tracing::info!("the store takes writes again");
-        } else if !found && before == 0 {
-            tracing::error!("the store takes no writes: nothing is taken in until it does");
-        }
-    }
-
     /// How far a unit of this record may go in one write.
     pub(crate) fn fuse_mode(&self, record: &Record) -> FuseMode {
         match self.controls.fuse_mode(record) {
@@ -165,16 +154,14 @@ impl SharedState {
         self.plan.table(flow).follows_events() && self.offers(flow)
     }
 
-    /// Reads these transfers from the journal. A journal that does not answer has said nothing, least of
-    /// all that there are none, so it is asked until it answers.
+    /// Reads these transfers from the journal, which is asked until it answers.
     pub(crate) async fn read(&self, ids: Vec<Id>) -> Vec<Record> {
-        loop {
-            match self.parts.journal.get(ids.clone()).await {
-                Ok(stored) => return stored,
-                Err(cause) => tracing::error!(%cause, "the journal does not answer"),
-            }
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
-        }
+        self.writer.stored(ids).await
+    }
+
+    /// Has recovery look at a transfer that was seen in this version.
+    pub(crate) fn watch(&self, id: Id, version: u32) {
+        self.writer.watch(id, version);
     }
 
     /// True for a flow that this process takes in and carries.

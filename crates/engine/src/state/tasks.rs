@@ -22,6 +22,8 @@ pub enum Background {
     Count,
     /// Finds out the identity of a ledger, and asks until it answers.
     Adopter,
+    /// Acts on what writes have shown. Without it no flow is paused for a contradiction.
+    Consequences,
     /// Writes one case or flag, and tries until it is durable.
     Case,
     /// Waits for one write that another session holds up.
@@ -38,10 +40,17 @@ pub enum Background {
     Lease,
     /// Executes a person's action, whether or not the person waits for it.
     Action,
+    /// Carries out changes of statuses that a process decided and left, and closes proposals whose matter is over.
+    /// Without it ledgers never have the statuses.
+    LeftOver,
     /// Publishes the outbox. Without it no consumer gets a message.
     Publisher,
     /// Consumes the messages of one group. Without it the transfers of its flow do not move.
     Consumer,
+    /// Tries the parked keys of a group that are due. Without it they stay parked.
+    ParkedKeys,
+    /// Publishes the stored dead letters of one topic.
+    DeadLetterTopic,
     /// Publishes the dead letters that wait in the journal. Without it they stay there.
     DeadLetters,
     /// Finds messages that the bus lost. Without it the last message of a transfer could be lost unseen.
@@ -65,6 +74,7 @@ impl Background {
             Self::Checker => ("checker", OnEnd::EndsProcess),
             Self::Count => ("count", OnEnd::EndsWhenDone),
             Self::Adopter => ("adopter", OnEnd::EndsWhenDone),
+            Self::Consequences => ("consequences", OnEnd::EndsProcess),
             Self::Case => ("case", OnEnd::EndsWhenDone),
             Self::Write => ("write", OnEnd::EndsWhenDone),
             Self::Sealer => ("sealer", OnEnd::EndsProcess),
@@ -73,8 +83,11 @@ impl Background {
             Self::Waker => ("waker", OnEnd::EndsProcess),
             Self::Lease => ("lease", OnEnd::EndsProcess),
             Self::Action => ("action", OnEnd::EndsWhenDone),
+            Self::LeftOver => ("left_over", OnEnd::EndsProcess),
             Self::Publisher => ("publisher", OnEnd::EndsProcess),
             Self::Consumer => ("consumer", OnEnd::EndsProcess),
+            Self::ParkedKeys => ("parked_keys", OnEnd::EndsWhenDone),
+            Self::DeadLetterTopic => ("dead_letter_topic", OnEnd::EndsWhenDone),
             Self::DeadLetters => ("dead_letters", OnEnd::EndsProcess),
             Self::MissingMessages => ("missing_messages", OnEnd::EndsProcess),
             Self::PipelineWatch => ("pipeline_watch", OnEnd::EndsProcess),

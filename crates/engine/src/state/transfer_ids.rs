@@ -2,13 +2,14 @@
 //! when it is restored. So the id is a function of what a client repeats: its key, and the scope of the key,
 //! under a secret that the journal draws once and that every backup has.
 
+use crate::commit::outcome::{WriteOutcome, write_beside};
 use crate::state::parts::Parts;
 use kernel::answer::Cause;
 use kernel::audit::hex;
 use kernel::hmac::MacKey;
 use kernel::ids::{Id, Millis};
 use kernel::record::Binding;
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
 /// The row of the journal with the secret.
@@ -35,9 +36,9 @@ impl TransferIds {
             let guard = Guard::Resource { name: SECRET.into(), version: 0 };
             let put = Put::Resource { name: SECRET.into(), value: drawn(parts) };
             // whatever becomes of the write, the row that the journal has then is the secret
-            let wrote = parts.journal.write(vec![Unit::guarded(vec![guard], vec![put])]).await;
-            if let Some(Wrote::Unknown(cause)) = wrote.into_iter().next() {
-                last = cause;
+            let drawn = Unit::guarded(vec![guard], vec![put]);
+            if let WriteOutcome::NotWritten(why) = write_beside(&*parts.journal, drawn).await {
+                last = why.cause;
             }
         }
         Err(last)

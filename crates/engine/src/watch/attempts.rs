@@ -25,14 +25,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a case about one transaction stays open.
 const DAY: Millis = 86_400_000;
+/// The number of transfers that a case about those that wait names.
+const NAMED: usize = 5;
+
+/// The transfers that wait too long for an attempt on a chain.
+#[derive(Debug, Default)]
+struct Backlog {
+    count: usize,
+    /// The age of the oldest, in milliseconds.
+    oldest: Millis,
+    /// The first of them.
+    named: Vec<Id>,
+}
 
 /// What one round of the monitor found of chains.
 #[derive(Debug, Default)]
 pub(crate) struct ChainFacts {
     /// The open attempts, where a case is about one.
     open: BTreeSet<AttemptId>,
-    /// How many transfers wait too long for an attempt on a chain, and for how long the oldest has.
-    waiting: BTreeMap<ChainId, (usize, Millis)>,
+    /// The transfers that wait too long, by the chain.
+    waiting: BTreeMap<ChainId, Backlog>,
 }
 
 impl Monitor {
@@ -51,9 +63,12 @@ impl Monitor {
             if age >= most
                 && let Some(chain) = self.waits_for_attempt(record)
             {
-                let (count, oldest) = facts.waiting.entry(chain).or_default();
-                *count = count.saturating_add(1);
-                *oldest = if age > *oldest { age } else { *oldest };
+                let backlog = facts.waiting.entry(chain).or_default();
+                backlog.count = backlog.count.saturating_add(1);
+                backlog.oldest = if age > backlog.oldest { age } else { backlog.oldest };
+                if backlog.named.len() < NAMED {
+                    backlog.named.push(record.id);
+                }
             }
         }
         if open.iter().any(|case| &*case.kind == KEY_RETURNED) {
@@ -98,16 +113,17 @@ impl Monitor {
                 self.cases.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
             }
         }
-        for (chain, (count, oldest)) in &facts.waiting {
-            let seconds = oldest / 1_000;
-            let chain_name = chain.name();
+        for (chain, Backlog { count, oldest, named }) in &facts.waiting {
+            let (seconds, chain_name) = (oldest / 1_000, chain.name());
+            let named: Vec<String> = named.iter().map(Id::to_string).collect();
             self.cases.case(Case {
                 kind: CHAIN_BACKLOG,
                 severity: Severity::Warning,
                 subject: Subject::Chain(*chain),
                 facts: format!(
                     "{count} transfers or more wait for an attempt on {chain_name}, the oldest was opened \
-                     {seconds} s ago"
+                     {seconds} s ago: {}",
+                    named.join(", ")
                 )
                 .into(),
             });

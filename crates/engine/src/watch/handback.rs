@@ -2,7 +2,7 @@
 //! may reach it. A worker with a wrong token lives and renews its lease, so without this its transfers
 //! would wait as long as it lives.
 
-use crate::drive::commit::{CommitReason, Job};
+use crate::drive::jobs::{CommitReason, Job};
 use crate::watch::Recovery;
 use kernel::ids::LedgerId;
 use kernel::ports::journal::ServiceStatus;
@@ -26,7 +26,7 @@ impl Recovery {
             if self.shared.controls.is_stopped(station.place.flow, ledger) {
                 continue;
             }
-            let records = station.ring.some(self.shared.parts.settings.batch_max);
+            let records = station.queue.some(self.shared.parts.settings.batch_max);
             if records.is_empty() {
                 continue;
             }

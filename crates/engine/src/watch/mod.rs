@@ -2,11 +2,13 @@
 //! cannot do.
 
 pub(crate) mod attempts;
+pub(crate) mod closed_cases;
+pub(crate) mod consequences;
 pub(crate) mod handback;
 pub(crate) mod lease;
 pub(crate) mod monitor;
+pub(crate) mod register;
 pub(crate) mod scan;
-pub(crate) mod superseded;
 pub(crate) mod transfers;
 
 use crate::chains::Chains;
@@ -16,6 +18,7 @@ use crate::messaging::Messaging;
 use crate::state::cases::Cases;
 use crate::state::in_flight::InFlight;
 use crate::state::ledgers::health_probe::HealthProbes;
+use crate::state::ledgers::identity::Ledgers;
 use crate::state::shared::SharedState;
 use std::sync::Arc;
 
@@ -24,6 +27,7 @@ pub(crate) struct Recovery {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) cases: Arc<Cases>,
     pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) ledgers: Arc<Ledgers>,
     pub(crate) probes: Arc<HealthProbes>,
     pub(crate) messaging: Arc<Messaging>,
     pub(crate) chains: Arc<Chains>,

@@ -6,13 +6,13 @@ use crate::chains::Chains;
 use crate::messaging::Messaging;
 use crate::plan::chain_stop::ENGINE;
 use crate::reconciliation::Reconciler;
-use crate::state::case_kinds::KINDS;
+use crate::state::case_kinds::{KINDS, LEDGER_NOT_CONFIGURED};
 use crate::state::cases::Cases;
-use crate::state::controls::limits::CreateLimits;
 use crate::state::ledgers::health_probe::HealthProbes;
+use crate::state::limits::CreateLimits;
 use crate::state::shared::SharedState;
 use crate::watch::attempts::ChainFacts;
-
+use crate::watch::closed_cases::ClosedCases;
 use crate::watch::transfers::Entered;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
@@ -75,6 +75,7 @@ pub struct Monitor {
     pub(crate) chains: Arc<Chains>,
     pub(crate) limits: Arc<CreateLimits>,
     pub(crate) reconciler: Arc<Reconciler>,
+    pub(crate) closed_cases: ClosedCases,
     /// How old the keys are that check tokens in this process.
     pub(crate) key_set: Mutex<KeySet>,
 }
@@ -115,6 +116,7 @@ impl Monitor {
         self.look_at_key_set();
         self.look_at_clock();
         self.look_at_users(&facts.hasty);
+        self.closed_cases.forget().await;
         Ok(())
     }
 
@@ -191,6 +193,10 @@ impl Monitor {
                 let ends = form != Some(LedgerForm::Simple) && self.cases.may_say(case);
                 ends.then(|| "it is none any more".to_owned())
             }
+            (LEDGER_NOT_CONFIGURED, None, Subject::Ledger(ledger)) => {
+                let ends = self.shared.ledger(ledger).is_some() && self.cases.may_say(case);
+                ends.then(|| "the settings name it".to_owned())
+            }
             ("JWKS_STALE", None, _) => {
                 let ends = *self.key_set() == KeySet::Read && self.cases.may_say(case);
                 ends.then(|| "the set of keys was read again".to_owned())
@@ -219,11 +225,14 @@ impl Monitor {
         for ledger in self.shared.outside() {
             if self.is_silent(ledger) {
                 let seconds = self.shared.parts.settings.alerts.silent_seconds;
+                let why = self.probes.why_silent(ledger);
+                let why = why.map(|cause| format!(": {cause}")).unwrap_or_default();
                 self.cases.case(Case {
                     kind: "LEDGER_SILENT",
                     severity: Severity::Warning,
                     subject: Subject::Ledger(ledger),
-                    facts: format!("{} has not answered for {seconds} s", ledger.name()).into(),
+                    facts: format!("{} has not answered for {seconds} s{why}", ledger.name())
+                        .into(),
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! The scanner reads transfers from the journal that are due and that no worker holds, and brings them to
 //! the pipeline. It is crash recovery, the retries and the overflow of full queues in one.
 
-use crate::drive::station::SPARE;
+use crate::drive::station::NEW_TRANSFERS_DIVISOR;
 use crate::watch::Recovery;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
@@ -89,7 +89,7 @@ impl Recovery {
         if flows.is_empty() {
             return DueWork::Nothing;
         }
-        let limit = room.saturating_sub(ring / SPARE);
+        let limit = room.saturating_sub(ring / NEW_TRANSFERS_DIVISOR);
         self.ask_due(DueQuery { flows: flows.into(), limit }).await
     }
 
@@ -117,13 +117,11 @@ impl Recovery {
         let status = self.status.refresh().await?;
         self.shared.waiters.sweep();
         self.pipeline.queues();
-        self.chains.look_up_strays().await?;
-        self.messaging.send_unsent().await?;
+        self.review_register().await?;
         if !self.shared.lease.ends() {
             return Ok(());
         }
         self.give_back(&status).await;
-        self.review_superseded().await?;
         let now = self.shared.parts.clock.ticks();
         if now.saturating_sub(*counted) >= COUNT {
             // others open and end transfers too

@@ -100,7 +100,7 @@ async fn deposits_become_transfers_once_and_go_on() {
     let first = stored(&service, 0, vec![deposit("a", 10_000_000), deposit("b", 20_000_000)]).await;
     assert_eq!(first.len(), 2);
     for id in &first {
-        service.wait_for_state(*id, "accepting").await;
+        service.wait_for_state(*id, "ready for processing").await;
     }
     // another watcher read on from where this one began
     let late = observation(&service, 0, vec![deposit("c", 5)]);

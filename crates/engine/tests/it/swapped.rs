@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use testkit::ShiftedClock;
 
+/// How long a deposit waits for what does not come, in milliseconds.
+const WAIT_MS: u64 = 4_000;
 /// Chains whose blocks are quick, and on which nothing goes wrong.
 const RULES: ChainRules = ChainRules { block_ms: 20, ..ChainRules::calm(Locking::Reference) };
 
@@ -27,6 +29,7 @@ async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
         journal,
         clock: clock.clone(),
         series: 0,
+        deadline: played.chain.final_time() + WAIT_MS,
     };
     let watches = case.insists(at(&dying.engine, dying.store.clone()));
     // its watcher dies with it
@@ -36,7 +39,7 @@ async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
     let ended = watches.await.unwrap_or_else(|why| panic!("{line}: {why}"));
     // what was sent last is in final blocks by then
     tokio::time::sleep(Duration::from_millis(RULES.block_ms * 10)).await;
-    // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
+    // on a slow machine what waits is over before it is paid
     let mut faults = case.faults(&fixture.chains, &ended, Harm::More);
     faults.extend(fixture.chains.iter().flat_map(sim::chain::SimChain::faults));
     assert!(faults.is_empty(), "{line}: {faults:#?}");

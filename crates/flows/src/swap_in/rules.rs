@@ -10,6 +10,9 @@ use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;
 use kernel::record::{Facts, Record};
 
+/// The history's words for a refund that was refused.
+pub const REFUND_REFUSED: &[&str] = &["REFUND_REJECTED"];
+
 /// The longest memo that is read as an address.
 const MOST_LETTERS: usize = 128;
 
@@ -37,7 +40,7 @@ pub(super) fn worth_it(record: &Record) -> Ruling {
 /// it. A short inventory waits until the deadline.
 pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
     let valid = flag(facts, swap::DESTINATION_VALID);
-    match (valid, swap::late(record, facts)) {
+    match (valid, swap::late(record.terms.deadline, facts)) {
         (Some(false), _) | (_, Some(true)) => Ruling::No,
         (Some(true), Some(false)) if swap::covered(record, facts).is_some() => Ruling::Yes,
         (Some(true) | None, Some(false) | None) => Ruling::NotYet,
@@ -47,13 +50,4 @@ pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
 /// What is agreed with the acceptance: the account that the memo names is paid.
 pub(super) fn agreed(record: &Record) -> Option<Agreed> {
     swap::agreed(record, record.terms.memo.as_deref().and_then(destination))
-}
-
-/// Whether a debit that is proven dead is made again: attempts are left and the deadline has not passed.
-pub(super) fn try_again(record: &Record, facts: &Facts) -> Ruling {
-    match (swap::try_again(facts), swap::late(record, facts)) {
-        (Some(false), _) | (_, Some(true)) => Ruling::No,
-        (Some(true), Some(false)) => Ruling::Yes,
-        (Some(true) | None, Some(false) | None) => Ruling::NotYet,
-    }
 }

@@ -17,8 +17,8 @@ words! {
     /// Where a swap stands. The spellings of the source's states are its status values.
     pub State {
         Detected = 0 "detected",
+        AboveFees = 5 "above fees",
         ReadyForProcessing = 10 "ready for processing",
-        Accepting = 15 "accepting",
         Accepted = 20 "accepted",
         Debiting = 30 "debiting",
         DebitedAwaiting = 40 "debited, awaiting confirmation",
@@ -78,9 +78,10 @@ impl Life for State {
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act, Rule> {
         match self {
-            Detected           => Decide { rule: MemoValid, yes: ReadyForProcessing, no: ToBeRefunded },
-            ReadyForProcessing => Decide { rule: WorthIt, yes: Accepting, no: ProcessedAsFees },
-            Accepting          => Decide { rule: Accept, yes: Accepted, no: ToBeRefunded },
+            // first, so that no stranger fills the operators' list with dust
+            Detected           => Decide { rule: WorthIt, yes: AboveFees, no: ProcessedAsFees },
+            AboveFees          => Decide { rule: MemoValid, yes: ReadyForProcessing, no: ToBeRefunded },
+            ReadyForProcessing => Decide { rule: Accept, yes: Accepted, no: ToBeRefunded },
             Accepted           => Claim  { to: Debiting },
             Debiting           => Send   { act: Debit, done: DebitConfirmed, rejected: ToBeRefunded, dead: DebitDead, unknown: DebitedAwaiting },
             DebitedAwaiting    => Send   { act: Debit, done: DebitConfirmed, rejected: ToBeRefunded, dead: DebitDead, unknown: DebitedAwaiting },
@@ -101,7 +102,7 @@ impl Life for State {
 
     fn money(self) -> Place {
         match self {
-            Detected | ReadyForProcessing | Accepting | Accepted | Debiting | DebitedAwaiting
+            Detected | AboveFees | ReadyForProcessing | Accepted | Debiting | DebitedAwaiting
             | DebitDead | DebitConfirmed | Expired | Voiding | ToBeRefunded | RefundReady
             | Refunding | RefundSent => Place::InFlight,
             Processed => Place::AtTarget,
@@ -141,7 +142,7 @@ impl Life for State {
             MemoValid => rules::memo_valid(record),
             WorthIt => rules::worth_it(record),
             Accept => rules::accept(record, facts),
-            TryAgain => rules::try_again(record, facts),
+            TryAgain => swap::try_again(record, facts),
             RefundPossible => swap::refund_possible(record, facts),
             MoveOut => swap::move_out(record, facts),
         }
@@ -150,9 +151,9 @@ impl Life for State {
     #[rustfmt::skip]
     fn event(self, via: Via) -> &'static str {
         match self {
-            Detected           => rule_event(via, "MEMO_VALID", "MEMO_INVALID"),
-            ReadyForProcessing => rule_event(via, "ABOVE_FEES", "KEPT_AS_FEES"),
-            Accepting          => rule_event(via, "ACCEPTED", "NOT_ACCEPTED"),
+            Detected           => rule_event(via, "ABOVE_FEES", "KEPT_AS_FEES"),
+            AboveFees          => rule_event(via, "MEMO_VALID", "MEMO_INVALID"),
+            ReadyForProcessing => rule_event(via, "ACCEPTED", "NOT_ACCEPTED"),
             Accepted           => "DEBIT_CLAIMED",
             Debiting           => answered(via, Words { done: "DEBIT_CONFIRMED", rejected: "DEBIT_REJECTED", dead: "DEBIT_DEAD", unknown: "DEBIT_SENT" }),
             DebitedAwaiting    => answered(via, Words { done: "DEBIT_CONFIRMED", rejected: "DEBIT_REJECTED", dead: "DEBIT_DEAD", unknown: RETRY }),
@@ -174,14 +175,14 @@ impl Life for State {
 
     fn normal(self) -> Normal {
         match self {
-            Accepting => Normal::Seconds(ACCEPTED),
+            ReadyForProcessing => Normal::Seconds(ACCEPTED),
             Debiting | DebitedAwaiting | Voiding | Refunding | RefundSent | Quarantining => {
                 Normal::Seconds(CONFIRMED)
             }
             DebitConfirmed => Normal::Seconds(DELIVERED),
-            Detected | ReadyForProcessing | Accepted | DebitDead | Expired | ToBeRefunded
-            | RefundReady | ToBeQuarantined | QuarantineReady | Processed | ProcessedAsFees
-            | RefundConfirmed | Quarantined => Normal::Passing,
+            Detected | AboveFees | Accepted | DebitDead | Expired | ToBeRefunded | RefundReady
+            | ToBeQuarantined | QuarantineReady | Processed | ProcessedAsFees | RefundConfirmed
+            | Quarantined => Normal::Passing,
         }
     }
 
@@ -191,7 +192,7 @@ impl Life for State {
             ProcessedAsFees => Some(Outcome::Kept),
             RefundConfirmed => Some(Outcome::GivenBack),
             ToBeQuarantined | QuarantineReady | Quarantining | Quarantined => Some(Outcome::Held),
-            Detected | ReadyForProcessing | Accepting | Accepted | Debiting | DebitedAwaiting
+            Detected | AboveFees | ReadyForProcessing | Accepted | Debiting | DebitedAwaiting
             | DebitDead | DebitConfirmed | Expired | Voiding | ToBeRefunded | RefundReady
             | Refunding | RefundSent => None,
         }

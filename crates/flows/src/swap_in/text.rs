@@ -6,8 +6,10 @@ use super::State;
 pub(super) const fn sentence(state: State) -> &'static str {
     match state {
         State::Detected => "The USDC deposit was found",
-        State::ReadyForProcessing => "The memo names a Nexus account",
-        State::Accepting => "The Nexus account and the USDD for it are being looked for",
+        State::AboveFees => "The USDC deposit is above the fee; its memo is read",
+        State::ReadyForProcessing => {
+            "The memo names a Nexus account; it and the USDD for it are being looked for"
+        }
         State::Accepted => "The swap is accepted; USDD is about to be sent",
         State::Debiting => "USDD is being sent",
         State::DebitedAwaiting => "USDD was sent; its confirmation is awaited",

@@ -1,10 +1,11 @@
 //! What is decided about a credit on Nexus. Pure over the record and the facts that are named here and in
 //! [`crate::swaps::rules`]; a fact that is missing is *not yet*.
 
-use crate::facts::{flag, text, yes_no};
+use crate::facts::{flag, number, text, yes_no};
 use crate::swaps::rules as swap;
 use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;
+use kernel::ids::Millis;
 use kernel::record::{Facts, Record};
 
 /// Text: the Solana account that the one asset names which maps this credit: of its own transaction id,
@@ -13,6 +14,13 @@ pub const MAPPING: &str = "mapping";
 /// Flag: every asset was read, in final blocks after the deadline, and none maps this credit.
 pub const NO_MAPPING: &str = "no_mapping";
 
+/// Number: until when the payout may be accepted and made again, by the source chain's time in milliseconds since 1970:
+/// a time after the mapping was found (`REFUND_TIMEOUT_SEC` of the source).
+pub const PAYOUT_DEADLINE: &str = "payout_deadline";
+
+/// The history's words for a refund that was refused, or that its receiver did not take and that was called back.
+pub const REFUND_REFUSED: &[&str] = &["REFUND_REJECTED", "VOIDED"];
+
 /// Whether something is left after the fee.
 pub(super) fn worth_it(record: &Record) -> Ruling {
     yes_no(swap::worth_it(record))
@@ -20,7 +28,7 @@ pub(super) fn worth_it(record: &Record) -> Ruling {
 
 /// Whether the receiver is named; *no* only when the deadline has passed by the chain's time.
 pub(super) fn mapping(record: &Record, facts: &Facts) -> Ruling {
-    match (text(facts, MAPPING), swap::late(record, facts)) {
+    match (text(facts, MAPPING), swap::late(record.terms.deadline, facts)) {
         (Some(_), _) => Ruling::Yes,
         (None, Some(true)) => Ruling::No,
         (None, Some(false) | None) => Ruling::NotYet,
@@ -37,21 +45,20 @@ pub(super) fn last_look(facts: &Facts) -> Ruling {
 }
 
 /// Whether the payout is promised: the account receives USDC, and the inventory covers it. A short
-/// inventory waits: the receiver was named in time.
+/// inventory waits: the receiver was named in time. The wait has an end of its own.
 pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
-    match flag(facts, swap::DESTINATION_VALID) {
-        Some(false) => Ruling::No,
-        Some(true) if swap::covered(record, facts).is_some() => Ruling::Yes,
-        Some(true) | None => Ruling::NotYet,
+    let until = number(facts, PAYOUT_DEADLINE);
+    let late = number(facts, swap::CHAIN_TIME).zip(until).map(|(now, until)| now > until);
+    match (flag(facts, swap::DESTINATION_VALID), late) {
+        (Some(false), _) | (_, Some(true)) => Ruling::No,
+        (Some(true), Some(false)) if swap::covered(record, facts).is_some() => Ruling::Yes,
+        (Some(true) | None, Some(false) | None) => Ruling::NotYet,
     }
 }
 
-/// What is agreed with the acceptance: the account that the mapping names is paid.
+/// What is agreed with the acceptance: the account that the mapping names is paid, until the payout's deadline.
 pub(super) fn agreed(record: &Record, facts: &Facts) -> Option<Agreed> {
-    swap::agreed(record, text(facts, MAPPING))
-}
-
-/// Whether a payout that is proven dead is made again.
-pub(super) fn try_again(facts: &Facts) -> Ruling {
-    swap::try_again(facts).map_or(Ruling::NotYet, yes_no)
+    let deadline = number(facts, PAYOUT_DEADLINE).and_then(|until| Millis::try_from(until).ok())?;
+    let agreed = swap::agreed(record, text(facts, MAPPING))?;
+    Some(Agreed { deadline: Some(deadline), ..agreed })
 }

@@ -64,7 +64,7 @@ words! {
 
 /// The number of seconds within which a transaction is confirmed (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
 const CONFIRMED: u32 = 600;
-/// How many seconds a swap waits for a mapping (`REFUND_TIMEOUT_SEC` of the source).
+/// How many seconds a swap waits for a mapping, and then for inventory (`REFUND_TIMEOUT_SEC` of the source).
 const MAPPED: u32 = 3_600;
 /// The number of seconds that a receiver on Nexus has to take a debit.
 const DELIVERED: u32 = 604_800;
@@ -145,7 +145,7 @@ impl Life for State {
             Mapping => rules::mapping(record, facts),
             LastLook => rules::last_look(facts),
             Accept => rules::accept(record, facts),
-            TryAgain => rules::try_again(facts),
+            TryAgain => swap::try_again(record, facts),
             RefundPossible => swap::refund_possible(record, facts),
             MoveOut => swap::move_out(record, facts),
         }
@@ -178,14 +178,14 @@ impl Life for State {
 
     fn normal(self) -> Normal {
         match self {
-            PendingReceival => Normal::Seconds(MAPPED),
+            PendingReceival | ReadyForProcessing => Normal::Seconds(MAPPED),
             Sending | AwaitingConfirmation | Refunding | RefundVoiding | Quarantining => {
                 Normal::Seconds(CONFIRMED)
             }
             RefundDebited => Normal::Seconds(DELIVERED),
-            Detected | ReadyForProcessing | Accepted | PayoutDead | TradeBalanceCheck
-            | RefundPending | CollectingRefund | RefundExpired | Held | QuarantineReady
-            | Processed | ProcessedAsFees | Refunded | Quarantined => Normal::Passing,
+            Detected | Accepted | PayoutDead | TradeBalanceCheck | RefundPending
+            | CollectingRefund | RefundExpired | Held | QuarantineReady | Processed
+            | ProcessedAsFees | Refunded | Quarantined => Normal::Passing,
         }
     }
 

@@ -1,9 +1,10 @@
 //! The rules that both directions of a swap share: worth its fee, in time, tried again, given back,
 //! moved out. Pure over the record and the facts that they name.
 
-use crate::facts::{flag, number, yes_no};
+use crate::facts::{flag, number};
 use kernel::agreed::Agreed;
 use kernel::flow::life::{Ruling, Share};
+use kernel::ids::Millis;
 use kernel::money::Amount;
 use kernel::record::{Account, Facts, Party, Record};
 
@@ -13,22 +14,25 @@ pub const CHAIN_TIME: &str = "chain_time";
 pub const DESTINATION_VALID: &str = "destination_valid";
 /// Number: what the payout account holds and nothing has reserved, in base units of the target's asset.
 pub const INVENTORY: &str = "inventory";
-/// Number: how many attempts of the payout were made for this transfer; the journal counts them.
-pub const PAYOUT_ATTEMPTS: &str = "payout_attempts";
-/// Number: how many attempts of the refund were made for this transfer; the journal counts them.
-pub const REFUND_ATTEMPTS: &str = "refund_attempts";
+/// Flag: the cooldown since the last attempt of the payout was closed is over (`ACTION_RETRY_COOLDOWN_SEC` of the source).
+pub const PAYOUT_RESTED: &str = "payout_rested";
+/// Flag: the same of the refund; true where none was made.
+pub const REFUND_RESTED: &str = "refund_rested";
+/// Number: how often the source chain refused the refund, or its receiver let it expire; the journal counts them. What is
+/// proven dead was refused by no one.
+pub const REFUND_REJECTIONS: &str = "refund_rejections";
 /// Flag: the source chain shows, in a final block, that the account which paid can receive a refund.
 pub const SENDER_VALID: &str = "sender_valid";
 /// Flag: a quarantine account is configured and the source chain shows it.
 pub const QUARANTINE_ACCOUNT: &str = "quarantine_account";
-/// Number: how many attempts of the refund had been made when a person allowed one more.
+/// Number: how often the refund had been refused when a person allowed one more.
 pub const REFUND_RELEASED: &str = "refund_released";
 
 /// The version of the service's terms for swaps: the fee, the deadline, who is paid.
 const TERMS_VERSION: u32 = 1;
 
-/// The most attempts of one act (`MAX_ACTION_ATTEMPTS` of the source).
-pub(crate) const MOST_ATTEMPTS: u128 = 3;
+/// The most refusals of one act (`MAX_ACTION_ATTEMPTS` of the source, which counts what was lost too).
+const MOST_REJECTIONS: u128 = 3;
 
 /// The target gets something after the fee.
 pub(crate) fn worth_it(record: &Record) -> bool {
@@ -39,10 +43,10 @@ fn net(record: &Record) -> Option<Amount> {
     record.share(Share::Net).map(|(_, amount)| amount)
 }
 
-/// Whether the deadline has passed by the source chain's time. `None`: there is a deadline, and the time
+/// Whether a deadline has passed by the source chain's time. `None`: there is a deadline, and the time
 /// is not known.
-pub(crate) fn late(record: &Record, facts: &Facts) -> Option<bool> {
-    match record.deadline() {
+pub(crate) fn late(deadline: Option<Millis>, facts: &Facts) -> Option<bool> {
+    match deadline {
         None => Some(false),
         Some(deadline) => number(facts, CHAIN_TIME).map(|now| now > u128::from(deadline)),
     }
@@ -68,36 +72,49 @@ pub(crate) fn agreed(record: &Record, named: Option<&str>) -> Option<Agreed> {
     Some(Agreed { target, fee, reference, terms_version: TERMS_VERSION, deadline })
 }
 
-/// Whether a payout that is proven dead is made again.
-pub(crate) fn try_again(facts: &Facts) -> Option<bool> {
-    number(facts, PAYOUT_ATTEMPTS).map(|made| made < MOST_ATTEMPTS)
+/// Whether a payout that is proven dead is made again: after its cooldown, until the deadline.
+pub(crate) fn try_again(record: &Record, facts: &Facts) -> Ruling {
+    match (late(record.deadline(), facts), flag(facts, PAYOUT_RESTED)) {
+        (Some(true), _) => Ruling::No,
+        (Some(false), Some(true)) => Ruling::Yes,
+        (Some(false), Some(false) | None) | (None, _) => Ruling::NotYet,
+    }
 }
 
-/// Whether the money can be given back: to an account that takes it, an amount above zero, in an attempt
-/// that is left or that a person allowed.
+/// Whether the money can be given back: to an account that takes it, an amount above zero, refused less often than is
+/// allowed or once more by a person. What was lost is given back again after a cooldown, for ever.
 pub(crate) fn refund_possible(record: &Record, facts: &Facts) -> Ruling {
     let something = record.share(Share::LessFee).is_some_and(|(_, share)| share > Amount::ZERO);
     if !something {
         return Ruling::No;
     }
-    let Some(made) = number(facts, REFUND_ATTEMPTS) else { return Ruling::NotYet };
-    if made >= MOST_ATTEMPTS && !released(facts, made) {
+    let Some(rejections) = number(facts, REFUND_REJECTIONS) else { return Ruling::NotYet };
+    if rejections >= MOST_REJECTIONS && !released(facts, rejections) {
         return Ruling::No;
     }
-    flag(facts, SENDER_VALID).map_or(Ruling::NotYet, yes_no)
+    match (flag(facts, SENDER_VALID), flag(facts, REFUND_RESTED)) {
+        (Some(false), _) => Ruling::No,
+        (Some(true), Some(true)) => Ruling::Yes,
+        (Some(true), Some(false) | None) | (None, _) => Ruling::NotYet,
+    }
 }
 
-/// A person allowed the next attempt, and it was not made yet.
-fn released(facts: &Facts, made: u128) -> bool {
-    number(facts, REFUND_RELEASED) == Some(made)
+/// A person allowed one more, and it was not refused yet.
+fn released(facts: &Facts, rejections: u128) -> bool {
+    number(facts, REFUND_RELEASED) == Some(rejections)
 }
 
 /// Whether held money is moved to the quarantine account (yes), or given back after all because a person
 /// said so and it is possible (no).
 pub(crate) fn move_out(record: &Record, facts: &Facts) -> Ruling {
-    let allowed = number(facts, REFUND_ATTEMPTS).is_some_and(|made| released(facts, made));
-    if allowed && refund_possible(record, facts) == Ruling::Yes {
-        return Ruling::No;
+    let rejections = number(facts, REFUND_REJECTIONS);
+    if rejections.is_some_and(|rejections| released(facts, rejections)) {
+        match refund_possible(record, facts) {
+            Ruling::Yes => return Ruling::No,
+            // what a person allowed is not moved out while it may still be possible
+            Ruling::NotYet => return Ruling::NotYet,
+            Ruling::No => {}
+        }
     }
     match flag(facts, QUARANTINE_ACCOUNT) {
         Some(true) => Ruling::Yes,

@@ -80,16 +80,18 @@ const fn n(number: u128) -> Fact {
 #[test]
 fn without_facts_nothing_is_decided_but_by_the_record() {
     let by_the_record =
-        [("swap_in", "detected"), ("swap_in", "ready for processing"), ("swap_out", "detected")];
+        [("swap_in", "detected"), ("swap_in", "above fees"), ("swap_out", "detected")];
     let wrong: Facts = [
         swap::CHAIN_TIME,
         swap::DESTINATION_VALID,
         swap::INVENTORY,
-        swap::PAYOUT_ATTEMPTS,
-        swap::REFUND_ATTEMPTS,
+        swap::PAYOUT_RESTED,
+        swap::REFUND_RESTED,
+        swap::REFUND_REJECTIONS,
         swap::SENDER_VALID,
         swap::QUARANTINE_ACCOUNT,
         swap::REFUND_RELEASED,
+        swap_out::rules::PAYOUT_DEADLINE,
         swap_out::rules::MAPPING,
         swap_out::rules::NO_MAPPING,
         relay::rules::REGISTERED,
@@ -123,20 +125,25 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
 fn a_promise_needs_each_of_its_facts() {
     let accepted =
         [(swap::CHAIN_TIME, n(1)), (swap::DESTINATION_VALID, yes()), (swap::INVENTORY, n(1_000))];
-    let refund = [(swap::REFUND_ATTEMPTS, n(0)), (swap::SENDER_VALID, yes())];
+    let out = [&accepted[..], &[(swap_out::rules::PAYOUT_DEADLINE, n(1_000))]].concat();
+    let refund = [
+        (swap::REFUND_REJECTIONS, n(0)),
+        (swap::SENDER_VALID, yes()),
+        (swap::REFUND_RESTED, yes()),
+    ];
     let registered = [
         (relay::rules::RECEIVER_EXISTS, yes()),
         (relay::rules::ATTEMPTS, n(0)),
         (relay::rules::LATELY, no()),
         (relay::rules::BUDGET, yes()),
     ];
-    let again = [(swap::PAYOUT_ATTEMPTS, n(1)), (swap::CHAIN_TIME, n(1))];
+    let again = [(swap::PAYOUT_RESTED, yes()), (swap::CHAIN_TIME, n(1))];
     let promises: [(&str, &str, &[Named]); 7] = [
-        ("swap_in", "accepting", &accepted),
+        ("swap_in", "ready for processing", &accepted),
         ("swap_in", "debit dead", &again),
         ("swap_in", "to be refunded", &refund),
-        ("swap_out", "ready for processing", &accepted[1..]),
-        ("swap_out", "payout dead", &again[..1]),
+        ("swap_out", "ready for processing", &out),
+        ("swap_out", "payout dead", &again),
         ("swap_out", "refund pending", &refund),
         ("relay", "NEEDS_REGISTRATION", &registered),
     ];
@@ -154,7 +161,7 @@ fn a_promise_needs_each_of_its_facts() {
 fn a_memo_names_a_nexus_account_or_the_deposit_goes_back() {
     let said = |memo: Option<&str>| {
         let change = |terms: &mut Terms| terms.memo = memo.map(str::to_owned);
-        says_of("swap_in", "detected", &Facts::new(), change)
+        says_of("swap_in", "above fees", &Facts::new(), change)
     };
     for good in ["nexus:8CvLy", "NEXUS:8CvLy", "Nexus: 8CvLy ", " nexus :8CvLy"] {
         assert_eq!(said(Some(good)), Ruling::Yes, "{good}");
@@ -178,7 +185,8 @@ fn a_memo_names_a_nexus_account_or_the_deposit_goes_back() {
 
 #[test]
 fn what_the_fee_eats_is_kept() {
-    for (flow, state) in [("swap_in", "ready for processing"), ("swap_out", "detected")] {
+    // before anything else is asked: dust with a bad memo is no matter for an operator
+    for (flow, state) in [("swap_in", "detected"), ("swap_out", "detected")] {
         for (fee, ruling) in [(999, Ruling::Yes), (1_000, Ruling::No), (1_001, Ruling::No)] {
             let said = says_of(flow, state, &Facts::new(), |terms| self::fee(terms, fee));
             assert_eq!(said, ruling, "{flow} {fee}");
@@ -194,7 +202,7 @@ fn a_deposit_is_accepted_before_its_deadline_with_an_account_and_the_money_for_i
             (swap::DESTINATION_VALID, valid),
             (swap::INVENTORY, n(free)),
         ];
-        says("swap_in", "accepting", &facts)
+        says("swap_in", "ready for processing", &facts)
     };
     assert_eq!(said(1_000, yes(), 990), Ruling::Yes);
     assert_eq!(said(1_001, yes(), 990), Ruling::No, "too late");
@@ -202,10 +210,14 @@ fn a_deposit_is_accepted_before_its_deadline_with_an_account_and_the_money_for_i
     assert_eq!(said(1_000, yes(), 989), Ruling::NotYet, "the inventory is short");
     assert_eq!(said(1_001, yes(), 0), Ruling::No, "and stays short until the deadline");
     let untimed = [(swap::DESTINATION_VALID, yes()), (swap::INVENTORY, n(990))];
-    assert_eq!(says("swap_in", "accepting", &untimed), Ruling::NotYet, "no time, no promise");
+    assert_eq!(
+        says("swap_in", "ready for processing", &untimed),
+        Ruling::NotYet,
+        "no time, no promise"
+    );
     let unending = |terms: &mut Terms| terms.deadline = None;
     let facts = untimed.into_iter().collect();
-    assert_eq!(says_of("swap_in", "accepting", &facts, unending), Ruling::Yes);
+    assert_eq!(says_of("swap_in", "ready for processing", &facts, unending), Ruling::Yes);
 }
 
 #[test]
@@ -225,14 +237,22 @@ fn a_credit_waits_for_its_mapping_until_the_deadline_and_is_looked_for_once_more
 }
 
 #[test]
-fn a_payout_on_solana_waits_for_inventory() {
-    let said = |valid: Fact, free: u128| {
-        let facts = [(swap::DESTINATION_VALID, valid), (swap::INVENTORY, n(free))];
+fn a_payout_on_solana_waits_for_inventory_until_its_own_deadline() {
+    let said = |time: u128, valid: Fact, free: u128| {
+        let facts = [
+            (swap::CHAIN_TIME, n(time)),
+            (swap_out::rules::PAYOUT_DEADLINE, n(9_000)),
+            (swap::DESTINATION_VALID, valid),
+            (swap::INVENTORY, n(free)),
+        ];
         says("swap_out", "ready for processing", &facts)
     };
-    assert_eq!(said(yes(), 990), Ruling::Yes);
-    assert_eq!(said(yes(), 989), Ruling::NotYet);
-    assert_eq!(said(no(), 990), Ruling::No);
+    // behind the deadline of the mapping, which was in time
+    assert_eq!(said(9_000, yes(), 990), Ruling::Yes);
+    assert_eq!(said(9_000, yes(), 989), Ruling::NotYet);
+    assert_eq!(said(9_000, no(), 990), Ruling::No);
+    assert_eq!(said(9_001, yes(), 990), Ruling::No, "too late");
+    assert_eq!(said(9_001, yes(), 0), Ruling::No, "the money goes back");
 }
 
 /// What the rule of a state agrees with its yes.
@@ -250,28 +270,34 @@ fn an_accepted_swap_pays_the_account_that_was_named_for_it() {
     let unnamed = |terms: &mut Terms| terms.target.account = Account::Unnamed;
     let account = |agreed: Option<Agreed>| agreed.map(|agreed| agreed.target.account);
     let named = |name: &str| Some(Account::Named(name.into()));
-    let mapped = [(swap_out::rules::MAPPING, Fact::Text("6Vk…".into()))];
+    let until = (swap_out::rules::PAYOUT_DEADLINE, n(9_000));
+    let mapped = [(swap_out::rules::MAPPING, Fact::Text("6Vk…".into())), until.clone()];
     let out = ("swap_out", "ready for processing");
-    assert_eq!(account(agrees(out.0, out.1, &mapped, unnamed)), named("6Vk…"));
-    assert_eq!(agrees(out.0, out.1, &[], unnamed), None, "no account is named");
+    let agreed = agrees(out.0, out.1, &mapped, unnamed).expect("an agreement");
+    assert_eq!(agreed.deadline, Some(9_000), "that of the payout");
+    assert_eq!(account(Some(agreed)), named("6Vk…"));
+    assert_eq!(agrees(out.0, out.1, &[until], unnamed), None, "no account is named");
+    assert_eq!(agrees(out.0, out.1, &mapped[..1], unnamed), None, "no deadline, no promise");
     assert_eq!(account(agrees(out.0, out.1, &mapped, |_| {})), named("payee"), "by its terms");
     let memo = "8CvLySLAWEKDB9SJSUDdRgzAG6ALVcXLzPQREN9Nbf7AzuJkg5P";
-    assert_eq!(account(agrees("swap_in", "accepting", &[], unnamed)), named(memo));
-    let agreed = agrees("swap_in", "accepting", &[], unnamed).expect("an agreement");
+    assert_eq!(account(agrees("swap_in", "ready for processing", &[], unnamed)), named(memo));
+    let agreed = agrees("swap_in", "ready for processing", &[], unnamed).expect("an agreement");
     let amounts = (agreed.target.amount, agreed.fee, agreed.deadline);
     assert_eq!(amounts, (Amount(990), Amount(10), Some(DEADLINE)));
 }
 
+/// What is lost was refused by no one: how often it was lost does not count.
 #[test]
-fn a_dead_payout_is_tried_three_times() {
-    let in_time = (swap::CHAIN_TIME, n(1));
-    for (made, ruling) in [(1, Ruling::Yes), (2, Ruling::Yes), (3, Ruling::No)] {
-        let facts = [(swap::PAYOUT_ATTEMPTS, n(made)), in_time.clone()];
-        assert_eq!(says("swap_in", "debit dead", &facts), ruling);
-        assert_eq!(says("swap_out", "payout dead", &facts), ruling);
+fn a_dead_payout_is_made_again_after_its_cooldown_until_the_deadline() {
+    for (flow, dead) in [("swap_in", "debit dead"), ("swap_out", "payout dead")] {
+        let said = |time: u128, rested: Fact| {
+            says(flow, dead, &[(swap::CHAIN_TIME, n(time)), (swap::PAYOUT_RESTED, rested)])
+        };
+        assert_eq!(said(1_000, yes()), Ruling::Yes);
+        assert_eq!(said(1_000, no()), Ruling::NotYet);
+        assert_eq!(said(1_001, yes()), Ruling::No, "it is given back");
+        assert_eq!(said(1_001, no()), Ruling::No);
     }
-    let late = [(swap::PAYOUT_ATTEMPTS, n(1)), (swap::CHAIN_TIME, n(1_001))];
-    assert_eq!(says("swap_in", "debit dead", &late), Ruling::No);
 }
 
 const REFUNDS: [(&str, &str, &str); 2] = [
@@ -280,35 +306,47 @@ const REFUNDS: [(&str, &str, &str); 2] = [
 ];
 
 #[test]
-fn money_is_given_back_to_an_account_that_takes_it_three_times_at_most() {
+fn money_is_given_back_until_it_is_refused_three_times() {
     for (flow, refund, _) in REFUNDS {
-        let said = |made: u128, sender: Fact| {
-            says(flow, refund, &[(swap::REFUND_ATTEMPTS, n(made)), (swap::SENDER_VALID, sender)])
+        let facts = |rejections: u128, sender: Fact, rested: Fact| {
+            [
+                (swap::REFUND_REJECTIONS, n(rejections)),
+                (swap::SENDER_VALID, sender),
+                (swap::REFUND_RESTED, rested),
+            ]
         };
-        assert_eq!(said(2, yes()), Ruling::Yes);
-        assert_eq!(said(2, no()), Ruling::No);
-        assert_eq!(said(3, yes()), Ruling::No);
-        let facts = [(swap::REFUND_ATTEMPTS, n(0)), (swap::SENDER_VALID, yes())];
+        let said = |rejections: u128, sender: Fact, rested: Fact| {
+            says(flow, refund, &facts(rejections, sender, rested))
+        };
+        assert_eq!(said(2, yes(), yes()), Ruling::Yes);
+        assert_eq!(said(2, yes(), no()), Ruling::NotYet, "after the cooldown");
+        assert_eq!(said(2, no(), yes()), Ruling::No);
+        assert_eq!(said(3, yes(), yes()), Ruling::No);
+        let facts = facts(0, yes(), yes());
         let dust = |terms: &mut Terms| fee(terms, terms.source.amount.0);
         assert_eq!(says_of(flow, refund, &facts.into_iter().collect(), dust), Ruling::No);
     }
 }
 
 #[test]
-fn a_person_allows_one_more_refund_and_it_is_used_up_by_its_attempt() {
+fn a_person_allows_one_more_refund_and_it_is_used_up_by_its_refusal() {
     for (flow, refund, held) in REFUNDS {
-        let facts = |made: u128, released: u128| {
+        let facts = |rejections: u128, released: u128| {
             [
-                (swap::REFUND_ATTEMPTS, n(made)),
+                (swap::REFUND_REJECTIONS, n(rejections)),
                 (swap::SENDER_VALID, yes()),
                 (swap::QUARANTINE_ACCOUNT, no()),
                 (swap::REFUND_RELEASED, n(released)),
+                (swap::REFUND_RESTED, yes()),
             ]
         };
         assert_eq!(says(flow, held, &facts(3, 3)), Ruling::No, "refund after all");
         assert_eq!(says(flow, refund, &facts(3, 3)), Ruling::Yes);
-        assert_eq!(says(flow, held, &facts(4, 3)), Ruling::NotYet, "it was made");
+        assert_eq!(says(flow, held, &facts(4, 3)), Ruling::NotYet, "it was refused too");
         assert_eq!(says(flow, refund, &facts(4, 3)), Ruling::No);
+        let mut resting = facts(3, 3).to_vec();
+        (resting[2].1, resting[4].1) = (yes(), no());
+        assert_eq!(says(flow, held, &resting), Ruling::NotYet, "it is not moved out meanwhile");
         let mut gone = facts(3, 3).to_vec();
         gone[1].1 = no();
         assert_eq!(says(flow, held, &gone), Ruling::NotYet, "it can go nowhere: it stays held");
@@ -358,7 +396,7 @@ fn values(name: &str) -> Vec<Fact> {
     let numbers: &[u128] = match name {
         swap::CHAIN_TIME => &[1, 1_001],
         swap::INVENTORY => &[0, 990],
-        swap::PAYOUT_ATTEMPTS | swap::REFUND_ATTEMPTS | swap::REFUND_RELEASED => &[0, 3],
+        swap::REFUND_REJECTIONS | swap::REFUND_RELEASED => &[0, 3],
         _ => return vec![yes(), no()],
     };
     numbers.iter().copied().map(n).collect()
@@ -386,17 +424,20 @@ fn no_facts_lead_round_in_a_circle() {
         swap::CHAIN_TIME,
         swap::DESTINATION_VALID,
         swap::INVENTORY,
-        swap::PAYOUT_ATTEMPTS,
-        swap::REFUND_ATTEMPTS,
+        swap::PAYOUT_RESTED,
+        swap::REFUND_RESTED,
+        swap::REFUND_REJECTIONS,
         swap::SENDER_VALID,
         swap::QUARANTINE_ACCOUNT,
         swap::REFUND_RELEASED,
     ];
     let all = all_facts(&names);
-    assert_eq!(all.len(), 6_561);
+    assert_eq!(all.len(), 19_683);
+    let until = (swap_out::rules::PAYOUT_DEADLINE, n(1_000));
+    let mapped = (swap_out::rules::MAPPING, Fact::Text("7Vbm".into()));
     let flows = [
         ("swap_in", Vec::new()),
-        ("swap_out", vec![(swap_out::rules::MAPPING, Fact::Text("7Vbm".into()))]),
+        ("swap_out", vec![mapped, until]),
         ("swap_out", vec![(swap_out::rules::NO_MAPPING, yes())]),
     ];
     for (flow, more) in flows {

@@ -29,9 +29,11 @@ const IN_HELD: [(&str, &str); 2] = [
 fn solana_to_nexus() {
     let source: Vec<_> = IN.into_iter().chain(IN_HELD).collect();
     let repaired = [
+        (("ready for processing", "processed, amount after fees <= 0"), "the fee is looked at when the deposit is found, before its memo is read"),
         (("refund sent, awaiting confirmation", "to be quarantined"), "a timeout proves nothing: the refund is proven dead first, and then decided about again"),
     ];
     let added = [
+        (("detected", "processed, amount after fees <= 0"), "the same: dust with a bad memo is kept as fees, and is no matter for an operator"),
         (("ready for processing", "processed"), "the answer to the debit itself may be final"),
         (("to be refunded", "refund_confirmed"), "and that to the refund"),
         (("debited, awaiting confirmation", "debited, awaiting confirmation"), "a debit that is proven dead is made again"),

@@ -6,7 +6,7 @@
 use super::proposal::ProposedMovement;
 use super::webhook::WebhookAction;
 use super::{
-    ACCOUNT_STATUS, Accepted, DEPOSIT, RESOLVE, RESUME, STATUS, Scope, UNPAUSE, WITHDRAWAL,
+    ACCOUNT_STATUS, Accepted, DEPOSIT, PAUSE, RESOLVE, RESUME, STATUS, Scope, UNPAUSE, WITHDRAWAL,
     in_order,
 };
 use crate::accounts::NumberedStatus;
@@ -418,13 +418,13 @@ impl AdminAction {
         match self {
             Self::Retry(id) => row("RETRY", On::Transfer(*id), Act, Never),
             Self::Ask(id) => row("ASK", On::Transfer(*id), Act, Never),
-            Self::PauseTransfer(id) => row("PAUSE", On::Scope(Scope::Transfer(*id)), Act, Never),
+            Self::PauseTransfer(id) => row(PAUSE, On::Scope(Scope::Transfer(*id)), Act, Never),
             Self::ResumeTransfer(id) => row("RESUME_TRANSFER", On::Transfer(*id), Act, Never),
             Self::NoteTransfer { id, .. } => row(Self::NOTE, On::Transfer(*id), Act, Never),
             Self::Resolve { id, .. } => row(RESOLVE, On::Transfer(*id), Act, FourEyes),
             Self::Halt => row("HALT", On::Service, Act, Never),
             Self::Resume { .. } => row(RESUME, On::Service, Act, FourEyes),
-            Self::Pause(scope) => row("PAUSE", On::Scope(*scope), Act, Never),
+            Self::Pause(scope) => row(PAUSE, On::Scope(*scope), Act, Never),
             Self::Unpause(number) => row(UNPAUSE, On::Pause(*number), Act, Never),
             Self::RetireLane(of) => row("RETIRE_LANE", On::Lane(of.clone()), Act, Never),
             Self::ProveLaneGone(of) => row("PROVE_LANE_GONE", On::Lane(of.clone()), Act, Never),

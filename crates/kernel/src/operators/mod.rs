@@ -21,6 +21,7 @@ pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
 
 use crate::attempt::AttemptId;
 use crate::audit::{Entry, action_entry};
+use crate::flow::table::Flows;
 use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId, as_text};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
@@ -182,7 +183,7 @@ impl Scope {
     }
 }
 
-/// Something that is stopped until a person lifts it.
+/// A pause that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
     /// The journal's number of it.
@@ -236,7 +237,25 @@ pub struct Action {
     pub result: Arc<str>,
 }
 
+/// The caller of what the engine does by itself. A person's has an issuer, and so a `|`.
+pub const ENGINE: &str = "engine";
+
 impl Action {
+    /// The row of the HALTs that the engine raises in one unit, under a key of its own.
+    pub fn halts_of_engine(key: Arc<str>, reason: Arc<str>, halts: usize) -> Self {
+        let result =
+            ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false };
+        Self {
+            caller: ENGINE.into(),
+            key,
+            kind: "HALT",
+            subject: ActionSubject::Service.spelled(&Flows::default(), &[]).into(),
+            value: serde_json::json!({ "halts": halts }).to_string().into(),
+            reason,
+            result: result.stored(),
+        }
+    }
+
     /// It as an entry of the operators' chain, which is the history of [`crate::audit::OPERATORS`].
     pub fn entry(&self, seq: u32, at: Millis) -> Entry {
         let Self { caller, key, kind, subject, value, reason, result } = self;
@@ -308,12 +327,22 @@ pub const WITHDRAWAL: &str = "WITHDRAWAL";
 
 /// The end of a pause.
 pub const UNPAUSE: &str = "UNPAUSE";
+/// The stored kind of a pause, of a transfer too.
+pub const PAUSE: &str = "PAUSE";
+/// The kind of a transfer's pause as it is shown, beside `RESUME_TRANSFER`.
+pub const PAUSE_TRANSFER: &str = "PAUSE_TRANSFER";
 
 /// A change of the status of a user's account at a ledger.
 pub const STATUS: &str = "STATUS";
 
 /// A change of the status of an account at the accounts ledger.
 pub const ACCOUNT_STATUS: &str = "ACCOUNT_STATUS";
+
+/// The engine's own decision about a proposal whose matter is no longer what it was.
+pub const SUPERSEDE: &str = "SUPERSEDE";
+
+/// The longest time that a proposal may be given, in milliseconds: a year.
+pub const LONGEST_APPROVAL: Millis = 8_760 * 3_600_000;
 
 /// How an approval stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -324,7 +353,8 @@ pub enum ApprovalStatus {
     Approved,
     /// Another person, or the proposer, refused it.
     Rejected,
-    /// What it was about is no longer so: a later halt, a resume, a transfer that moved on.
+    /// What it was about is no longer so, or is done already: a later halt, a resume, a transfer that moved on, an
+    /// account that another person freed.
     Superseded,
     /// It was not decided in time. That is never stored: it is a pending row whose time has passed.
     Lapsed,
@@ -351,11 +381,16 @@ impl ApprovalStatus {
         Self::ALL.into_iter().find(|s| s.name() == text)
     }
 
-    /// The status at a moment of what is stored like this: a proposal that was not decided in time has lapsed.
+    /// The status at a moment of what is stored like this: a proposal that was not decided in time has lapsed, and so
+    /// has one whose end is further away than any, which a clock gave it that was ahead.
     #[must_use]
     pub const fn at(self, now: Millis, expires_at: Millis) -> Self {
         match self {
-            Self::Pending if expires_at <= now => Self::Lapsed,
+            Self::Pending
+                if expires_at <= now || expires_at.saturating_sub(now) > LONGEST_APPROVAL =>
+            {
+                Self::Lapsed
+            }
             Self::Pending => Self::Pending,
             stand @ (Self::Approved | Self::Rejected | Self::Superseded | Self::Lapsed) => stand,
         }
@@ -383,7 +418,8 @@ pub struct Approval {
     pub expires_at: Millis,
     /// Whether it waits, or how it was decided.
     pub stand: ApprovalStatus,
-    /// The principal that decided, and when; [`JOURNAL`] where a halt or a resume superseded it.
+    /// The principal that decided, and when; [`JOURNAL`] where a halt or a resume superseded it,
+    /// [`ENGINE`] where anything else that was done meanwhile did.
     pub decided: Option<(Arc<str>, Millis)>,
 }
 

@@ -6,8 +6,18 @@ use crate::flow::table::S;
 use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::operation::Operation;
 use crate::operators::{Approval, ApprovalStatus, Halt, Note, OpenCase, PastAction, Subject};
+use crate::ports::ledger::BookedMovement;
 use crate::record::Record;
 use std::sync::Arc;
+
+/// A client's key, and where it may be bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchKey {
+    /// The key as the client sent it.
+    pub key: Arc<str>,
+    /// The scopes in which it may be bound; empty: any.
+    pub scopes: Vec<Arc<str>>,
+}
 
 /// Which transfers are looked for; what is `None` does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +40,10 @@ pub struct Search {
     pub target: Option<LedgerId>,
     /// Transfers to the account that a system itself names so: a receiver of the relay, a numbered account.
     pub receiver: Option<Arc<str>>,
+    /// Made under this key of their client.
+    pub key: Option<SearchKey>,
+    /// With this reference of their client.
+    pub reference: Option<Arc<str>>,
     /// Opened at or after this time.
     pub since: Option<Millis>,
     /// Opened before this time.
@@ -41,6 +55,27 @@ pub struct Search {
     /// Below this number: where the page before ended.
     pub before: Option<Serial>,
     /// The maximum number of transfers.
+    pub limit: usize,
+}
+
+impl Search {
+    /// Whether an index of a user or of a principal narrows it. That of flows must not be read in its place: what a planner
+    /// takes for as good may have no transfer of theirs.
+    pub const fn is_of_one(&self) -> bool {
+        self.user.is_some() || self.principal.is_some()
+    }
+}
+
+/// Which external movements are looked for; what is `None` does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MovementSearch {
+    /// Movements of this user's accounts only.
+    pub user: Option<UserId>,
+    /// With this id of the outside world.
+    pub reference: Option<Arc<str>>,
+    /// Below this number of the ledger: where the page before ended.
+    pub before: Option<u64>,
+    /// The maximum number of movements.
     pub limit: usize,
 }
 
@@ -150,6 +185,8 @@ pub trait AdminQueries: Send + Sync {
         before: Option<u64>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<PastAction>, Cause>>;
+    /// External movements that fit, newest first.
+    fn movements(&self, search: MovementSearch) -> Fut<'_, Result<Vec<BookedMovement>, Cause>>;
     /// How many transfers are in each state.
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>>;
     /// Webhooks are posted from now on. When this is said for the first time, episodes that had

@@ -143,6 +143,16 @@ pub trait Bus: Send + Sync {
         topics: Vec<Arc<str>>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>>;
+    /// The name of the broker's topics of this bus, which no other broker's have and which never changes: of the cluster,
+    /// with the prefix of their names.
+    ///
+    /// # Errors
+    /// The cause for which it cannot be asked for now.
+    fn topics_name(&self) -> Fut<'_, Result<Arc<str>, Cause>>;
+    /// The number of partitions of a topic; `None` where it is not known now.
+    fn partition_count(&self, _topic: &Arc<str>) -> Option<u32> {
+        None
+    }
     /// Whether the bus answers now.
     fn probe(&self) -> Fut<'_, Result<(), Cause>>;
 }

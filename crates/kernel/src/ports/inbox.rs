@@ -84,7 +84,12 @@ pub trait Inbox: Send + Sync {
     fn parked(&self, name: ParkedName, limit: usize) -> Fut<'_, Result<Vec<ParkedMessage>, Cause>>;
     /// A key is tried again later, or sooner. Nothing where it does not wait.
     fn try_again(&self, name: ParkedName, next: NextTry) -> Fut<'_, Result<(), Cause>>;
-    /// The messages of a key up to this place were consumed; the key waits no more where that is the
-    /// place of its last one, and none was parked since.
-    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>>;
+    /// The messages of a key with these numbers were consumed. The key waits no more where none of its messages does, and
+    /// none was given a place above `upto`. Places begin anew with a key that waits anew, so a place names no message.
+    fn unpark(
+        &self,
+        name: ParkedName,
+        consumed: Vec<u128>,
+        upto: u64,
+    ) -> Fut<'_, Result<(), Cause>>;
 }

@@ -370,6 +370,38 @@ pub enum Moved {
     Conflict(Vec<&'static str>),
 }
 
+/// A movement as it was booked: once for its (direction, reference).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BookedMovement {
+    /// Its number among the operations of its store.
+    pub operation: u64,
+    /// The movement, with who asked for it and why.
+    pub movement: External,
+    /// What the account had available after it, in base units.
+    pub available: Amount,
+    /// When it was booked.
+    pub at: Millis,
+}
+
+impl BookedMovement {
+    /// What a repeat of this movement is answered.
+    pub fn answer(&self, repeat: &External) -> Moved {
+        let first = &self.movement;
+        let pairs = [
+            ("user_id", first.user != repeat.user),
+            ("account_number", first.number != repeat.number),
+            ("asset", first.asset != repeat.asset),
+            ("amount", first.amount != repeat.amount),
+        ];
+        let differ: Vec<_> = pairs.into_iter().filter(|pair| pair.1).map(|pair| pair.0).collect();
+        if !differ.is_empty() {
+            return Moved::Conflict(differ);
+        }
+        let Self { operation, available, at, .. } = *self;
+        Moved::Done { operation, available, at, replayed: true }
+    }
+}
+
 /// The port that books external movements.
 pub trait World: Send + Sync {
     /// Books one movement on its caller's word, idempotent by its reference.

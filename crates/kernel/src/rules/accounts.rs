@@ -95,13 +95,13 @@ impl Posting {
                 NumberedAccount { number, owner, asset, balance, status, version: 0 }
             }
             Some(now) if (now.owner, now.asset) != (owner, asset) => {
-                return no("CONTRADICTION", "the account has another owner or currency");
+                return no(Cause::CONTRADICTION, "the account has another owner or currency");
             }
             Some(now) if status == NumberedStatus::Closed && now.balance != Amount::ZERO => {
-                return no("CONTRADICTION", "the account that is closed is not empty");
+                return no(Cause::CONTRADICTION, "the account that is closed is not empty");
             }
             Some(now) if now.status == NumberedStatus::Closed && now.status != status => {
-                return no("CONTRADICTION", "the account is closed for ever");
+                return no(Cause::CONTRADICTION, "the account is closed for ever");
             }
             Some(now) => NumberedAccount { status, ..now },
         };

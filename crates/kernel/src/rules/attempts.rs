@@ -141,7 +141,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             return Err(Stopped::Answer(Wrote::Lost(Guard::LockFree { chain, lane, lock })));
         }
         let wrong =
-            |what| Err(Stopped::Answer(Wrote::Unknown(Cause::because("CONTRADICTION", what))));
+            |what| Err(Stopped::Answer(Wrote::Unknown(Cause::because(Cause::CONTRADICTION, what))));
         if *version != Attempt::FIRST {
             return wrong("a new attempt with another version");
         }

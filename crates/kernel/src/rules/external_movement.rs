@@ -3,10 +3,10 @@
 use super::legs::is_valid_user;
 use super::{Book, Posting, StateReader, Stopped, StoredBalance, SystemBook};
 use crate::code::Code;
-use crate::ids::{AssetId, Millis, UserId};
+use crate::ids::Millis;
 use crate::money::Amount;
 use crate::operators::ApprovalStatus;
-use crate::ports::ledger::{AccountStatus, Authority, Direction, External, Moved};
+use crate::ports::ledger::{AccountStatus, Authority, Direction, External};
 use std::sync::Arc;
 
 /// A movement that is asked for, and on whose word.
@@ -57,7 +57,7 @@ fn allowed<S: StateReader>(
             Ok(Some((name, sum)))
         }
         Authority::Approved(approved) => {
-            let (now, stored) = (state.at(), state.approval_status(approved.proposal)?);
+            let (now, stored) = (state.clock(), state.approval_status(approved.proposal)?);
             let stands = stored.map(|(stand, expires_at)| stand.at(now, expires_at));
             let (caller, key) = (&approved.action.caller, &approved.action.key);
             if state.past_action(caller, key)? {
@@ -169,41 +169,4 @@ fn moved<E>(
         Direction::Out => before.minus(amount).ok_or(Code::InsufficientBalance),
     };
     barred.map_or(after, Err).map_err(Stopped::Answer)
-}
-
-/// A movement as it was booked under the same (direction, reference).
-#[derive(Debug)]
-pub struct BookedMovement {
-    /// Its number among the operations of its store.
-    pub operation: u64,
-    /// The user whose account was moved.
-    pub user: UserId,
-    /// The numbered account, where it was one.
-    pub number: Option<Arc<str>>,
-    /// The asset that was moved.
-    pub asset: AssetId,
-    /// How much, in base units.
-    pub amount: Amount,
-    /// What the account had available after it, in base units.
-    pub available: Amount,
-    /// When it was booked.
-    pub at: Millis,
-}
-
-impl BookedMovement {
-    /// What a repeat of this movement is answered.
-    pub fn answer(&self, movement: &External) -> Moved {
-        let pairs = [
-            ("user_id", self.user != movement.user),
-            ("account_number", self.number != movement.number),
-            ("asset", self.asset != movement.asset),
-            ("amount", self.amount != movement.amount),
-        ];
-        let differ: Vec<_> = pairs.into_iter().filter(|pair| pair.1).map(|pair| pair.0).collect();
-        if !differ.is_empty() {
-            return Moved::Conflict(differ);
-        }
-        let Self { operation, available, at, .. } = *self;
-        Moved::Done { operation, available, at, replayed: true }
-    }
 }

@@ -65,7 +65,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
 
     /// True where an approval may be decided: it is undecided, and its time has not passed.
     pub(super) fn pending(&mut self, id: Id) -> Result<bool, S::Error> {
-        let now = self.state.at();
+        let now = self.state.clock();
         let stored = self.state.approval_status(id)?;
         Ok(stored.is_some_and(|(stand, expires_at)| {
             stand.at(now, expires_at) == ApprovalStatus::Pending

@@ -68,7 +68,7 @@ pub fn leg<S: StateReader>(
     }
     let answer = posting.decide(state, ledger, op)?;
     if let Err(broken) = posting.adds_up() {
-        let cause = Cause::because("CONTRADICTION", broken);
+        let cause = Cause::because(Cause::CONTRADICTION, broken);
         return Ok((Answer::Unknown(cause), Posting::default()));
     }
     Ok((answer, posting))
@@ -131,7 +131,7 @@ impl Posting {
     ) -> Result<Answer, S::Error> {
         if let Some(stored) = self.find(state.legs(op.key.id)?, ledger, op.key) {
             if stored.outcome != StoredOutcome::Fenced && !is_same_operation(&stored.op, op) {
-                let cause = Cause::because("CONTRADICTION", "the key holds another operation");
+                let cause = Cause::because(Cause::CONTRADICTION, "the key holds another operation");
                 return Ok(Answer::Unknown(cause));
             }
             return Ok(answer(stored));
@@ -241,13 +241,13 @@ impl Posting {
         let held = done(Leg::Withdraw).is_some_and(|withdraw| is_same_operation(&withdraw.op, op));
         let other = if refunds { Leg::Settle } else { Leg::Refund };
         if !held || done(other).is_some() {
-            return Err(unknown("CONTRADICTION", "no hold that this could close"));
+            return Err(unknown(Cause::CONTRADICTION, "no hold that this could close"));
         }
         let Some(balance) = self.balance(state, user, op.asset)? else {
-            return Err(unknown("CONTRADICTION", "the held account is gone"));
+            return Err(unknown(Cause::CONTRADICTION, "the held account is gone"));
         };
         let Some(frozen) = balance.frozen.minus(op.amount) else {
-            return Err(unknown("CONTRADICTION", "less is frozen than was held"));
+            return Err(unknown(Cause::CONTRADICTION, "less is frozen than was held"));
         };
         let back = if refunds { op.amount } else { Amount::ZERO };
         let Some((available, delta)) = balance.available.plus(back).zip(op.amount.signed()) else {

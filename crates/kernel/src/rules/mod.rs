@@ -16,7 +16,7 @@ mod unit;
 
 pub use asserts::Sums;
 pub use attempts::{AttemptChange, AttemptHead, StoredAttempt};
-pub use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
+pub use external_movement::{MovementPlan, Request, book, counter};
 pub use legs::{Posting, answer, fence, leg};
 pub use state_reader::{
     ALL_ASSETS, Book, LockKey, StateReader, StoredBalance, StoredTransfer, SystemBook, UsageKey,

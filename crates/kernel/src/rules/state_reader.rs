@@ -105,6 +105,8 @@ pub trait StateReader {
 
     /// The journal's time of this write.
     fn at(&self) -> Millis;
+    /// The time of this write by the clock that finds what is due: where it was set back, [`Self::at`] is ahead of it.
+    fn clock(&self) -> Millis;
     /// No claim is written.
     fn halted(&self) -> bool;
     /// The number of the last halt; 0 before the first one.

@@ -86,7 +86,7 @@ pub fn unit<'u, S: StateReader>(
         decision.gather(chosen, refusal.as_ref())?;
     }
     if let Err(broken) = decision.plan.posting.adds_up() {
-        return Err(unknown("CONTRADICTION", broken));
+        return Err(unknown(Cause::CONTRADICTION, broken));
     }
     if decision.plan.changes.agreed_unmoved() {
         return Err(unknown(
@@ -147,7 +147,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             return Err(match answer {
                 Answer::Unknown(cause) => Stopped::Answer(Wrote::Unknown(cause)),
                 Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
-                    unknown("CONTRADICTION", "an answer that the fork does not spell")
+                    unknown(Cause::CONTRADICTION, "an answer that the fork does not spell")
                 }
             });
         };
@@ -167,7 +167,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 Answer::Done(_) => {}
                 Answer::Unknown(cause) => return Err(Stopped::Answer(Wrote::Unknown(cause))),
                 Answer::Rejected(..) | Answer::Dead(_) => {
-                    return Err(unknown("CONTRADICTION", "a settle was refused"));
+                    return Err(unknown(Cause::CONTRADICTION, "a settle was refused"));
                 }
             }
         }
@@ -201,7 +201,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             self.transfer(event.id)?;
             let detail = event.detail.as_deref().or_else(|| code.take());
             if !self.plan.changes.event(event, detail) {
-                return Err(unknown("CONTRADICTION", "something was agreed before"));
+                return Err(unknown(Cause::CONTRADICTION, "something was agreed before"));
             }
         }
         Ok(())
@@ -244,7 +244,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 let (key, legs) = (operation.op.key, self.state.legs(operation.op.key.id)?);
                 let stored = self.plan.posting.find(legs, *ledger, key);
                 if stored.is_some_and(|stored| stored != operation) {
-                    return Err(unknown("CONTRADICTION", "another receipt is stored"));
+                    return Err(unknown(Cause::CONTRADICTION, "another receipt is stored"));
                 }
             }
             Put::Count(count) => self.count(count, |spent, amount| DailyUsage {
@@ -296,7 +296,8 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             | Put::Resume { .. }
             | Put::Pause { .. }
             | Put::Unpause(_)
-            | Put::Asset(_) => {}
+            | Put::Asset(_)
+            | Put::ForgetCases(_) => {}
         }
         Ok(())
     }
@@ -352,7 +353,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
 
     fn propose(&mut self, id: Id) -> Result<(), Stopped<Wrote, S::Error>> {
         if !once(&mut self.own_entries.proposals, id) || self.state.approval_status(id)?.is_some() {
-            return Err(unknown("CONTRADICTION", "the approval's id is taken"));
+            return Err(unknown(Cause::CONTRADICTION, "the approval's id is taken"));
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::toy::State;
 use kernel::flow::table::Table;
-use kernel::flow::table_mutations;
 use std::collections::BTreeSet;
+use tables::mutants;
 
 /// What no look at the table can tell from the right one.
 #[rustfmt::skip]
@@ -65,8 +65,7 @@ const EXPLAINED: &[(&[&str], &str)] = &[
 
 #[test]
 fn every_mutant_is_killed_or_explained() {
-    let alive: BTreeSet<String> =
-        table_mutations::survivors(&Table::of::<State>()).into_iter().collect();
+    let alive: BTreeSet<String> = mutants::survivors(&Table::of::<State>()).into_iter().collect();
     let listed = EXPLAINED.iter().flat_map(|(what, _)| what.iter().map(|w| (*w).to_owned()));
     let listed: BTreeSet<String> = listed.collect();
     let unlisted: Vec<_> = alive.difference(&listed).collect();
@@ -77,7 +76,7 @@ fn every_mutant_is_killed_or_explained() {
 
 #[test]
 fn there_is_much_to_kill() {
-    let all = table_mutations::of(&Table::of::<State>()).len();
+    let all = mutants::of(&Table::of::<State>()).len();
     let alive: usize = EXPLAINED.iter().map(|(what, _)| what.len()).sum();
     assert_eq!((all, alive), (837, 40));
 }

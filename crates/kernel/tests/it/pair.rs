@@ -2,16 +2,16 @@
 //! everything, a refund that cannot be refused. Each is broken once; the whole table breaks none.
 
 use kernel::answer::Evidence;
-use kernel::flow::check::{check, faults};
-use kernel::flow::crash_points::Moment;
+use kernel::flow::check::faults;
+use kernel::flow::dataflow;
 use kernel::flow::life::{
     Audience, Driver, Leg, Life, Manner, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side,
     Step, Via, Word,
 };
 use kernel::flow::table::{S, StateRow, Table};
-use kernel::flow::{crash_points, dataflow};
 use kernel::record::{Facts, Record};
 use kernel::words;
+use tables::crash_points::{self, Moment};
 use {Act::*, State::*, Step::*};
 
 words!(State {
@@ -161,7 +161,7 @@ fn says(t: &Table, what: &str) {
 /// Turns red where a rule finds fault with what holds.
 #[test]
 fn the_pair_holds() {
-    assert_eq!(check::<State>(), [""; 0]);
+    assert_eq!(faults(&Table::of::<State>()), [""; 0]);
 }
 
 /// Nothing is signed for a call that may be repeated; a withdraw that was given back has no effect.
@@ -190,7 +190,7 @@ fn a_repeatable_call_is_claimed_without_a_signature() {
 
 #[test]
 fn a_flow_is_looked_at_by_its_type_too() {
-    assert_eq!(check::<Alone>(), ["only: begins at an end"]);
+    assert_eq!(faults(&Table::of::<Alone>()), ["only: begins at an end"]);
 }
 
 #[test]

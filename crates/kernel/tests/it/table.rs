@@ -2,16 +2,16 @@
 
 use crate::toy::{Rule, State, rule_fact};
 use expect_test::expect;
-use kernel::flow::crash_points::Moment;
 use kernel::flow::life::{Life, Ruling, Step, Via, Word};
 use kernel::flow::table::Table;
-use kernel::flow::{check, crash_points, dataflow, mermaid};
+use kernel::flow::{check, dataflow, mermaid};
 use kernel::ids::{AssetId, ChainId, FlowId, Id, UserId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tables::crash_points::{self, Moment};
 
 /// A transfer of the toy.
 pub(crate) fn record(id: u128) -> Record {
@@ -29,7 +29,7 @@ pub(crate) fn record(id: u128) -> Record {
 
 #[test]
 fn the_table_holds() {
-    assert_eq!(check::check::<State>(), [""; 0]);
+    assert_eq!(check::faults(&Table::of::<State>()), [""; 0]);
 }
 
 #[test]

@@ -30,6 +30,8 @@ use kernel::record::Account;
 const CODE: usize = 64;
 /// The code that a ledger stores under a fenced key.
 const FENCED: &str = "FENCED";
+/// The cause of a ledger that does not take our token.
+pub(crate) const TOKEN_REFUSED: &str = "TOKEN_REFUSED";
 /// Hindrances that a ledger may name in the field `unknown`. The engine knows the first one: the
 /// ledger holds something else under the key.
 const HINDRANCES: [&str; 8] = [
@@ -88,8 +90,10 @@ pub(crate) fn named(reply: HttpReply<'_>, most: usize) -> Result<Named, Cause> {
     Ok(Named { status, known, body })
 }
 
-fn unlisted(status: u16) -> Cause {
-    Cause::because("HTTP_STATUS", format!("status {status}"))
+pub(crate) fn unlisted(status: u16) -> Cause {
+    // the same for every request until a person mends the settings: it has a name of its own
+    let class = if matches!(status, 401 | 403) { TOKEN_REFUSED } else { "HTTP_STATUS" };
+    Cause::because(class, format!("status {status}"))
 }
 
 /// The hindrance that an object names; a word that is not listed is one all the same.

@@ -2,7 +2,7 @@
 //! horizon.
 
 use super::asset_codes::AssetCodes;
-use super::classify::{HttpReply, Named, about, asked, bad, told};
+use super::classify::{HttpReply, Named, about, asked, bad, told, unlisted};
 use super::held_assets::Decimals;
 use super::json::Json;
 use super::wire;
@@ -95,8 +95,16 @@ pub(crate) fn holdings(
     if reply.body.len() > wire::MANY {
         return Err(Cause::of("BODY_TOO_LARGE"));
     }
+    // the route of one user is not optional, and a 404 there may mean the user
+    let without_route = match whose {
+        Whose::After(..) => matches!(reply.status, 404 | 405 | 501),
+        Whose::User(_) => matches!(reply.status, 405 | 501),
+    };
+    if without_route {
+        return Err(Cause::of("NOT_OFFERED"));
+    }
     if reply.status != 200 {
-        return Err(Cause::because("HTTP_STATUS", format!("status {}", reply.status)));
+        return Err(unlisted(reply.status));
     }
     let Some(Json::List(rows)) = Json::read(reply.body) else { return Err(bad()) };
     let mut holdings = Vec::with_capacity(rows.len());

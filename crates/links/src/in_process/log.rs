@@ -25,7 +25,9 @@ CREATE TABLE IF NOT EXISTS ends (
 CREATE TABLE IF NOT EXISTS offsets (
   consumers TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL,
   PRIMARY KEY (consumers, topic, partition)
-) WITHOUT ROWID";
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log_name (n INTEGER PRIMARY KEY CHECK (n = 1), name TEXT NOT NULL);
+INSERT OR IGNORE INTO log_name VALUES (1, lower(hex(randomblob(16))))";
 
 /// The file that holds them, open.
 pub(super) struct Log {
@@ -53,6 +55,11 @@ impl Log {
         db.execute_batch(TABLES)?;
         let (version, ends) = (version(&db)?, ends(&db)?);
         Ok(Self { db, ends, version })
+    }
+
+    /// The name that was drawn when the file was made.
+    pub(super) fn name(&self) -> rusqlite::Result<Arc<str>> {
+        self.db.query_row("SELECT name FROM log_name", [], |row| row.get(0))
     }
 
     /// Reads the ends again where another program has written the file.

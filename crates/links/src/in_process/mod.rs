@@ -166,6 +166,14 @@ impl Bus for InProcess {
         Box::pin(async move { self.newest_of(&topics, limit).map_err(|error| failed(&error)) })
     }
 
+    fn topics_name(&self) -> Fut<'_, Result<Arc<str>, Cause>> {
+        Box::pin(async move { self.lock().log.name().map_err(|error| failed(&error)) })
+    }
+
+    fn partition_count(&self, _topic: &Arc<str>) -> Option<u32> {
+        Some(PARTITIONS)
+    }
+
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {
         // a file that is open answers; where it fails, publishing says so
         Box::pin(async { Ok(()) })

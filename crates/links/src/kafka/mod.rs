@@ -145,6 +145,17 @@ impl Bus for Kafka {
         })
     }
 
+    fn topics_name(&self) -> Fut<'_, Result<Arc<str>, Cause>> {
+        Box::pin(async move {
+            let cluster = self.inspect(Inspectors::cluster).await?;
+            Ok(format!("{cluster}/{}", self.names.on_broker(&"".into())).into())
+        })
+    }
+
+    fn partition_count(&self, topic: &Arc<str>) -> Option<u32> {
+        self.shared.topics.partition_count(&self.names.on_broker(topic))
+    }
+
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {
         Box::pin(async move { self.inspect(Inspectors::probe).await })
     }

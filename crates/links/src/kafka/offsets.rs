@@ -64,6 +64,15 @@ impl Inspectors {
         }
     }
 
+    /// The id that the brokers drew for their cluster.
+    pub(super) fn cluster(&self) -> Result<String, Cause> {
+        // its wait is short where no broker answers
+        self.probe()?;
+        let client = self.of(PROBES).map_err(|error| self.shared.connection.failed(&error))?;
+        let cluster = lock(&client).client().fetch_cluster_id(TIMEOUT);
+        cluster.ok_or_else(|| Cause::because("BUS_FAILED", "the brokers name no cluster"))
+    }
+
     pub(super) fn lag(&self, group: &str, topics: &[Arc<str>]) -> Result<Vec<PartitionLag>, Cause> {
         let failed = |error: KafkaError| self.shared.connection.failed(&error);
         let client = self.of(group).map_err(failed)?;

@@ -41,7 +41,9 @@ impl Producer {
 
     /// Sends messages in their order. Any error says that it is unknown whether the brokers have the message.
     pub(super) async fn send(self: &Arc<Self>, messages: Vec<BusMessage>) -> Vec<Acknowledgement> {
-        let missing = self.missing_topics(&messages).await;
+        let topics: BTreeSet<Arc<str>> = messages.iter().map(|one| one.topic.clone()).collect();
+        let missing = self.missing_topics(&topics).await;
+        self.shared.topics.count_partitions(&topics);
         let used = self.client().clone();
         self.look_for_unknown(&used.client);
         let (mut deliveries, mut full) = (Vec::with_capacity(messages.len()), None);
@@ -69,14 +71,13 @@ impl Producer {
     }
 
     /// The topics that do not exist and cannot be created now. One of them keeps no other's messages back.
-    async fn missing_topics(&self, messages: &[BusMessage]) -> BTreeMap<Arc<str>, Cause> {
-        let topics: BTreeSet<Arc<str>> = messages.iter().map(|one| one.topic.clone()).collect();
+    async fn missing_topics(&self, topics: &BTreeSet<Arc<str>>) -> BTreeMap<Arc<str>, Cause> {
         let mut missing = BTreeMap::new();
-        if let Err(error) = self.shared.topics.ensure(&topics).await {
+        if let Err(error) = self.shared.topics.ensure(topics).await {
             for topic in topics {
                 let one = BTreeSet::from([topic.clone()]);
                 if self.shared.topics.ensure(&one).await.is_err() {
-                    missing.insert(topic, self.shared.connection.failed(&error));
+                    missing.insert(topic.clone(), self.shared.connection.failed(&error));
                 }
             }
         }
@@ -112,6 +113,7 @@ impl Producer {
             self.shared.topics.forget(topic);
             self.unknown().entry(topic.clone()).or_default();
         }
+        self.shared.topics.count_again(topic);
         self.replace_where_broken(used);
         Err(self.shared.connection.failed(&error))
     }

@@ -120,6 +120,8 @@ impl KafkaSettings {
             .set("partitioner", "murmur2_random")
             .set("linger.ms", LINGER_MS)
             .set("queue.buffering.max.kbytes", QUEUE_KIB)
+            // the publisher bounds the messages of each partition
+            .set("queue.buffering.max.messages", "0")
             .set("message.max.bytes", MESSAGE_BYTES)
             .set("message.timeout.ms", self.publish_timeout_ms.to_string());
         config

@@ -5,7 +5,7 @@ use super::settings::{KafkaSettings, NewTopics};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::config::FromClientConfigAndContext as _;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,13 +18,27 @@ pub(super) struct Topics {
     new: Option<NewTopics>,
     /// The topics that certainly exist.
     known: Mutex<BTreeSet<Arc<str>>>,
+    counts: Arc<Mutex<BTreeMap<Arc<str>, PartitionCount>>>,
+}
+
+/// The number of partitions of a topic, as a broker last told it.
+#[derive(Debug, Clone, Copy, Default)]
+struct PartitionCount {
+    count: Option<u32>,
+    /// True from when a broker is asked until a message of the topic fails.
+    asked: bool,
 }
 
 impl Topics {
     pub(super) fn new(settings: &KafkaSettings, connection: Connection) -> KafkaResult<Self> {
         let admin = AdminClient::from_config_and_context(&settings.client(), connection)?;
         let admin = Arc::new(admin);
-        Ok(Self { admin, new: settings.new_topics, known: Mutex::default() })
+        Ok(Self {
+            admin,
+            new: settings.new_topics,
+            known: Mutex::default(),
+            counts: Arc::default(),
+        })
     }
 
     /// Creates those that do not exist.
@@ -68,6 +82,39 @@ impl Topics {
         self.known().remove(topic);
     }
 
+    /// The number of partitions of a topic, once a broker told it.
+    pub(super) fn partition_count(&self, topic: &str) -> Option<u32> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.get(topic).and_then(|known| known.count)
+    }
+
+    /// Has a broker asked for the numbers of partitions that are not known. No message waits for the answer.
+    pub(super) fn count_partitions(&self, topics: &BTreeSet<Arc<str>>) {
+        for topic in topics {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = counts.entry(topic.clone()).or_default();
+            if std::mem::replace(&mut known.asked, true) {
+                continue;
+            }
+            let (admin, counts, topic) = (self.admin.clone(), self.counts.clone(), topic.clone());
+            drop(tokio::task::spawn_blocking(move || {
+                let count = partitions_of(&admin, &topic);
+                let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = counts.entry(topic).or_default();
+                known.count = count.or(known.count);
+                known.asked = known.count.is_some();
+            }));
+        }
+    }
+
+    /// A message of the topic failed: its number of partitions may be another one now.
+    pub(super) fn count_again(&self, topic: &str) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = counts.get_mut(topic) {
+            known.asked = false;
+        }
+    }
+
     fn known(&self) -> MutexGuard<'_, BTreeSet<Arc<str>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,9 +123,17 @@ impl Topics {
 /// Keys keep their partitions, so a topic that has fewer than the settings say stays as it is: fewer
 /// processes share its messages.
 fn warn_of_few(admin: &AdminClient<Connection>, topic: &str, wanted: usize) {
-    let Ok(known) = admin.inner().fetch_metadata(Some(topic), TIMEOUT) else { return };
-    let has = known.topics().iter().map(|topic| topic.partitions().len()).max().unwrap_or(0);
-    if has > 0 && has < wanted {
+    let Some(has) = partitions_of(admin, topic).and_then(|has| usize::try_from(has).ok()) else {
+        return;
+    };
+    if has < wanted {
         tracing::warn!(topic, has, wanted, "a topic has fewer partitions than kafka.partitions");
     }
+}
+
+/// The number of partitions that a broker tells for a topic that exists.
+fn partitions_of(admin: &AdminClient<Connection>, topic: &str) -> Option<u32> {
+    let metadata = admin.inner().fetch_metadata(Some(topic), TIMEOUT).ok()?;
+    let of_topic = metadata.topics().iter().find(|one| one.name() == topic)?;
+    u32::try_from(of_topic.partitions().len()).ok().filter(|count| *count > 0)
 }

@@ -3,9 +3,10 @@
 //! many providers as are needed to show it alike.
 
 use super::NearLink;
-use super::rpc::{BlockAt, KeyView, access_key, agreement};
+use super::rpc::{Agreement, BlockAt, KeyView, access_key, agreement};
 use kernel::answer::Cause;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// More halvings than any range of blocks has.
 const STEPS: usize = 64;
@@ -26,12 +27,14 @@ pub(super) fn is_not_kept(cause: &Cause) -> bool {
 }
 
 /// The change of a key's nonce by a block; `None` is a key that is not there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NonceChange {
     /// The nonce at the end of the block before it.
     pub(super) from: Option<u64>,
     /// The nonce that it left.
     pub(super) to: Option<u64>,
+    /// The providers that show what it left, by name.
+    pub(super) shown_by: Arc<str>,
 }
 
 impl NearLink {
@@ -46,9 +49,9 @@ impl NearLink {
     ) -> Result<NonceChange, Cause> {
         let head = self.rpc.block_at(height).await?;
         let at = |hash| access_key(&self.settings.account, key, BlockAt::Hash(hash));
-        let to = self.rpc.agreed(&at(head.hash)).await?.nonce;
+        let Agreement { fact, shown_by, .. } = self.rpc.agreement_on(&at(head.hash)).await?;
         let from = self.rpc.agreed(&at(head.before)).await?.nonce;
-        Ok(NonceChange { from, to })
+        Ok(NonceChange { from, to: fact.nonce, shown_by })
     }
 
     /// The first block of a range behind which a change of the key's nonce shows; `None` is a key that is not

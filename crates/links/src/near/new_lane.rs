@@ -5,7 +5,10 @@
 use super::NearLink;
 use super::key_history::is_not_kept;
 use super::lane::NONCE_RANGE;
-use super::rpc::{BlockAt, KeyList, PROVIDERS_DISAGREE, access_key, access_keys, answered};
+use super::rpc::{
+    BlockAt, KeyList, PROVIDERS_DISAGREE, ProviderFact, access_key, access_keys, collect_facts,
+    in_words,
+};
 use super::tx::key_of;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
@@ -21,7 +24,8 @@ impl NearLink {
         since: Option<u64>,
     ) -> Result<Vec<NewLane>, Cause> {
         let needed = self.rpc.needed();
-        let lists = answered(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+        let lists =
+            collect_facts(needed, self.rpc.each(&access_keys(&self.settings.account)).await)?;
         let mut found = Vec::new();
         for lane in lanes {
             let Some(now) = shown_alike(needed, lane, &lists)? else { continue };
@@ -73,14 +77,19 @@ fn is_unused(now: &LaneStart) -> bool {
 
 /// The nonce that as many lists as are needed show of a key, with the lowest of their heights; `None`: as many
 /// show that the account does not have it. Pure.
-fn shown_alike(needed: usize, lane: &str, lists: &[KeyList]) -> Result<Option<LaneStart>, Cause> {
+fn shown_alike(
+    needed: usize,
+    lane: &str,
+    lists: &[ProviderFact<KeyList>],
+) -> Result<Option<LaneStart>, Cause> {
     let mut votes: BTreeMap<Option<u64>, Vec<u64>> = BTreeMap::new();
-    for list in lists {
+    for ProviderFact { fact: list, .. } in lists {
         votes.entry(list.view(lane).nonce).or_default().push(list.height);
     }
     votes.retain(|_, heights| heights.len() >= needed);
     let (Some((nonce, heights)), None) = (votes.pop_first(), votes.pop_first()) else {
-        let facts = format!("the nonce of {lane}");
+        let each = in_words(lists, |list| list.view(lane).in_words());
+        let facts = format!("the nonce of {lane}: {each}");
         return Err(Cause::because(PROVIDERS_DISAGREE, facts));
     };
     let height = heights.into_iter().min().unwrap_or_default();
@@ -96,7 +105,11 @@ mod tests {
     #[test]
     fn a_key_is_as_two_of_three_show_it() {
         let (with, without) = (|at| KeyList::of(at, &["key"]), |at| KeyList::of(at, &[]));
-        let of = |lists: &[KeyList]| shown_alike(2, "key", lists);
+        let of = |lists: &[KeyList]| {
+            let each = lists.iter().cloned().zip(["a:1", "b:1", "c:1"]);
+            let facts = each.map(|(fact, by)| ProviderFact { by: by.into(), fact });
+            shown_alike(2, "key", &facts.collect::<Vec<_>>())
+        };
         let at = |height| Ok(Some(LaneStart { lock: "7".into(), height }));
         assert_eq!(of(&[with(120), with(121)]), at(120));
         assert_eq!(of(&[with(122), without(110), with(121)]), at(121));
@@ -104,6 +117,10 @@ mod tests {
         let class = |lists: &[KeyList]| of(lists).map_err(|cause| cause.class);
         assert_eq!(class(&[with(120), without(121)]), Err(PROVIDERS_DISAGREE));
         assert_eq!(class(&[with(120)]), Err(PROVIDERS_DISAGREE));
+        let named = of(&[with(120), without(121)]).unwrap_err().to_string();
+        for shown in ["a:1 shows nonce 7 at block 120", "b:1 shows no such key at block 121"] {
+            assert!(named.contains(shown), "{named}");
+        }
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! used says nothing.
 
 use super::NearLink;
-use super::rpc::{KeyList, ProviderReply, access_keys, account, answered};
+use super::rpc::{
+    KeyList, ProviderFact, ProviderReply, access_keys, account, collect_facts, in_words,
+};
 use super::sign::DECIMALS;
 use kernel::answer::Cause;
 use kernel::ports::chain::{FeeBalance, LanePresence, LanesOnChain};
@@ -21,7 +23,8 @@ impl NearLink {
     /// The keys that any provider shows; at most so old.
     pub(super) async fn lanes_on_chain(&self) -> Result<LanesOnChain, Cause> {
         let ask = async {
-            let lists = answered(1, self.rpc.each(&access_keys(&self.settings.account)).await)?;
+            let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
+            let lists = without_names(collect_facts(1, replies)?);
             Ok(LanesOnChain {
                 height: lowest(&lists),
                 providers: lists.len(),
@@ -59,6 +62,10 @@ impl NearLink {
     }
 }
 
+fn without_names(lists: Vec<ProviderFact<KeyList>>) -> Vec<KeyList> {
+    lists.into_iter().map(|one| one.fact).collect()
+}
+
 fn lowest(lists: &[KeyList]) -> u64 {
     lists.iter().map(|list| list.height).min().unwrap_or_default()
 }
@@ -70,9 +77,10 @@ fn presence(
     since: u64,
     replies: Vec<ProviderReply<KeyList>>,
 ) -> Result<LanePresence, Cause> {
-    let lists = answered(1, replies)?;
-    let (lists, earlier): (Vec<KeyList>, Vec<KeyList>) =
-        lists.into_iter().partition(|list| list.height >= since);
+    let (lists, earlier): (Vec<_>, Vec<_>) =
+        collect_facts(1, replies)?.into_iter().partition(|list| list.fact.height >= since);
+    let old = in_words(&earlier, |list| format!("block {}", list.height));
+    let lists = without_names(lists);
     let shown_by = lists.iter().filter(|list| list.view(lane).nonce.is_some()).count();
     let height = lowest(&lists);
     if shown_by > 0 {
@@ -84,7 +92,7 @@ fn presence(
     }
     if lists.len() < needed {
         let facts = format!(
-            "{} of {needed} providers show all keys, {} of them at a block that is too old",
+            "{} of {needed} providers show all keys, {} of them at a block that is too old: {old}",
             lists.len().saturating_add(earlier.len()),
             earlier.len()
         );

@@ -1,8 +1,8 @@
-//! Keeps which receivers a token's contract refused, and what it did for others since. A receiver is to blame
-//! where the contract paid another one after it refused this one. Several receivers that are refused in a row are
-//! the contract's trouble. Where neither is known, since hardly anything is paid, a receiver is to blame that was
-//! refused alone again and again. It is in RAM and is advice: losing it costs transactions that fail, and condemns
-//! no receiver.
+//! Keeps which receivers a token's contract refused, and what it did for others since. A receiver is to blame only
+//! where the contract paid another one after it refused this one, and refused this one again. Several receivers that
+//! are refused in a row are the contract's trouble. Where neither is known, since no other is paid, a receiver waits:
+//! it is tried again after longer and longer pauses. It is in RAM and is advice: losing it costs transactions that
+//! fail, and condemns no receiver.
 
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;
@@ -11,8 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// This number of receivers in a row is the contract's trouble.
 const IN_A_ROW: usize = 3;
-/// This number of refusals, each after a longer pause, condemns a receiver that no other one is paid beside.
-const ALONE: u32 = 3;
 /// The first pause of a receiver that was refused alone, in milliseconds; each is twice as long as the one before.
 const FIRST: Millis = 10_000;
 /// The longest pause, in milliseconds.
@@ -23,8 +21,7 @@ const MOST: usize = 10_000;
 /// What a refusal is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blame {
-    /// The receiver: the contract paid another one since it refused this one first, or refused this one again and
-    /// again, and hardly any other.
+    /// The receiver: the contract paid another one since it refused this one first.
     Receiver,
     /// The contract: it refused several receivers, and paid none since.
     Contract,
@@ -37,8 +34,6 @@ pub(super) enum Blame {
 struct RefusedReceiver {
     /// The block of its first refusal.
     height: u64,
-    /// How often it was refused alone.
-    alone: u32,
     /// Its last pause, in milliseconds; 0: it was not refused alone yet.
     pause: Millis,
     /// When its pause is over, in the clock's ticks.
@@ -69,7 +64,7 @@ impl Refusals {
         if memory.refused.len() >= MOST {
             memory.refused.clear();
         }
-        let first = RefusedReceiver { height, alone: 0, pause: 0, until: 0 };
+        let first = RefusedReceiver { height, pause: 0, until: 0 };
         memory.refused.entry(receiver.clone()).or_insert(first);
     }
 
@@ -87,17 +82,10 @@ impl Refusals {
         let twice = refused.pause.saturating_mul(2);
         refused.pause = twice.clamp(FIRST, LONGEST);
         refused.until = now.saturating_add(refused.pause.saturating_mul(TICKS));
-        refused.alone = refused.alone.saturating_add(1);
-        let again_and_again = refused.alone >= ALONE;
-        // one that was condemned counts until another is paid: a contract in trouble condemns two at most
         let since =
-            memory.refused.values().filter(|one| one.height >= carried_out && one.alone > 0);
+            memory.refused.values().filter(|one| one.height >= carried_out && one.pause > 0);
         memory.troubled = since.count() >= IN_A_ROW;
-        match (memory.troubled, again_and_again) {
-            (true, _) => Blame::Contract,
-            (false, true) => Blame::Receiver,
-            (false, false) => Blame::Open,
-        }
+        if memory.troubled { Blame::Contract } else { Blame::Open }
     }
 
     /// Notes that the contract carried out a transaction for these receivers.
@@ -152,18 +140,21 @@ mod tests {
         assert_eq!(refusals.alone(&third, 22, 0), Blame::Receiver);
     }
 
-    /// Turns red where a receiver waits for ever on a relay that pays hardly any other, and where a contract that
-    /// refuses all that come, one after the other, has more than two of them condemned.
+    /// Turns red where a receiver is condemned though no other is paid, as by a contract in trouble that hardly anything
+    /// is asked of.
     #[test]
-    fn a_receiver_is_to_blame_that_is_refused_again_and_again() {
+    fn no_number_of_refusals_condemns_a_receiver_that_no_other_is_paid_beside() {
         let [one, other, third] = names();
         let refusals = Refusals::default();
         for receiver in [&one, &other] {
-            let blame = [10, 11, 12].map(|height| refusals.alone(receiver, height, 0));
-            assert_eq!(blame, [Blame::Open, Blame::Open, Blame::Receiver]);
+            for height in 10..30 {
+                assert_eq!(refusals.alone(receiver, height, 0), Blame::Open, "{receiver} {height}");
+            }
         }
-        let blame = [13, 14, 15].map(|height| refusals.alone(&third, height, 0));
-        assert_eq!(blame, [Blame::Contract; 3]);
+        // another payment shows which of them the contract refuses
+        refusals.carried_out([&third, &other], 30);
+        assert_eq!(refusals.alone(&one, 31, 0), Blame::Receiver);
+        assert_eq!(refusals.alone(&other, 31, 0), Blame::Open, "it was paid since");
     }
 
     /// Turns red where a contract that refuses every receiver has them condemned one by one.

@@ -8,7 +8,7 @@
 use super::NearLink;
 use super::key_history::{NonceChange, is_not_kept};
 use super::rpc::{
-    KeyList, PROVIDERS_DISAGREE, ProviderFact, access_keys, collect_facts, not_behind,
+    KeyList, PROVIDERS_DISAGREE, ProviderFact, access_keys, collect_facts, in_words, not_behind,
 };
 use super::tx::key_of;
 use kernel::answer::Cause;
@@ -54,11 +54,14 @@ impl NearLink {
         let key = key_of(&gone.lane).ok_or(Cause::of("BAD_LANE"))?;
         let height = self.last_change(&key, gone.height..seen, |nonce| nonce.is_some()).await?;
         match self.nonce_change(&key, height).await? {
-            NonceChange { from: None, to: Some(nonce) } => {
+            NonceChange { from: None, to: Some(nonce), .. } => {
                 Ok(Some(LaneStart { lock: Lock(nonce.to_string().into()), height }))
             }
-            NonceChange { .. } => {
-                let facts = format!("block {height} is not the one that added {}", gone.lane);
+            NonceChange { shown_by, .. } => {
+                let facts = format!(
+                    "block {height} is not the one that added {}, as {shown_by} shows it",
+                    gone.lane
+                );
                 Err(Cause::because(PROVIDERS_DISAGREE, facts))
             }
         }
@@ -77,7 +80,8 @@ fn shown_again(
     let heights: Vec<u64> = shows.map(|list| list.height).collect();
     match heights.iter().min() {
         Some(_) if heights.len() < needed => {
-            let facts = format!("one provider alone shows {} again", gone.lane);
+            let each = in_words(lists, |list| list.view(&gone.lane).in_words());
+            let facts = format!("whether {} is there again: {each}", gone.lane);
             Err(Cause::because(PROVIDERS_DISAGREE, facts))
         }
         least => Ok(least.copied()),
@@ -104,6 +108,8 @@ mod tests {
         assert_eq!(of(2, &[with(99), with(100)]), Ok(None), "they lag behind the proof");
         let class = |lists: &[ProviderFact<KeyList>]| of(2, lists).map_err(|cause| cause.class);
         assert_eq!(class(&[with(121), without(121)]), Err(PROVIDERS_DISAGREE));
+        let named = of(2, &[with(121), without(121)]).unwrap_err().to_string();
+        assert!(named.contains("a:1 shows nonce 7 at block 121"), "{named}");
         assert_eq!(class(&[with(121), with(99)]), Err(PROVIDERS_DISAGREE));
     }
 }

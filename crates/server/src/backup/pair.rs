@@ -35,6 +35,7 @@ pub async fn paired(
     match wrote {
         Some(Wrote::Written(_)) => Ok(()),
         Some(Wrote::Unknown(cause)) => Err(BackupError::Silent(cause)),
+        Some(Wrote::Refused(refusal)) => Err(BackupError::Silent(refusal.into_cause())),
         Some(Wrote::Lost(_) | Wrote::Full) | None => Err(BackupError::Silent(Cause::of("FULL"))),
     }
 }

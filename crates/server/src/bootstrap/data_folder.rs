@@ -81,7 +81,9 @@ pub(crate) fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fau
         OpenError::Damaged(_)
         | OpenError::Newer(_)
         | OpenError::Unreleased(_)
+        | OpenError::OtherSchema { .. }
         | OpenError::Upgrade { .. } => Exit::Data,
+        OpenError::Io(fault) if fault.kind() == io::ErrorKind::StorageFull => Exit::TempFail,
         OpenError::Io(_) => Exit::Io,
     };
     Fault::new(exit, format!("{}: {fault}", dir.display()))

@@ -473,8 +473,11 @@ impl Service {
 
     /// The context of the routes of endpoints.
     pub fn webhook_admin(&self, config: &Config) -> WebhookAdmin {
-        let (allow_private, mails) = (config.webhooks.allow_private, config.mail.is_set());
-        WebhookAdmin { context: self.fan_out(config), rules: TargetRules { allow_private, mails } }
+        let (webhooks, mails) = (&config.webhooks, config.mail.is_set());
+        let (allow_private, allow_private_http) =
+            (webhooks.allow_private, webhooks.allow_private_http);
+        let rules = TargetRules { allow_private, allow_private_http, mails };
+        WebhookAdmin { context: self.fan_out(config), rules }
     }
 
     /// The context of the task that posts messages to the endpoints.

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Print the effective settings, or look one file over.
+/// Print the effective settings, or check a settings file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  portage config --sources\n  \
     portage config --check portage.toml\n\n\
@@ -63,11 +63,17 @@ fn check(global: &Global, file: &Path) -> Result<(), Fault> {
         let keys = wait(configured_keys(&config.auth, Arc::new(SystemClock::default())));
         named("auth.jwks_file", keys.map(|_| ()))?;
     }
-    for (key, file) in [
+    let one = [
         ("database.ca_file", &config.database.ca_file),
+        ("kafka.ca_file", &config.kafka.ca_file),
         ("audit.mac_secret_file", &config.audit.mac_secret_file),
         ("relay.keystore", &config.relay.keystore),
-    ] {
+        ("relay.keystore_passphrase_file", &config.relay.keystore_passphrase_file),
+    ];
+    let former = &config.audit.former_mac_secret_files;
+    let former = former.iter().map(|file| ("audit.former_mac_secret_files", Path::new(file)));
+    let one = one.into_iter().map(|(key, file)| (key, file.as_path()));
+    for (key, file) in one.chain(former) {
         if !file.as_os_str().is_empty() {
             let fault = |why| Fault::new(Exit::Config, format!("{key}: {}: {why}", file.display()));
             File::open(file).map_err(fault)?;

@@ -25,7 +25,7 @@ pub enum Exit {
     CantCreate,
     /// Reading or writing failed.
     Io,
-    /// It may succeed later: try again.
+    /// It is not done yet: try again later, or another person has to approve it.
     TempFail,
     /// The token does not allow it.
     NoPerm,
@@ -88,6 +88,8 @@ pub struct Fault {
     pub sentence: String,
     /// It may have been done all the same.
     pub unknown: bool,
+    /// Nothing was done yet: it is proposed, and another person has to approve it.
+    pub proposed: bool,
     /// What the server said, where it refused.
     pub problem: Option<Box<ServerProblem>>,
 }
@@ -118,12 +120,26 @@ struct FaultJson<'a> {
 impl Fault {
     /// A fault whose command did nothing.
     pub fn new(exit: Exit, sentence: impl Into<String>) -> Self {
-        Self { exit, sentence: sentence.into(), unknown: false, problem: None }
+        let sentence = sentence.into();
+        Self { exit, sentence, unknown: false, proposed: false, problem: None }
+    }
+
+    /// Nothing was done: the action is a proposal that another person approves.
+    pub(super) fn proposed(approval: &str) -> Self {
+        let sentence = format!(
+            "nothing was done yet: another person has to approve it, with `portage ops approve \
+             {approval} --as NAME --reason WHY`"
+        );
+        Self { proposed: true, ..Self::new(Exit::TempFail, sentence) }
     }
 
     /// The fault as one line of JSON.
     pub fn json(&self) -> String {
-        let outcome = self.unknown.then_some("unknown");
+        let outcome = match (self.unknown, self.proposed) {
+            (true, _) => Some("unknown"),
+            (false, true) => Some("proposed"),
+            (false, false) => None,
+        };
         let (error, exit, problem) = (&*self.sentence, self.exit.code(), self.problem.as_deref());
         // made of texts and a number, so it can be written
         serde_json::to_string(&FaultJson { error, exit, outcome, problem }).unwrap_or_default()
@@ -144,7 +160,9 @@ impl From<Error> for Fault {
             }
             Error::Refused { .. } | Error::Unknown(_) | Error::Unfit(_) => error.to_string(),
         };
+        let proposed = error.code() == Some(Code::SecondPersonRequired);
         let exit = match &error {
+            Error::Refused { .. } if proposed => Exit::TempFail,
             Error::Refused { status: 400, .. } => Exit::Usage,
             Error::Refused { status: 401 | 403, .. } => Exit::NoPerm,
             Error::Refused { status: 404, .. } => Exit::NoInput,
@@ -166,7 +184,7 @@ impl From<Error> for Fault {
             }
             Error::Unknown(_) | Error::Unreachable(_) | Error::Unfit(_) => None,
         };
-        Self { exit, sentence, unknown, problem }
+        Self { exit, sentence, unknown, proposed, problem }
     }
 }
 
@@ -211,5 +229,61 @@ impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
         let closed = error.kind() == std::io::ErrorKind::BrokenPipe;
         Self::new(Exit::Io, if closed { String::new() } else { error.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exit, fatal};
+    use crate::config::Log;
+    use crate::runtime::Tasks;
+    use crate::telemetry;
+    use kernel::ports::spawn::{OnEnd, Spawn, Task};
+    use std::io::{Write, pipe};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// Set in the process whose task dies.
+    const VARIABLE: &str = "PORTAGE_TEST_TASK_DIES";
+    /// The capacity of a pipe (pipe(7)).
+    const CAPACITY: usize = 65_536;
+
+    /// Turns red where a panic of a task, or the end that it is for `serve`, `work` and `spot serve`, waits for a
+    /// reader of stderr, as the panic hook of the standard library waits at a full pipe.
+    #[test]
+    fn a_task_that_dies_ends_a_process_without_a_reader_of_its_log() {
+        for full in [false, true] {
+            let (reader, mut stderr) = pipe().unwrap();
+            let unread = full.then(|| {
+                stderr.write_all(&[b'.'; CAPACITY]).unwrap();
+                reader
+            });
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "cli::exit::tests::the_process_whose_task_dies"])
+                .args(["--nocapture", "--test-threads=1"])
+                .env(VARIABLE, "1")
+                .stdout(Stdio::null())
+                .stderr(stderr)
+                .spawn()
+                .unwrap();
+            let ended = testbed::until(Duration::from_secs(60), || child.try_wait().unwrap());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let code = ended.and_then(|status| status.code());
+            assert_eq!(code, Some(Exit::Software.code()), "full: {full}");
+            drop(unread);
+        }
+    }
+
+    /// Is run by the test above in a process of its own.
+    #[tokio::test]
+    async fn the_process_whose_task_dies() {
+        if std::env::var_os(VARIABLE).is_none() {
+            return;
+        }
+        telemetry::start(&Log::default()).unwrap();
+        let task = Task { name: "big", on_end: OnEnd::EndsProcess };
+        Tasks::new(fatal(Exit::Software)).spawn(task, Box::pin(async { panic!("on purpose") }));
+        std::future::pending().await
     }
 }

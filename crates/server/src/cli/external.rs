@@ -21,7 +21,8 @@ struct What {
     /// A plain decimal in the asset's unit.
     #[arg(long, allow_hyphen_values = true)]
     amount: String,
-    /// The outside world's id of it: the key. Without it a fresh one is made and printed.
+    /// The outside world's id of it: the key, under which it is booked once. Without it a fresh one is made and
+    /// printed, and the same command again books again.
     #[arg(long = "ref", value_name = "ID")]
     reference: Option<String>,
     /// Why, for the audit.
@@ -75,6 +76,45 @@ struct Keyed<'a> {
     replayed: bool,
 }
 
+/// What was booked, and whether it was booked now. An unknown outcome and a proposal name the `ref` under which the same
+/// command can be given again.
+pub(super) fn read_booking<B>(
+    booked: Result<(B, bool), Error>,
+    reference: &str,
+    made_here: bool,
+) -> Result<(B, bool), Fault> {
+    match booked {
+        Err(Error::Unknown(why)) => {
+            let sentence =
+                format!("{why}; repeat it with --ref {reference}: it is never booked twice");
+            Err(Fault { unknown: true, ..Fault::new(Exit::TempFail, sentence) })
+        }
+        other => other.map_err(|error| {
+            let fault = Fault::from(error);
+            if !fault.proposed || !made_here {
+                return fault;
+            }
+            let sentence = format!(
+                "{}. The ref is {reference}: repeat it with --ref {reference}, since the same command \
+                 without it proposes one more",
+                fault.sentence
+            );
+            Fault { sentence, ..fault }
+        }),
+    }
+}
+
+/// What a repeat of the command does, or this one was.
+pub(super) fn booking_note(fresh: bool, made_here: bool) -> Option<(&'static str, &'static str)> {
+    if !fresh {
+        Some(("replayed", "this reference had been booked before; nothing was done now"))
+    } else if made_here {
+        Some(("note", "the same command again books again; with --ref and this ref it does not"))
+    } else {
+        None
+    }
+}
+
 impl What {
     fn begin(&self, global: &Global) -> Result<(Client, Movement), Fault> {
         let client = self.target.client(global, Scope::OpsAct)?;
@@ -95,14 +135,7 @@ impl What {
         booked: Result<(Booked, bool), Error>,
     ) -> Result<(), Fault> {
         let reference = &movement.reference;
-        let (booked, fresh) = match booked {
-            Err(Error::Unknown(why)) => {
-                let sentence =
-                    format!("{why}; repeat it with --ref {reference}: it is never booked twice");
-                return Err(Fault { unknown: true, ..Fault::new(Exit::TempFail, sentence) });
-            }
-            other => other?,
-        };
+        let (booked, fresh) = read_booking(booked, reference, self.reference.is_none())?;
         if self.target.json {
             return output::print_json(&Keyed { booked: &booked, reference, replayed: !fresh });
         }
@@ -114,9 +147,7 @@ impl What {
             ("operation", operation.as_str()),
             ("ref", reference.as_str()),
         ];
-        if !fresh {
-            pairs.push(("replayed", "this reference had been booked before; nothing was done now"));
-        }
+        pairs.extend(booking_note(fresh, self.reference.is_none()));
         output::print(&output::pairs(&pairs))
     }
 }

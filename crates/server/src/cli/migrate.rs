@@ -8,7 +8,7 @@ use std::path::Path;
 use store::postgres::{SchemaState, check, migrate, state};
 use store::sqlite;
 
-/// Make the tables of the store what this release needs.
+/// Upgrade the store, in PostgreSQL or in a folder, to this release.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  portage migrate --check\n  portage migrate\n\n\
     Works on database.url (or DATABASE_URL); without one, on the folder data.dir, which a start upgrades\n\
@@ -75,7 +75,12 @@ fn database(config: &Config, only_check: bool) -> Result<(), Fault> {
 /// Prints the finding of a check, and returns its exit.
 fn checked(sentence: &str, good: bool) -> Result<(), Fault> {
     output::print(sentence)?;
-    let undone = || Fault::new(Exit::Data, "the tables are not what this release needs");
+    let undone = || {
+        Fault::new(
+            Exit::Data,
+            "the store is not of this release: upgrade it with `portage migrate`",
+        )
+    };
     good.then_some(()).ok_or_else(undone)
 }
 

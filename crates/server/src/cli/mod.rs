@@ -11,6 +11,7 @@ pub mod exit;
 mod external;
 mod halt;
 mod health;
+mod help;
 mod ledger;
 mod migrate;
 mod ops;
@@ -27,12 +28,12 @@ mod webhook;
 mod work;
 
 use crate::config::Config;
+use crate::config::sources::listen_address;
 use crate::config::sources::{self, CliFlags, LoadedConfig};
 use crate::telemetry;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::{Exit, Fault};
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -60,13 +61,20 @@ struct Global {
 
 impl Global {
     fn loaded(&self) -> Result<LoadedConfig, Fault> {
-        let flags =
-            CliFlags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None };
-        Ok(sources::load_here(&flags)?)
+        Ok(sources::load_here(&self.flags())?)
+    }
+
+    fn flags(&self) -> CliFlags {
+        CliFlags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None }
     }
 
     fn settings(&self) -> Result<Config, Fault> {
         Ok(self.loaded()?.config)
+    }
+
+    /// The settings of the store alone.
+    fn store_settings(&self) -> Result<Config, Fault> {
+        Ok(sources::load_store_here(&self.flags())?)
     }
 }
 
@@ -74,42 +82,42 @@ impl Global {
 enum Command {
     /// Run the server until it gets a signal.
     Serve(serve::ServeArgs),
-    /// Show everything at work: a fresh folder, a real server, a real kill -9.
+    /// Show every outcome of a transfer in a fresh folder, with a real kill -9.
     Demo(demo::DemoArgs),
     /// Mint a token with the development key.
     Token(token::TokenArgs),
-    /// Make a transfer, or ask for one.
+    /// Create transfers, and show, list or watch them.
     #[command(subcommand)]
     Transfer(transfer::TransferCommand),
     /// Book money that came from outside into a Funding account.
     Deposit(external::DepositArgs),
     /// Book money that goes outside from a Funding account.
     Withdraw(external::WithdrawArgs),
-    /// Look at accounts, and look after those of the pipeline.
+    /// List accounts, and manage numbered accounts.
     #[command(subcommand)]
     Account(account::AccountCommand),
-    /// A ledger of others: does it keep the contract?
+    /// Check that a ledger of yours keeps the ledger contract.
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
-    /// A Spot core that is served by itself.
+    /// Run the Spot ledger in a process of its own.
     #[command(subcommand)]
     Spot(spot::SpotCommand),
-    /// Look after the service: cases, transfers, pauses, halts, approvals, assets.
+    /// Operate the service: cases, transfers, pauses, halts, approvals, assets.
     #[command(subcommand)]
     Ops(ops::OpsCommand),
-    /// Endpoints that are told of what happens to transfers and cases.
+    /// Manage the endpoints that receive notifications about transfers and cases.
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),
-    /// How messages do: lag, the outbox, parked keys, dead letters, groups of consumers.
+    /// Show and repair message processing: lag, the outbox, parked keys, consumer groups.
     #[command(subcommand)]
     Pipeline(pipeline::PipelineCommand),
-    /// Messages that no consumer can take: listed, shown, and sent back to their topic.
+    /// List dead letters, show one, and send them back to their topic.
     #[command(subcommand)]
     Dlt(pipeline::DeadLetterCommand),
-    /// What was published: sent again by time.
+    /// Publish the messages of a period again.
     #[command(subcommand)]
     Outbox(pipeline::OutboxCommand),
-    /// The relay: its keys, and the attempts that they have.
+    /// Show the relay's keys with their open transactions, and retire keys.
     #[command(subcommand)]
     Relay(relay::RelayCommand),
     /// Stop all money on the machine itself, without a server and without a token.
@@ -125,19 +133,19 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Make a data folder of a backup.
     Restore(backup::RestoreArgs),
-    /// Make the tables in PostgreSQL what this release needs.
+    /// Upgrade the store, in PostgreSQL or in a folder, to this release.
     Migrate(migrate::MigrateArgs),
-    /// Move transfers that ended long ago out of the way.
+    /// Move old transfers that have ended to the archive.
     Archive(archive::ArchiveArgs),
-    /// Carry transfers that others open.
+    /// Run a worker: it executes the transfers that servers accept.
     Work(work::WorkArgs),
-    /// Print the effective settings, or look one file over.
+    /// Print the effective settings, or check a settings file.
     Config(config::ConfigArgs),
-    /// Print what a shell needs to complete commands and options.
+    /// Print the completions of commands and options for a shell.
     Completions(package::CompletionsArgs),
     /// Write a manual page for each command into a folder.
     Man(package::ManArgs),
-    /// Print the version of this program
+    /// Print the version of this program.
     Version(package::VersionArgs),
 }
 
@@ -145,13 +153,10 @@ enum Command {
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let json = wants_json(&words);
-    let cli = match Cli::try_parse_from(words) {
+    let parsed = help::grouped(Cli::command()).try_get_matches_from(words);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(fault) => {
-            let _closed = fault.print();
-            let code = if fault.use_stderr() { Exit::Usage.code() } else { 0 };
-            return ended(code);
-        }
+        Err(fault) => return ended(print_usage(&fault, json)),
     };
     let done = dispatch(&cli);
     telemetry::finish();
@@ -166,6 +171,23 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             ended(fault.exit.code())
         }
     }
+}
+
+/// Prints what clap has to say: help and the version as they are, an error as JSON where JSON was asked for. The exit
+/// code comes back.
+fn print_usage(fault: &clap::Error, json: bool) -> i32 {
+    if !fault.use_stderr() {
+        let _closed = fault.print();
+        return 0;
+    }
+    if json {
+        let text = fault.render().to_string();
+        let sentence = text.trim().trim_start_matches("error: ");
+        output::eprint_line(&Fault::new(Exit::Usage, sentence).json());
+    } else {
+        let _closed = fault.print();
+    }
+    Exit::Usage.code()
 }
 
 /// True where a command is told to print JSON: then its error is JSON too.
@@ -216,16 +238,6 @@ fn user_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a user is a whole number, such as 4001".to_owned())
 }
 
-/// An address to listen on: with a name for its host, or the port alone.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    }
-    let fault = |why: String| format!("{why}; write it as 127.0.0.1:3000, or 3000");
-    let mut found = text.to_socket_addrs().map_err(|why| fault(why.to_string()))?;
-    found.next().ok_or_else(|| fault("no such host".to_owned()))
-}
-
 /// Runs a command's asynchronous part on this thread.
 fn wait<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -234,7 +246,7 @@ fn wait<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, listen_address};
+    use super::Cli;
     use clap::{CommandFactory, Parser};
 
     #[test]
@@ -276,15 +288,5 @@ mod tests {
                 assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
             }
         }
-    }
-
-    #[test]
-    fn a_port_or_a_name_is_an_address() {
-        let shown = |text| listen_address(text).map(|address| address.to_string()).ok();
-        assert_eq!(shown("4000").as_deref(), Some("127.0.0.1:4000"));
-        assert_eq!(shown("0.0.0.0:4000").as_deref(), Some("0.0.0.0:4000"));
-        assert_eq!(shown("[::1]:4000").as_deref(), Some("[::1]:4000"));
-        assert!(shown("localhost:4000").is_some_and(|at| at.ends_with(":4000")));
-        assert!(shown("localhost").is_none() && shown("99999").is_none() && shown("").is_none());
     }
 }

@@ -21,7 +21,7 @@ use crate::{outbound_http, telemetry};
 use engine::Engine;
 use engine::audit::Sealer;
 use engine::tasks::Background;
-use kernel::ids::Millis;
+use kernel::ids::{ChainId, Millis};
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{OnEnd, Spawn, Task};
@@ -136,6 +136,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     tasks.spawn(WEBHOOK_EVENTS, Box::pin(events.run()));
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
+    metrics.know_providers(ChainId::NEAR.name(), config.relay.provider_labels());
     let verifier = Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock));
     let open_pages = config.server.open_pages();
     let context = AppContext { engine, metrics, verifier, open_pages };

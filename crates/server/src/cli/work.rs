@@ -12,6 +12,7 @@ use crate::metrics::Metrics;
 use crate::runtime::Tasks;
 use crate::shutdown::Signals;
 use engine::tasks::Background;
+use kernel::ids::ChainId;
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ async fn work(config: &Config) -> Result<(), Fault> {
     let tasks = Tasks::new(fatal(Exit::Software));
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
+    metrics.know_providers(ChainId::NEAR.name(), config.relay.provider_labels());
     let pages = Arc::new(WorkerPages::new(Arc::clone(&engine), metrics));
     let sealer = service.sealer(config).await?;
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));

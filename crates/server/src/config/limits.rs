@@ -1,6 +1,7 @@
 //! `[limits]`: the limits of one user: requests per second, refused ones per hour, transfers and amounts per day.
 
 use super::section::{SettingRules, section};
+use ::engine::operators::asset::fits_as_symbol;
 use std::collections::BTreeMap;
 
 section! {
@@ -28,6 +29,11 @@ impl Limits {
 /// Whether each amount of an asset is one that can be written.
 pub(super) fn amounts(rules: &mut SettingRules, name: &str, amounts: &BTreeMap<String, String>) {
     for (asset, amount) in amounts {
+        rules.need(
+            format!("{name}.{asset}"),
+            fits_as_symbol(asset),
+            "the symbol of an asset: 1 to 16 upper-case letters and digits, such as USDT",
+        );
         let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let some = amount.bytes().any(|byte| (b'1'..=b'9').contains(&byte));

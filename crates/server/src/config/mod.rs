@@ -175,6 +175,7 @@ impl Config {
             owner_limits: BTreeMap::from([(State::FLOW, self.relay.limits())]),
             four_eyes: self.ops.four_eyes,
             issuers: self.auth.issuers(),
+            cases_kept_ms: self.alerts.keep_days.saturating_mul(86_400_000),
             approval_ms: self.ops.approval_hours.saturating_mul(3_600_000),
             movement_limits: self.ops.daily_deposit_limit.clone(),
             movement_default: self.ops.default_deposit_limit,

@@ -19,7 +19,7 @@ section! {
 }
 
 /// The longest that a proposal may wait: a year.
-const MOST_HOURS: u64 = 8_760;
+const MOST_HOURS: u64 = kernel::operators::LONGEST_APPROVAL / 3_600_000;
 
 impl Ops {
     pub(super) fn rules(&self, rules: &mut SettingRules) {

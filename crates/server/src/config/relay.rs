@@ -98,6 +98,14 @@ impl Relay {
         !self.keystore.as_os_str().is_empty() || !self.access_keys.is_empty()
     }
 
+    /// The providers as metrics name them: host and port.
+    pub fn provider_labels(&self) -> impl Iterator<Item = String> {
+        self.rpc_urls.iter().filter_map(|url| {
+            let url = outbound_http::address(url).ok()?;
+            Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+        })
+    }
+
     /// True where a caller may pay any amount to any account: the settings bound neither.
     pub fn is_unbounded(&self) -> bool {
         let bounded = !self.receivers.is_empty() || !self.daily_amount.is_empty();

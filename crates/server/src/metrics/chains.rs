@@ -19,6 +19,9 @@ labels! {
     ChainAsset { chain, asset }
 }
 
+/// The methods that providers of chains are called with.
+const METHODS: &[&str] = &["status", "block", "chunk", "query", "tx", "send_tx"];
+
 /// The metrics of chains.
 #[derive(Debug)]
 pub(super) struct ChainMetrics {
@@ -40,6 +43,16 @@ impl ChainMetrics {
             lanes: metrics.gauges("lanes", "Keys of this process that carry an attempt of it (`busy`), and those that carry none (`free`)"),
             fees: metrics.gauges("fee_balance", "What the account that pays for transactions had in the chain's coin when it was read last"),
             balances: metrics.gauges("chain_balance", "What the account had of an asset that it pays when it was read last, in the asset's unit"),
+        }
+    }
+
+    /// Makes the series of a provider: each method with the ends that most calls have.
+    pub(super) fn start_at_zero(&self, chain: &str, provider: &str) {
+        for method in METHODS {
+            for outcome in ["answered", "refused", "TIMEOUT", "UNREACHABLE"] {
+                let label = ProviderCall::of(chain, provider, method, outcome);
+                let _series = self.calls.get_or_create(&label);
+            }
         }
     }
 

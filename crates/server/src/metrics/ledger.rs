@@ -1,8 +1,7 @@
 //! The metrics of a Spot core that is served by itself: its version, and how it answers.
 
 use super::registry::MetricRegistry;
-use super::{BUILD, OfBuild, REQUESTS, Route, calls, seconds};
-use prometheus_client::encoding::text::encode;
+use super::{BUILD, OfBuild, PageFormat, REQUESTS, Route, calls, seconds};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -33,10 +32,7 @@ impl LedgerMetrics {
     }
 
     /// The page that Prometheus reads.
-    pub fn page(&self) -> String {
-        let mut page = String::new();
-        // a String takes everything
-        let _whole = encode(&mut page, &self.registry);
-        page
+    pub fn page(&self, format: PageFormat) -> String {
+        super::page::encoded(&self.registry, format)
     }
 }

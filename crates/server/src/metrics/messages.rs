@@ -64,6 +64,18 @@ impl MessageMetrics {
         }
     }
 
+    /// Makes the series of what is published, and of these groups of consumers.
+    pub(super) fn start_at_zero(&self, groups: impl Iterator<Item = &'static str>) {
+        for outcome in ["sure", "again"] {
+            let _series = self.published.get_or_create(&OfOutcome::of(outcome));
+        }
+        for group in groups {
+            for outcome in ["moved", "seen", "passed", "failed", "poison", "foreign"] {
+                let _series = self.consumed.get_or_create(&GroupOutcome::of(group, outcome));
+            }
+        }
+    }
+
     pub(super) fn see(&self, seen: Seen<'_>) {
         let outcome = |sure: bool| if sure { "sure" } else { "again" };
         match seen {

@@ -3,9 +3,13 @@
 mod chains;
 mod ledger;
 mod messages;
+mod page;
+mod process;
 mod registry;
+mod start;
 
 pub use self::ledger::LedgerMetrics;
+pub use self::page::PageFormat;
 pub use self::registry::MetricEntry;
 
 use self::chains::ChainMetrics;
@@ -17,7 +21,6 @@ use kernel::money::{Amount, Asset};
 use kernel::operators::OpenCase;
 use kernel::ports::journal::Count;
 use kernel::ports::meter::{Meter, Seen};
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -116,7 +119,7 @@ impl Default for Metrics {
         let mut metrics = MetricRegistry::default();
         let build: Family<OfBuild, Gauge> = metrics.gauges(BUILD.0, BUILD.1);
         build.get_or_create(&OfBuild::of(env!("CARGO_PKG_VERSION"))).set(1);
-        Self {
+        let all = Self {
             transfers: metrics.counters("transfers", "Transfers that reached this state: their first, and their last"),
             open: metrics.gauges("transfers_open", "Transfers that stand in this state"),
             oldest: metrics.gauges("oldest_open_seconds", "Age of the oldest transfer in this state"),
@@ -130,7 +133,7 @@ impl Default for Metrics {
             in_flight: metrics.gauges("money_in_flight", "Money between two ledgers, in the asset's unit"),
             drift: metrics.gauges("conservation_drift", "Money that does not add up, in the asset's unit: 0, always"),
             halted: metrics.single("halted", "1 while no money moves", Gauge::default()),
-            cases: metrics.gauges("cases_open", "Questions for a person that are open, by the journal"),
+            cases: metrics.gauges("cases_open", "Open cases, which ask for an operator's decision, by the journal"),
             replays: metrics.counters("idempotent_replays", "Keys that came again with the same body"),
             conflicts: metrics.counters("idempotent_conflicts", "Keys that came again with another body"),
             refused: metrics.counters("refused", "Creates that were refused before anything was opened"),
@@ -145,7 +148,9 @@ impl Default for Metrics {
             kinds: Mutex::default(),
             entries: metrics.entries,
             registry: metrics.registry,
-        }
+        };
+        all.start_at_zero(&flows::registry());
+        all
     }
 }
 
@@ -232,11 +237,8 @@ impl Metrics {
     }
 
     /// The page that Prometheus reads.
-    pub fn page(&self) -> String {
-        let mut page = String::new();
-        // a String takes everything
-        let _whole = encode(&mut page, &self.registry);
-        page
+    pub fn page(&self, format: PageFormat) -> String {
+        page::encoded(&self.registry, format)
     }
 
     /// The name of an asset and an amount in its unit.

@@ -1,7 +1,7 @@
 //! Tests the metrics page against the contract, and the guide against the page.
 
 use super::registry::MetricKind;
-use super::{MetricEntry, Metrics};
+use super::{LedgerMetrics, MetricEntry, Metrics, PageFormat};
 use kernel::code::Code;
 use kernel::ids::AssetId;
 use kernel::money::Asset;
@@ -102,7 +102,7 @@ fn the_page_has_the_contract_s_names() {
     for name in SPEC {
         assert!(all.iter().any(|found| found == name), "{name} is missing");
     }
-    let page = busy().page();
+    let page = busy().page(PageFormat::OpenMetrics);
     for line in [
         r#"portage_transfers_total{flow="internal",state="INIT"} 1"#,
         r#"portage_conservation_drift{asset="USDT"} -1.5"#,
@@ -134,7 +134,7 @@ fn the_page_has_the_contract_s_names() {
 /// Every metric that is entered is measured somewhere, with the labels that it is listed with.
 #[test]
 fn what_is_listed_is_what_is_read() {
-    let page = busy().page();
+    let page = busy().page(PageFormat::OpenMetrics);
     for entry in Metrics::default().entries() {
         let name = entry.exported();
         let sample = match entry.kind {
@@ -142,7 +142,10 @@ fn what_is_listed_is_what_is_read() {
             MetricKind::Histogram => format!("{name}_count"),
         };
         let line = page.lines().find(|line| {
-            line.strip_prefix(sample.as_str()).is_some_and(|rest| rest.starts_with(['{', ' ']))
+            let own =
+                line.strip_prefix(sample.as_str()).filter(|rest| rest.starts_with(['{', ' ']));
+            // a counter that only began counts nothing
+            own.is_some_and(|rest| entry.kind == MetricKind::Gauge || !rest.ends_with(" 0"))
         });
         // both are set by the journal's counts, which the tests at the door see
         if ["transfers_open", "oldest_open_seconds"].contains(&entry.name) {
@@ -172,11 +175,11 @@ fn cases_are_the_journal_s_and_closed_ones_are_zero() {
         case(2, "STUCK", Severity::Warning),
         case(3, "CONSERVATION", Severity::Critical),
     ]);
-    let page = metrics.page();
+    let page = metrics.page(PageFormat::OpenMetrics);
     let stuck = r#"portage_cases_open{kind="STUCK",severity="WARNING"}"#;
     assert!(page.contains(&format!("{stuck} 2\n")), "{page}");
     metrics.cases(&[case(3, "CONSERVATION", Severity::Critical)]);
-    let page = metrics.page();
+    let page = metrics.page(PageFormat::OpenMetrics);
     assert!(page.contains(&format!("{stuck} 0\n")), "{page}");
     assert!(page.contains(r#"{kind="CONSERVATION",severity="CRITICAL"} 1"#), "{page}");
 }
@@ -267,6 +270,80 @@ fn every_panel_of_the_dashboard_shows_what_is_measured() {
         for target in targets {
             let expr = target["expr"].as_str();
             check_expression(expr.unwrap_or_else(|| panic!("{title}: no expr")), &known);
+        }
+    }
+}
+
+/// What an expression takes a rate of, each with its conditions on labels.
+fn rated(expr: &str) -> Vec<(&str, &str)> {
+    let calls = ["rate(", "increase("].iter().flat_map(|call| expr.split(call).skip(1));
+    calls
+        .map(|call| {
+            let series = call.split('[').next().expect("a range");
+            series.trim_end_matches('}').split_once('{').unwrap_or((series, ""))
+        })
+        .collect()
+}
+
+/// Turns red where a counter comes into being with its first count, which no rate sees: where one is not made at the
+/// start (run: without the line for refusals).
+#[test]
+fn what_an_alert_takes_a_rate_of_is_there_from_the_start() {
+    let metrics = Metrics::default();
+    metrics.know_providers("NEAR", std::iter::once("rpc.example:443".to_owned()));
+    let page = metrics.page(PageFormat::OpenMetrics);
+    let mut rates = 0;
+    for expr in ALERTS.split("\n        expr: ").skip(1).filter_map(|rest| rest.lines().next()) {
+        for (name, conditions) in rated(expr) {
+            rates += 1;
+            let conditions: Vec<_> = conditions.split(',').filter(|one| !one.is_empty()).collect();
+            let fits = |line: &&str| {
+                line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
+                    && conditions.iter().all(|one| match one.split_once("!=") {
+                        Some((label, value)) => !line.contains(&format!("{label}={value}")),
+                        None => line.contains(one),
+                    })
+            };
+            assert!(page.lines().any(|line| fits(&line)), "{name}{conditions:?} is not there yet");
+        }
+    }
+    assert!(rates >= 4, "{rates}");
+}
+
+/// Turns red where the older format has a counter without its help, or the end of the other one.
+#[test]
+fn the_older_text_format_is_given_where_it_alone_is_asked_for() {
+    for (accept, format) in [
+        ("", PageFormat::OpenMetrics),
+        ("*/*", PageFormat::OpenMetrics),
+        ("text/plain", PageFormat::Text),
+        ("text/plain; version=0.0.4, */*;q=0.1", PageFormat::Text),
+        ("application/openmetrics-text;version=1.0.0,text/plain;q=0.2", PageFormat::OpenMetrics),
+    ] {
+        assert_eq!(PageFormat::accepted(accept), format, "{accept}");
+    }
+    let page = busy().page(PageFormat::Text);
+    let described = "# HELP portage_refused_total Creates that were refused before anything was opened.\n\
+        # TYPE portage_refused_total counter\nportage_refused_total{";
+    assert!(page.contains(described) && !page.contains("# EOF"), "{page}");
+    assert!(page.contains("# TYPE portage_halted gauge\n"), "{page}");
+    assert!(busy().page(PageFormat::OpenMetrics).ends_with("# EOF\n"));
+}
+
+#[test]
+fn a_page_shows_the_process() {
+    let ledger = LedgerMetrics::default().page(PageFormat::OpenMetrics);
+    let page = Metrics::default().page(PageFormat::OpenMetrics);
+    for name in [
+        "process_cpu_seconds_total",
+        "process_start_time_seconds",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+    ] {
+        for page in [&ledger, &page] {
+            let line = page.lines().find(|line| line.starts_with(&format!("{name} ")));
+            let value = line.and_then(|line| line.split(' ').nth(1)?.parse::<f64>().ok());
+            assert!(value.is_some_and(|value| value >= 0.0), "{name}: {page}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn opening_guard(
                 return Ok(Guard::Resource { name: ROW.into(), version });
             }
             // whether it was written is read
-            Some(Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) | None => {}
+            Some(Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_)) | None => {}
         }
     }
     Err(not_answered(Cause::of("NOT_WRITTEN")))

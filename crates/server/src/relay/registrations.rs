@@ -230,6 +230,7 @@ fn reserved(wrote: Option<Wrote>) -> Result<WriteOutcome, Cause> {
         Some(Wrote::Lost(Guard::Resource { .. })) => Ok(WriteOutcome::Stands(Reservation::Other)),
         Some(Wrote::Lost(_)) => Err(Cause::of("GUARD_LOST")),
         Some(Wrote::Full) => Err(Cause::of("DISK_FULL")),
+        Some(Wrote::Refused(refusal)) => Err(refusal.into_cause()),
         Some(Wrote::Unknown(cause)) => Err(cause),
         None => Err(Cause::of("NO_ANSWER")),
     }

@@ -141,6 +141,7 @@ async fn write(context: &RelayContext<'_>, choice: Unit) -> Result<(), Cause> {
     match context.store.write(vec![choice]).await.pop() {
         Some(Wrote::Written(_)) => Ok(()),
         Some(Wrote::Unknown(cause)) => Err(cause),
+        Some(Wrote::Refused(refusal)) => Err(refusal.into_cause()),
         Some(Wrote::Lost(_) | Wrote::Full) | None => Err(Cause::of("NOT_WRITTEN")),
     }
 }

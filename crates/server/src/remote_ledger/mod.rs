@@ -81,8 +81,8 @@ pub fn router(service: Arc<LedgerService>) -> Router {
         .with_state(service)
 }
 
-async fn metrics(State(service): State<Arc<LedgerService>>) -> Response {
-    machine::metrics_page(service.metrics.page())
+async fn metrics(State(service): State<Arc<LedgerService>>, headers: HeaderMap) -> Response {
+    machine::metrics_page(&headers, |format| service.metrics.page(format))
 }
 
 /// Measures how long an answer takes.

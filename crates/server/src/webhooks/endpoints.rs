@@ -123,6 +123,7 @@ async fn written(journal: &dyn Journal, unit: Unit) -> Result<bool, Cause> {
     match journal.write(vec![unit]).await.pop() {
         Some(Wrote::Written(_)) => Ok(true),
         Some(Wrote::Lost(_) | Wrote::Full) | None => Ok(false),
+        Some(Wrote::Refused(refusal)) => Err(refusal.into_cause()),
         Some(Wrote::Unknown(cause)) => Err(cause),
     }
 }

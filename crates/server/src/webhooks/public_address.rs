@@ -12,6 +12,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub(super) const PRIVATE: &str =
     "the address is in a private network, and webhooks.allow_private is off";
 
+/// What the error says of a public address without TLS.
+pub(super) const PUBLIC: &str = "the address is public, and begins with http://";
+
 /// Whether an address belongs to the public internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
@@ -61,30 +64,50 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 /// Whether the host of an address is written as numbers that are not public: no name is resolved there.
 pub(super) fn is_private_literal(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    bare.parse::<IpAddr>().is_ok_and(|address| !is_public(address))
+    literal(url).is_some_and(|address| !is_public(address))
 }
 
-/// Resolves names to public addresses alone.
-#[derive(Debug)]
-pub(super) struct PublicResolver;
+/// Whether the host of an address is written as numbers that are public.
+pub(super) fn is_public_literal(url: &Url) -> bool {
+    literal(url).is_some_and(is_public)
+}
+
+/// The host of an address, where it is written as numbers.
+fn literal(url: &Url) -> Option<IpAddr> {
+    let host = url.host_str().unwrap_or_default();
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// Resolves names to addresses of one kind alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AddressResolver {
+    /// Only to public addresses.
+    Public,
+    /// To those in private networks and on this machine, where words cross in the clear.
+    Private,
+}
 
 /// A name that leads into a private network.
 #[derive(Debug, thiserror::Error)]
 #[error("{PRIVATE}")]
 pub(super) struct PrivateAddress;
 
-impl Resolve for PublicResolver {
+/// A name that leads to the public internet, where nothing is posted in the clear.
+#[derive(Debug, thiserror::Error)]
+#[error("{PUBLIC}")]
+pub(super) struct PublicAddress;
+
+impl Resolve for AddressResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let name = name.as_str().to_owned();
+        let (name, public) = (name.as_str().to_owned(), matches!(self, Self::Public));
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|one| is_public(one.ip())).collect();
-            if public.is_empty() {
-                return Err(PrivateAddress.into());
+            let fit: Vec<SocketAddr> = found.filter(|one| is_public(one.ip()) == public).collect();
+            match (fit.is_empty(), public) {
+                (true, true) => Err(PrivateAddress.into()),
+                (true, false) => Err(PublicAddress.into()),
+                (false, _) => Ok::<Addrs, _>(Box::new(fit.into_iter())),
             }
-            Ok::<Addrs, _>(Box::new(public.into_iter()))
         })
     }
 }

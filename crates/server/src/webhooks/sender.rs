@@ -1,8 +1,9 @@
 //! Sends one signed request to a receiver, and decides whether its answer counts as accepted.
 
 use super::message::Message;
-use super::public_address::{PRIVATE, PublicResolver, is_private_literal};
+use super::public_address::{AddressResolver, PRIVATE, PUBLIC, is_private_literal};
 use super::sign::Signer;
+use super::target::endpoint_address;
 use crate::config::{self, Alerts};
 use crate::outbound_http;
 use client::whole;
@@ -105,6 +106,8 @@ impl Sender {
 #[derive(Debug)]
 pub(super) struct EndpointSender {
     http: reqwest::Client,
+    /// For `http://` in private networks, where the settings allow it: it connects to no public address.
+    plain: Option<reqwest::Client>,
     allow_private: bool,
 }
 
@@ -114,7 +117,7 @@ impl EndpointSender {
         let allow_private = settings.allow_private;
         let guard = |builder: reqwest::ClientBuilder| match allow_private {
             true => builder,
-            false => builder.dns_resolver(Arc::new(PublicResolver)),
+            false => builder.dns_resolver(Arc::new(AddressResolver::Public)),
         };
         // endpoints may all lie on loopback or be mailboxes: this is no reason not to serve
         let tls = client::tls::machine().or_else(|fault| {
@@ -123,7 +126,12 @@ impl EndpointSender {
         });
         let tls = tls.map_err(|fault| fault.to_string())?;
         let http = guard(outbound_http::builder(tls, timeout)).build().map_err(|f| whole(&f))?;
-        Ok(Self { http, allow_private })
+        let plain = settings.allow_private_http.then(|| {
+            let tls = client::tls::no_authority().map_err(|fault| fault.to_string())?;
+            let builder = outbound_http::builder(tls, timeout);
+            builder.dns_resolver(Arc::new(AddressResolver::Private)).build().map_err(|f| whole(&f))
+        });
+        Ok(Self { http, plain: plain.transpose()?, allow_private })
     }
 
     /// Posts it, signed with each of the secrets.
@@ -136,9 +144,11 @@ impl EndpointSender {
         now: Millis,
         claim: MessageClaim,
     ) -> Posted {
-        let Ok(url) = outbound_http::address(target) else {
+        let Ok(url) = endpoint_address(target, self.plain.is_some()) else {
             return Posted::failed(Cause::of("ADDRESS"));
         };
+        let plain = self.plain.as_ref().filter(|_| url.scheme() == "http");
+        let http = plain.unwrap_or(&self.http);
         if !self.allow_private && is_private_literal(&url) {
             return Posted::failed(Cause::because("PRIVATE_ADDRESS", PRIVATE));
         }
@@ -147,7 +157,7 @@ impl EndpointSender {
             Ok(signature) => signature,
             Err(cause) => return Posted::failed(cause),
         };
-        let request = SignedRequest { http: &self.http, url: &url, message, second, signature };
+        let request = SignedRequest { http, url: &url, message, second, signature };
         match request.send(claim).await {
             Err(cause) => Posted::failed(cause),
             Ok((status, _)) if status.is_success() => Posted::Taken(status.as_u16()),
@@ -234,6 +244,8 @@ fn lost(fault: reqwest::Error) -> Cause {
     let text = whole(&fault);
     let class = if text.contains(PRIVATE) {
         "PRIVATE_ADDRESS"
+    } else if text.contains(PUBLIC) {
+        "PUBLIC_ADDRESS"
     } else if fault.is_timeout() {
         "TIMEOUT"
     } else if fault.is_connect() {

@@ -1,12 +1,14 @@
-//! The binary itself: exit codes, the lock, signals, the demo.
+//! The binary itself: exit codes, the lock, signals.
 
-use crate::fixture::process::{binary, portage, serves};
+use crate::fixture::process::{binary, portage, said, serves};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 use tempfile::TempDir;
 use testbed::Listening;
+
+const WORD: &str = "a-word-that-servers-and-spot-share-in-tests";
 
 pub(crate) fn run(dir: &Path, words: &[&str]) -> Output {
     portage(dir).args(words).output().expect("it runs")
@@ -76,6 +78,18 @@ fn exit_codes_say_what_was_wrong() {
     let out = run(dir, &["config", "--check", "portage.toml"]);
     let why = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.code() == Some(78) && why.contains("auth.jwks_file: "), "{why}");
+    let of_kafka = "\"/nope.pem\"\nbrokers = \"b:1\"\nsecurity = \"tls\"";
+    let all =
+        [("kafka", "ca_file", of_kafka), ("audit", "former_mac_secret_files", "[\"/nope.key\"]")];
+    let known = |table: &str| cfg!(feature = "kafka") || table != "kafka";
+    for (table, key, value) in all.into_iter().filter(|(table, ..)| known(table)) {
+        let text = format!("[{table}]\n{key} = {value}\n");
+        std::fs::write(dir.join("portage.toml"), text).expect("a file");
+        let out = run(dir, &["config", "--check", "portage.toml"]);
+        let why = String::from_utf8_lossy(&out.stderr).into_owned();
+        let names = why.contains(&format!("{table}.{key}: /nope"));
+        assert!(out.status.code() == Some(78) && names, "{why}");
+    }
     assert_eq!(exit_of(dir, &["config"]), 0);
     std::fs::remove_file(dir.join("portage.toml")).expect("it goes");
     let out = portage(dir).arg("config").env("REDIS_URL", "redis://x").output();
@@ -117,6 +131,58 @@ fn keys_that_prove_nothing_do_not_start() {
             .expect("it runs");
         assert!(!token.status.success(), "no token of a key that does not count");
     }
+}
+
+/// Turns red where what only waits for another person ends as if it was done, where an error of words is no JSON with
+/// `--json`, and where a number that is none is not explained.
+#[test]
+fn what_is_only_proposed_does_not_end_as_done() {
+    let dir = folder();
+    let dir = dir.path();
+    let server = served(dir);
+    let asks = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let out =
+            portage(dir).env("PORTAGE_URL", &server.url).args(words).output().expect("it runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.code().expect("a code"), text(&out.stdout), text(&out.stderr))
+    };
+    let (code, said, _) = asks("deposit --user 7 --asset USDT --amount 1");
+    assert!(code == 0 && said.contains("the same command again books again"), "{said}");
+    let create = "transfer create --user 7 --from FUNDING --to SPOT --asset USDT --amount 1 --json";
+    let (_, made, _) = asks(&format!("{create} --cid payout-7"));
+    let made: serde_json::Value = serde_json::from_str(&made).expect("JSON");
+    let id = made["req_id"].as_str().expect("an id");
+    let (code, said, _) = asks("ops show payout-7");
+    assert!(code == 0 && said.contains(id) && said.contains("history"), "{said}");
+    let (code, said, _) = asks("ops find --key payout-7 --caller portage|7");
+    assert!(code == 0 && said.contains(id), "{said}");
+    let (code, _, why) = asks("ops show payout-8");
+    assert!(code == 66 && why.contains("as its id, number or key"), "{code} {why}");
+    assert_eq!(asks("ops halt --reason drill").0, 0);
+    let (code, said, why) = asks("ops resume --reason over");
+    assert!(code == 75 && said.contains("PROPOSED"), "{code} {said}");
+    let approval = said.split_whitespace().nth(1).expect("its id");
+    assert!(why.contains(&format!("portage ops approve {approval}")), "{why}");
+    assert_eq!(asks(&format!("ops approve {approval} --as second --reason over")).0, 0);
+    assert_eq!(asks("ops account 7 FUNDING FROZEN --reason order").0, 0);
+    let (code, _, why) = asks("ops account 7 FUNDING ACTIVE --reason over --json");
+    let error: serde_json::Value = serde_json::from_str(&why).expect("JSON");
+    assert_eq!((code, &error["outcome"]), (75, &serde_json::json!("proposed")), "{why}");
+    let (code, _, why) = asks("deposit --user 7 --asset USDT --amount 20000 --ref wire-9");
+    assert!(code == 75 && why.contains("by approving"), "{code} {why}");
+    let (code, _, why) = asks("deposit --user 7 --asset USDT --amount 20000");
+    assert!(code == 75 && why.contains("repeat it with --ref"), "{code} {why}");
+    for words in ["ops find --user alice", "ops account alice SPOT ACTIVE --reason x"] {
+        let (code, _, why) = asks(words);
+        assert!(code == 64 && why.contains("a user is a whole number"), "{why}");
+    }
+    for words in ["ops find --user alice --json", "transfer creat --json"] {
+        let (code, _, why) = asks(words);
+        let error: serde_json::Value = serde_json::from_str(&why).expect("JSON");
+        assert_eq!((code, &error["exit"]), (64, &serde_json::json!(64)), "{why}");
+    }
+    assert_eq!(ends(&server, "TERM"), 0);
 }
 
 #[test]
@@ -283,22 +349,6 @@ fn a_named_folder_leads_to_no_other_server() {
     );
 }
 
-#[test]
-fn the_demo_holds() {
-    let dir = folder();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-    let out = command.current_dir(dir.path()).arg("demo").output().expect("it runs");
-    let said = String::from_utf8_lossy(&out.stdout).into_owned();
-    let why = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.success(), "{said}{why}");
-    assert!(said.contains("SIGKILL") && said.contains("Try next"), "{said}");
-    assert!(said.contains("CRITICAL   TARGET_PENDING") && said.contains("FENCED"), "{said}");
-    let made = dir.path().join("portage-demo-1");
-    let mut check = Command::new(env!("CARGO_BIN_EXE_portage"));
-    let out = check.arg("check").arg("--data-dir").arg(&made).output().expect("it runs");
-    assert!(out.status.success(), "{out:?}");
-}
-
 /// Turns red where a HALT is written beside the server that holds the folder, where it needs a token, or where the next
 /// start does not know of it.
 #[test]
@@ -316,7 +366,13 @@ fn a_folder_is_halted_without_a_token_once_no_server_holds_it() {
     assert_eq!(exit_of(dir, &["check"]), 0, "nothing was written");
     assert_eq!(ends(&server, "TERM"), 0);
     std::fs::rename(dir.join("data/auth.key"), dir.join("kept.key")).expect("it is moved");
+    // what is wrong in another section of the settings keeps no money moving
+    std::fs::write(dir.join("portage.toml"), "[transfr]\nx = 1\n").expect("a file");
+    assert_eq!(exit_of(dir, &["check"]), 78);
+    let named = ["ops", "halt", "--url", "http://127.0.0.1:9", "--token", "x", "--reason", "stop"];
+    assert_eq!(exit_of(dir, &named), 69, "the request was sent");
     let out = run(dir, &halt);
+    std::fs::remove_file(dir.join("portage.toml")).expect("it is removed");
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
     std::fs::rename(dir.join("kept.key"), dir.join("data/auth.key")).expect("it is back");
     assert_eq!(exit_of(dir, &["audit", "verify"]), 0);
@@ -325,5 +381,52 @@ fn a_folder_is_halted_without_a_token_once_no_server_holds_it() {
     let proof = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(out.status.code(), Some(65), "{proof}");
     assert!(proof.contains("HALT: no token is accepted"), "{proof}");
+    assert_eq!(ends(&server, "TERM"), 0);
+}
+
+/// Turns red where what lies at a ledger that the settings no longer name is passed over without a word.
+#[test]
+fn a_ledger_that_the_settings_forget_is_named() {
+    let dir = folder();
+    let dir = dir.path();
+    let mut command = binary();
+    command.current_dir(dir).env("PORTAGE_SPOT__TOKEN", WORD);
+    command.args(["--data-dir", "future", "spot", "serve", "--listen", "127.0.0.1:0"]);
+    let ledger = Listening::logged(command, &dir.join("future.log"));
+    let ledger = ledger.unwrap_or_else(|failed| panic!("{failed}"));
+    let elsewhere = [
+        ("PORTAGE_LEDGERS__FUTURE__KIND", "remote"),
+        ("PORTAGE_LEDGERS__FUTURE__URL", &ledger.url),
+        ("PORTAGE_LEDGERS__FUTURE__TOKEN", WORD),
+    ];
+    let serves_with = |variables: &[(&str, &str)]| {
+        let mut command = portage(dir);
+        command.envs(variables.iter().copied());
+        serves(command, &dir.join("log"))
+    };
+    let server = serves_with(&elsewhere);
+    let deposit = ["deposit", "--user", "4001", "--asset", "USDT", "--amount", "9", "--ref", "a"];
+    assert_eq!(exit_of(dir, &deposit), 0);
+    let create = "transfer create --user 4001 --from FUNDING --to FUTURE --asset USDT --amount 5";
+    assert_eq!(exit_of(dir, &create.split(' ').collect::<Vec<_>>()), 0);
+    assert_eq!(exit_of(dir, &["check"]), 0);
+    assert_eq!(ends(&server, "TERM"), 0);
+
+    let server = serves_with(&[]);
+    let text = |words: &[&str]| {
+        let (code, text) = said(&run(dir, words));
+        (code.unwrap_or(-1), text)
+    };
+    let (code, proof) = text(&["check"]);
+    assert_eq!(code, 69, "{proof}");
+    assert!(proof.contains("NOT PROVEN NOW FUTURE: LEDGER_NOT_CONFIGURED"), "{proof}");
+    let case = || text(&["ops", "cases"]).1.contains("LEDGER_NOT_CONFIGURED");
+    let soon = Duration::from_secs(60);
+    assert!(testbed::until(soon, || case().then_some(())).is_some(), "no case");
+    assert_eq!(ends(&server, "TERM"), 0);
+
+    let server = serves_with(&elsewhere);
+    assert!(testbed::until(soon, || (!case()).then_some(())).is_some(), "the case stays open");
+    assert_eq!(exit_of(dir, &["check"]), 0);
     assert_eq!(ends(&server, "TERM"), 0);
 }

@@ -40,6 +40,8 @@ mod release;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod stderr;
 #[cfg(test)]
 mod transfer_command;

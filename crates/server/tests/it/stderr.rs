@@ -6,13 +6,19 @@ use crate::fixture::process::{minted, portage};
 use serde_json::{Value, json};
 use std::io::{PipeReader, Write, pipe};
 use std::path::Path;
-use std::process::Command;
-use testbed::Listening;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+use tempfile::TempDir;
+use testbed::{Database, Listening, NotListening, Proxy, Server};
 
 /// The capacity of a pipe (pipe(7)).
 const CAPACITY: usize = 65_536;
 /// The exit code of a write that failed: EX_IOERR of sysexits.
 const IO: i32 = 74;
+/// The exit code of a process that may be started again: EX_TEMPFAIL.
+const AGAIN: i32 = 75;
+/// The exit code of settings that cannot be used: EX_CONFIG.
+const CONFIG: i32 = 78;
 const WORD: &str = "a-word-that-callers-and-spot-share";
 
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +37,18 @@ struct Mute {
 
 impl Mute {
     fn start(dir: &Path, words: &[&str], trouble: Trouble) -> Self {
+        let listens = [words, &["--listen", "127.0.0.1:0"]].concat();
+        let started = Self::with(dir, &listens, &[], trouble);
+        started.unwrap_or_else(|failed| panic!("{trouble:?}: {failed}"))
+    }
+
+    /// A process with these settings.
+    fn with(
+        dir: &Path,
+        words: &[&str],
+        settings: &[(&str, &str)],
+        trouble: Trouble,
+    ) -> Result<Self, NotListening> {
         let (unread, mut stderr) = pipe().expect("a pipe");
         let unread = match trouble {
             Trouble::Closed => None,
@@ -44,11 +62,9 @@ impl Mute {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).current_dir(dir).env_clear();
         command.env("PORTAGE_LOG__LEVEL", "debug").env("PORTAGE_SPOT__TOKEN", WORD);
-        command.arg(served.get_program()).args(served.get_args()).args(words);
-        command.args(["--listen", "127.0.0.1:0"]).stderr(stderr);
-        let process =
-            Listening::start(command).unwrap_or_else(|failed| panic!("{trouble:?}: {failed}"));
-        Self { process, _unread: unread }
+        command.envs(settings.iter().copied());
+        command.arg(served.get_program()).args(served.get_args()).args(words).stderr(stderr);
+        Ok(Self { process: Listening::start(command)?, _unread: unread })
     }
 
     /// From now on no file of it grows.
@@ -106,5 +122,72 @@ fn a_spot_that_is_served_by_itself_needs_none_either() {
         let _cut = spot.asks(&post("/operations", WORD, "", &body.to_string()));
         let status = spot.process.wait().expect("it ends");
         assert_eq!(status.code(), Some(IO), "{trouble:?}: {status}");
+    }
+}
+
+/// A worker and its database, with a proxy between them.
+struct Worker {
+    database: Database,
+    proxy: Proxy,
+    work: Mute,
+    _dir: TempDir,
+}
+
+impl Worker {
+    fn start(trouble: Trouble) -> Self {
+        let database = Database::given().expect("a database");
+        let proxy = Proxy::start(&database.server().expect("its server")).expect("a proxy");
+        let url = database.through(&proxy).expect("a URL");
+        let dir = tempfile::tempdir().expect("a folder");
+        let settings = [
+            ("DATABASE_URL", &*url),
+            ("PORTAGE_AUDIT__MAC_SECRET", "a secret for tests, which is long enough"),
+            ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+            ("PORTAGE_LEDGERS__SPOT__URL", "http://127.0.0.1:9"),
+            ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
+        ];
+        let work = Mute::with(dir.path(), &["work"], &settings, trouble);
+        let work = work.unwrap_or_else(|failed| panic!("{trouble:?}: {failed}"));
+        Self { database, proxy, work, _dir: dir }
+    }
+
+    /// Signals until it ends: two that come at once are one.
+    fn is_told_to_end_at_once(&self) -> ExitStatus {
+        let ended = testbed::until(Duration::from_secs(60), || {
+            self.work.process.signal("TERM").expect("it is sent");
+            std::thread::sleep(Duration::from_millis(100));
+            self.work.process.ended()
+        });
+        ended.expect("it ends")
+    }
+}
+
+/// Turns red where an end of `portage work` waits for its log: the orderly one, a refused start, a second signal, a
+/// database that is another one.
+#[test]
+fn a_worker_needs_none_whatever_ends_it() {
+    let other = Server::start().expect("a second server");
+    let beside = other.database().expect("a database");
+    for trouble in [Trouble::Closed, Trouble::Full] {
+        let worker = Worker::start(trouble);
+        assert_eq!(ends(&worker.work.process, "TERM"), 0, "{trouble:?}");
+
+        let worker = Worker::start(trouble);
+        worker.proxy.hold();
+        let status = worker.is_told_to_end_at_once();
+        assert_eq!(status.code(), Some(AGAIN), "{trouble:?}: {status}");
+
+        let worker = Worker::start(trouble);
+        let name = worker.database.name();
+        beside.sql(&format!("CREATE DATABASE {name}")).expect("a database of the same name");
+        worker.proxy.lead_to(&other.address().expect("an address"));
+        worker.proxy.cut();
+        let status = worker.work.process.wait().expect("it ends");
+        assert_eq!(status.code(), Some(AGAIN), "{trouble:?}: {status}");
+
+        let dir = tempfile::tempdir().expect("a folder");
+        let refused = Mute::with(dir.path(), &["work"], &[], trouble).map(|_| ());
+        let status = refused.expect_err("there is no database").status.expect("it ends");
+        assert_eq!(status.code(), Some(CONFIG), "{trouble:?}: {status}");
     }
 }

@@ -103,6 +103,18 @@ fn a_deposit_prints_its_ref() {
     assert_eq!((again.code, &again.json()["replayed"]), (0, &json!(true)), "{again:?}");
     let told = cli.asks(&deposit);
     assert!(told.out.lines().any(|line| line.starts_with("ref ")), "{told:?}");
+    // who booked it, and why; a repeat is no second row
+    let booked = |more: &[&str]| -> Vec<Value> {
+        let said = cli.asks(&[&["ops", "movements", "--json"], more].concat());
+        said.json()["movements"].as_array().expect("rows").clone()
+    };
+    assert_eq!(booked(&["--user", "8"]).len(), 2);
+    assert!(booked(&["--user", "9"]).is_empty());
+    let rows = booked(&["--ref", &reference]);
+    let [row] = rows.as_slice() else { panic!("{rows:?}") };
+    let told = [&row["kind"], &row["by"], &row["reason"], &row["amount"]];
+    let why = "booked on the command line";
+    assert_eq!(told, ["deposit", "portage|operator", why, "1.000000"], "{row}");
 }
 
 #[test]
@@ -177,6 +189,10 @@ fn a_list_goes_page_by_page_or_to_the_end() {
     let all = list(&["--all", "--state", "COMMITTED", "--asset", "USDT", "--to", "SPOT"]);
     assert_eq!((cids(&all).len(), &all.json()["next"]), (5, &Value::Null));
     assert!(cids(&list(&["--from", "SPOT"])).is_empty());
+    assert_eq!(cids(&list(&["--cid", "k3"])), [json!("k3")]);
+    assert!(cids(&list(&["--cid", "k"])).is_empty(), "a key is found whole");
+    let other = cli.asks(&["transfer", "list", "--user", "8", "--cid", "k3", "--json"]);
+    assert!(cids(&other).is_empty(), "another user's key");
     let told = cli.asks(&["transfer", "list", "--user", "7", "--limit", "2"]);
     assert!(told.out.contains("COMMITTED") && told.out.contains("--cursor"), "{told:?}");
     assert_eq!(list(&["--limit", "101"]).code, 64);

@@ -2,11 +2,15 @@
 
 use super::session::client::ConnectionError;
 use kernel::answer::Cause;
+use kernel::unit::{UnitRefusal, Wrote};
 use std::sync::Arc;
 use tokio_postgres::error::SqlState;
 
 /// Our own code: a statement of ours changed other rows than were asked for.
 const OTHER_ROWS: &str = "PT001";
+
+/// The class of errors of a value.
+const DATA: &str = "22";
 
 /// The class of the cause where the database takes no writes of this process.
 pub(crate) const NOT_WRITABLE: &str = "NOT_WRITABLE";
@@ -27,13 +31,18 @@ pub(crate) enum StoreError {
     Damaged(&'static str),
     /// No room; later there may be.
     Full,
-    /// The database takes no write of this process now: it is read-only, or a right or a table is missing. It says that
-    /// nothing was written, or no connection that writes could be had, so that nothing was sent.
+    /// The database takes no write of this process now: it is read-only, its disk fails, or a right or a table is missing
+    /// that every transfer needs. It says that nothing was written, or no connection that writes could be had, so that
+    /// nothing was sent.
     Unwritable {
         reason: Arc<str>,
         /// The session stays so, whatever the database allows later; or there is none.
         session: bool,
     },
+    /// A right or a table is missing: what needs it cannot be written. Nothing was.
+    NoRight(Arc<str>),
+    /// A value that the database cannot hold: nothing was written, nor ever will be.
+    BadValue(Arc<str>),
     /// Any other error: the database says that nothing was written.
     Failed(Arc<str>),
     /// The connection ended or went silent, or COMMIT failed or came with a notice: the outcome is
@@ -52,6 +61,21 @@ impl StoreError {
         matches!(self, Self::Cut(_) | Self::Unwritable { session: true, .. })
     }
 
+    /// The outcome of a unit that met it alone.
+    pub(crate) fn outcome(&self) -> Wrote {
+        match self {
+            Self::Full | Self::Unwritable { .. } => Wrote::Full,
+            Self::NoRight(_) => Wrote::Refused(UnitRefusal::ForNow(self.cause())),
+            Self::BadValue(_) => Wrote::Refused(UnitRefusal::ForGood(self.cause())),
+            Self::AssumptionFailed
+            | Self::Refused(_)
+            | Self::Locked
+            | Self::Damaged(_)
+            | Self::Failed(_)
+            | Self::Cut(_) => Wrote::Unknown(self.cause()),
+        }
+    }
+
     /// The cause for an answer that says that nothing is known.
     pub(crate) fn cause(&self) -> Cause {
         match self {
@@ -62,7 +86,10 @@ impl StoreError {
             }
             Self::Damaged(what) => Cause::because("STORE_DAMAGED", *what),
             Self::Full => Cause::of("DISK_FULL"),
-            Self::Unwritable { reason, .. } => Cause::because(NOT_WRITABLE, reason.clone()),
+            Self::Unwritable { reason, .. } | Self::NoRight(reason) => {
+                Cause::because(NOT_WRITABLE, reason.clone())
+            }
+            Self::BadValue(what) => Cause::because(Cause::BAD_VALUE, what.clone()),
             Self::Failed(what) => Cause::because("STORE_FAILED", what.clone()),
             Self::Cut(what) => Cause::because("STORE_CUT", what.clone()),
         }
@@ -117,6 +144,10 @@ impl From<tokio_postgres::Error> for StoreError {
             Self::Full
         } else if takes_no_write(code) {
             Self::Unwritable { reason: text, session: *code == SqlState::READ_ONLY_SQL_TRANSACTION }
+        } else if [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::UNDEFINED_TABLE].contains(code) {
+            Self::NoRight(text)
+        } else if code.code().starts_with(DATA) {
+            Self::BadValue(text)
         } else if ends_session(code) {
             Self::Cut(text)
         } else {
@@ -125,15 +156,10 @@ impl From<tokio_postgres::Error> for StoreError {
     }
 }
 
-/// A right was taken away, a table is gone, or the session may only read: what managed databases do when their disk is
-/// nearly full, and what a demoted primary looks like.
+/// The session may only read, which managed databases do when their disk is nearly full, and what a demoted primary looks
+/// like; or the disk of the database fails.
 fn takes_no_write(code: &SqlState) -> bool {
-    let codes = [
-        SqlState::READ_ONLY_SQL_TRANSACTION,
-        SqlState::INSUFFICIENT_PRIVILEGE,
-        SqlState::UNDEFINED_TABLE,
-    ];
-    codes.contains(code)
+    [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::IO_ERROR].contains(code)
 }
 
 /// After these the session is gone (class 57P and 08).

@@ -29,6 +29,8 @@ const ALL: &[Migration] = &[
     Migration { number: 7, name: "parked", sql: include_str!("migrations/0007_parked.sql") },
     Migration { number: 8, name: "webhooks", sql: include_str!("migrations/0008_webhooks.sql") },
     Migration { number: 9, name: "agreed", sql: include_str!("migrations/0009_agreed.sql") },
+    Migration { number: 10, name: "due put", sql: include_str!("migrations/0010_due_put.sql") },
+    Migration { number: 11, name: "flows", sql: include_str!("migrations/0011_flows.sql") },
 ];
 
 /// The transaction that looks or migrates holds this advisory lock: two that start at once take

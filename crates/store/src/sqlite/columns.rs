@@ -6,12 +6,12 @@ use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::operation::StoredOutcome;
 use kernel::operators::{ApprovalStatus, Severity, Subject};
-use kernel::ports::ledger::AccountStatus;
+use kernel::ports::ledger::{AccountStatus, Direction};
 use kernel::record::Account;
 use rusqlite::types::Type;
 
 pub(crate) use crate::columns::{
-    ABSURD, direction, int, most, outcome, owner, scope, subject, target_amount, target_asset,
+    direction, int, most, outcome, owner, scope, subject, target_amount, target_asset,
     terms_version, uint,
 };
 
@@ -58,6 +58,10 @@ pub(crate) fn read_stand(column: usize, text: &str) -> rusqlite::Result<Approval
 
 pub(crate) fn read_about(column: usize, text: &str) -> rusqlite::Result<Subject> {
     at(column, shared::read_about(text))
+}
+
+pub(crate) fn read_direction(column: usize, text: &str) -> rusqlite::Result<Direction> {
+    at(column, shared::read_direction(text))
 }
 
 pub(crate) fn read_severity(column: usize, text: &str) -> rusqlite::Result<Severity> {

@@ -199,6 +199,11 @@ impl OperatorQueries for Embedded {
         self.ask(move |db, _| operators::approval(db, id, now))
     }
 
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        let now = self.now();
+        self.ask(move |db, _| operators::pending_approvals(db, now))
+    }
+
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         self.ask(move |db, _| accounts::list(db, &of))
     }

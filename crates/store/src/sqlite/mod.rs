@@ -36,8 +36,9 @@ use kernel::ports::meter::Meter;
 use last_unit::LastUnit;
 use read::due::HandedOut;
 use read::threads::ReaderThreads;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::fs::{File, TryLockError};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -82,6 +83,8 @@ pub enum OpenError {
     Newer(i64),
     /// A build before the first release wrote it.
     Unreleased(i64),
+    /// It has the number of a released shape, and something of it is missing or has another form.
+    OtherSchema { shape: i64, different: String },
     /// A step to the present shape failed, and the store is as it was.
     Upgrade { shape: i64, name: &'static str, error: String },
     /// The file is not what this release wrote.
@@ -101,6 +104,12 @@ impl std::fmt::Display for OpenError {
                  {}), and nothing converts it: move the folder away and start with a new one",
                 upgrade::VERSION
             ),
+            Self::OtherSchema { shape, different } => write!(
+                f,
+                "it has the number of shape {shape}, and `{different}` is not that shape's: a build between releases wrote \
+                 it, or it was changed by hand. It stays as it is: use the build that wrote it, or move the folder away and \
+                 start with a new one"
+            ),
             Self::Upgrade { shape, name, error } => {
                 write!(f, "the step to shape {shape} ({name}) failed and changed nothing: {error}")
             }
@@ -114,7 +123,13 @@ impl std::error::Error for OpenError {}
 
 impl From<rusqlite::Error> for OpenError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Damaged(error.to_string())
+        // what is stored is whole: the disk takes nothing, or does not answer
+        let kind = match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => io::ErrorKind::StorageFull,
+            Some(ErrorCode::SystemIoFailure) => io::ErrorKind::Other,
+            _ => return Self::Damaged(error.to_string()),
+        };
+        Self::Io(io::Error::new(kind, error.to_string()))
     }
 }
 

@@ -30,6 +30,7 @@ const STEPS: &[Upgrade] = &[
     Upgrade { shape: 10, name: "parked", sql: include_str!("upgrades/parked.sql") },
     Upgrade { shape: 11, name: "webhooks", sql: include_str!("upgrades/webhooks.sql") },
     Upgrade { shape: 12, name: "agreed", sql: include_str!("upgrades/agreed.sql") },
+    Upgrade { shape: 13, name: "flows", sql: include_str!("upgrades/flows.sql") },
 ];
 
 /// The shape of the tables that this release reads and writes.
@@ -78,25 +79,23 @@ fn among(db: &Connection, steps: &'static [Upgrade]) -> Result<ShapeState, OpenE
     }
     let done = steps.iter().take_while(|step| step.shape <= version).count();
     let (done, missing) = steps.split_at_checked(done).unwrap_or((steps, &[]));
-    if missing.is_empty() {
-        return Ok(ShapeState::Current);
+    if let Some(different) = differs(db, done)? {
+        return Err(OpenError::OtherSchema { shape: version, different });
     }
-    if !is_released(db, done)? {
-        return Err(OpenError::Unreleased(version));
-    }
-    Ok(ShapeState::Behind(missing))
+    Ok(if missing.is_empty() { ShapeState::Current } else { ShapeState::Behind(missing) })
 }
 
-/// Whether a store has everything that a released store of its shape has, in the same form: builds before 0.1.0
-/// used the numbers of released shapes. What was added beside that does not count.
-fn is_released(db: &Connection, done: &[Upgrade]) -> rusqlite::Result<bool> {
+/// The first table, index, view or trigger of a released store of this shape that a store lacks or has in another form:
+/// builds between releases used the numbers of released shapes. What was added beside that does not count.
+fn differs(db: &Connection, done: &[Upgrade]) -> rusqlite::Result<Option<String>> {
     let released = Connection::open_in_memory()?;
     create(&released)?;
     for step in done {
         released.execute_batch(step.sql)?;
     }
     let found = definitions(db)?;
-    Ok(definitions(&released)?.iter().all(|(name, sql)| found.get(name) == Some(sql)))
+    let all = definitions(&released)?.into_iter();
+    Ok(all.filter(|(name, sql)| found.get(name) != Some(sql)).map(|(name, _)| name).next())
 }
 
 /// The definition of each table, index, view and trigger by its name, without white space and quotes: these
@@ -250,9 +249,18 @@ mod tests {
             db.execute_batch(change).expect("a change");
             let before = shape(&db);
             let refused = through(&db, &[ONE]).expect_err(change);
-            assert!(matches!(refused, OpenError::Unreleased(FIRST)), "{refused}");
+            assert!(matches!(refused, OpenError::OtherSchema { shape: FIRST, .. }), "{refused}");
             assert_eq!(shape(&db), before);
         }
+        // a store that lacks no step is looked at as well
+        let db = store();
+        through(&db, &[ONE]).expect("a step");
+        db.execute_batch("DROP TABLE one; CREATE TABLE one (n TEXT)").expect("another schema");
+        let before = shape(&db);
+        let refused = through(&db, &[ONE]).expect_err("another schema of the same number");
+        assert!(refused.to_string().contains("`one`"), "{refused}");
+        assert!(among(&db, &[ONE]).is_err());
+        assert_eq!(shape(&db), before);
         let db = store();
         db.execute_batch("CREATE INDEX of_ours ON cases (kind)").expect("an index");
         through(&db, &[ONE]).expect("an operator's index");

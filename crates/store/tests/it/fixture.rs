@@ -171,7 +171,9 @@ pub(crate) async fn one(store: &Embedded, unit: Unit) -> Wrote {
 pub(crate) async fn written(store: &Embedded, unit: Unit) -> Written {
     match one(store, unit).await {
         Wrote::Written(written) => written,
-        wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => panic!("{wrote:?}"),
+        wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_)) => {
+            panic!("{wrote:?}")
+        }
     }
 }
 
@@ -185,6 +187,7 @@ pub(crate) fn word(wrote: &Wrote) -> String {
         },
         Wrote::Lost(_) => "lost".to_owned(),
         Wrote::Full => "full".to_owned(),
+        Wrote::Refused(refusal) => refusal.clone().into_cause().class.to_owned(),
         Wrote::Unknown(cause) => cause.class.to_owned(),
     }
 }

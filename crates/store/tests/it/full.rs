@@ -63,7 +63,7 @@ async fn room_that_is_made_is_used_without_a_restart() {
         match &wrote {
             Wrote::Written(_) => assert!(n < 100, "it is never full"),
             Wrote::Full => break n,
-            Wrote::Lost(_) | Wrote::Unknown(_) => panic!("{wrote:?}"),
+            Wrote::Lost(_) | Wrote::Refused(_) | Wrote::Unknown(_) => panic!("{wrote:?}"),
         }
     };
     assert_eq!(balance(&store, 1).await.1, u128::from(full) - 1);

@@ -8,8 +8,11 @@ mod client_keys;
 mod clock;
 mod fixture;
 mod folder_store;
+#[cfg(test)]
+mod forgotten_cases;
 mod full;
 mod limits;
+mod movements;
 mod operator_actions;
 mod operator_sql;
 mod owner;

@@ -7,13 +7,15 @@ use kernel::flow::life::Leg;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
-use kernel::ports::admin_queries::{AdminQueries, Search};
+use kernel::ports::admin_queries::{AdminQueries, Search, SearchKey};
 use kernel::ports::journal::{TransferQueries as _, UnitWriter as _};
 use kernel::record::{Head, Party, Record, System, Terms};
-use kernel::unit::{Hold, Put, Then, Unit};
+use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::sqlite::Embedded;
+
+use crate::postgres::fixture::{database, open as open_postgres};
 
 async fn search(store: &Embedded, search: Search) -> Vec<Record> {
     store.transfers(search).await.expect("a list")
@@ -297,4 +299,82 @@ async fn a_transfer_is_found_by_its_number_and_told_with_its_legs() {
             (LedgerId::SPOT, Leg::Deposit)
         ]
     );
+}
+
+/// Some keys and references: user 1 and the service have the same key.
+fn keyed(fixture: &Fixture) -> Vec<Unit> {
+    let service = odd(fixture, 7, 2, |terms| {
+        (terms.principal, terms.reference) = ("issuer|shop".into(), Some("order-4711".to_owned()));
+        if let Some(binding) = &mut terms.binding {
+            (binding.scope, binding.key) = ("issuer|shop".into(), "key-1".into());
+        }
+    });
+    let guards = service.guards.into_iter().map(|guard| {
+        let Guard::Unbound { flow, .. } = guard else { return guard };
+        Guard::Unbound { flow, scope: "issuer|shop".into(), key: "key-1".into() }
+    });
+    let service = Unit { guards: guards.collect(), then: service.then };
+    vec![fixture.opening(1, 1, 5), fixture.opening(2, 1, 5), service, fixture.opening(8, 2, 5)]
+}
+
+async fn finds_by_key_and_reference(store: &dyn AdminQueries) {
+    let by = |key: &str, scopes: &[&str]| Search {
+        key: Some(SearchKey {
+            key: key.into(),
+            scopes: scopes.iter().map(|scope| (*scope).into()).collect(),
+        }),
+        ..all()
+    };
+    let order = || Some("order-4711".into());
+    for (asked, should) in [
+        (by("key-1", &[]), vec![7, 1]),
+        (by("key-1", &["issuer|shop"]), vec![7]),
+        (by("key-1", &["suite|9", "suite|1"]), vec![1]),
+        (by("key-1", &["suite|2"]), vec![]),
+        (Search { user: Some(UserId(1)), ..by("key-1", &[]) }, vec![1]),
+        (Search { user: Some(UserId(2)), ..by("key-1", &[]) }, vec![7]),
+        (
+            Search { principal: Some("issuer|shop".into()), ..by("key-1", &["issuer|shop"]) },
+            vec![7],
+        ),
+        (Search { principal: Some("suite|1".into()), ..by("key-1", &["suite|1"]) }, vec![1]),
+        (Search { open: Some(true), ..by("key-1", &[]) }, vec![7, 1]),
+        (Search { limit: 1, ..by("key-1", &[]) }, vec![7]),
+        (by("key", &[]), vec![]),
+        (by("' OR 1 = 1 --", &[]), vec![]),
+        (Search { reference: order(), ..all() }, vec![7]),
+        (Search { reference: order(), user: Some(UserId(1)), ..all() }, vec![]),
+        (Search { reference: order(), user: Some(UserId(2)), ..all() }, vec![7]),
+    ] {
+        let found = store.transfers(asked.clone()).await.expect("a list");
+        let should: Vec<Id> = should.into_iter().map(id).collect();
+        assert_eq!(ids(&found), should, "{asked:?}");
+    }
+}
+
+/// Turns red where a search does not look at the key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_is_found_by_its_clients_key_in_a_folder() {
+    let fixture = Fixture::new();
+    let store = fixture.open();
+    for user in 1..3 {
+        fund(&*store.funding(), user, COIN, Amount(1_000)).await;
+    }
+    for unit in keyed(&fixture) {
+        written(&store, unit).await;
+    }
+    finds_by_key_and_reference(&*store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_is_found_by_its_clients_key_in_postgresql() {
+    let (fixture, database) = (Fixture::new(), database());
+    let store = open_postgres(database.url(), fixture.clock.clone(), fixture.flows.clone()).await;
+    for user in 1..3 {
+        fund(&*store.funding(), user, COIN, Amount(1_000)).await;
+    }
+    for wrote in store.write(keyed(&fixture)).await {
+        assert!(matches!(wrote, Wrote::Written(_)), "{wrote:?}");
+    }
+    finds_by_key_and_reference(&*store).await;
 }

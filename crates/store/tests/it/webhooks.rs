@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 use crate::operator_actions::{case, close};
 use kernel::ids::Id;
 use kernel::operators::Subject;
-use kernel::ports::admin_queries::Tells;
+use kernel::ports::admin_queries::{AdminQueries, Tells};
 use kernel::ports::journal::Journal;
 use kernel::ports::webhooks::{
     BacklogQuery, ClaimQuery, MessageBatch, NewMessage, ProgressMove, TriedMessage, WebhookMessage,
@@ -15,6 +15,7 @@ use testkit::ManualClock;
 
 const ONE: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0001);
 const TWO: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0002);
+const THREE: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0003);
 /// How long a claim holds, in milliseconds.
 const HOLD: u64 = 10_000;
 
@@ -135,6 +136,32 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     assert!(due.iter().all(|one| one.attempts == 0 && one.delivered_at.is_none()));
 }
 
+/// Turns red with a store that waits for a time which is further away than the longest wait: a clock that was set back
+/// since gave it (`due_at <= now` alone, on both stores).
+async fn a_time_that_cannot_be_has_come<S: WebhookOutbox + Journal + AdminQueries>(store: &S) {
+    const LONGEST: u64 = 1_000_000;
+    assert!(store.queue(batch(&[], vec![message(THREE, "far", false)])).await.expect("an answer"));
+    let claim = async || store.claim(query(THREE, 10)).await.expect("a claim");
+    let far = claim().await;
+    let wrote = store.write(vec![Unit::puts(vec![case("FAR", Subject::Webhook(ONE))])]).await;
+    assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
+    let due = async || {
+        let mut all = store.deliveries(LONGEST, 10).await.expect("deliveries");
+        all.retain(|one| &*one.case.opened.kind == "FAR");
+        all
+    };
+    let told = due().await;
+    let ([message], [delivery]) = (&far[..], &told[..]) else { panic!("{far:?}, {told:?}") };
+    let (number, half) = (delivery.case.opened.number, delivery.tells);
+    for (wait, comes) in [(LONGEST, 0), (LONGEST + 1, 1), (1 << 45, 1)] {
+        store.tried(vec![tried(message, Some(wait), Some("no"))]).await.expect("noted");
+        assert_eq!(claim().await.len(), comes, "a message after {wait}");
+        let at = Some(store.now() + wait);
+        store.delivered(number, half, at, None).await.expect("noted");
+        assert_eq!(due().await.len(), comes, "a case after {wait}");
+    }
+}
+
 /// Turns red with a store that tells a case to every look.
 async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store: &S) {
     let about = Subject::Webhook(TWO);
@@ -179,12 +206,13 @@ async fn old_messages_are_forgotten(store: &dyn WebhookOutbox, clock: &ManualClo
     assert_eq!(ids(&store.messages(TWO, None, 10).await.expect("a log")), ["new"]);
 }
 
-async fn run<S: WebhookOutbox + Journal>(store: &S, clock: &ManualClock) {
+async fn run<S: WebhookOutbox + Journal + AdminQueries>(store: &S, clock: &ManualClock) {
     a_batch_is_lost_where_its_cursor_was_moved(store).await;
     a_claim_holds_for_its_time(store, clock).await;
     each_half_of_a_case_is_passed_on_once(store).await;
     resources_are_found_by_how_they_begin(store).await;
     old_messages_are_forgotten(store, clock, store.now()).await;
+    a_time_that_cannot_be_has_come(store).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

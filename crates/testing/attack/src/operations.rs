@@ -45,7 +45,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 84] = [
+pub const TABLE: [(&str, &str, Who); 85] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers",                           Who::Reads),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
@@ -82,6 +82,7 @@ pub const TABLE: [(&str, &str, Who); 84] = [
     ("GET",    "/api/v1/ops/dlt/{topic}",                  Who::Watches),
     ("POST",   "/api/v1/ops/dlt/{topic}/redrive",          Who::Acts),
     ("GET",    "/api/v1/ops/halts",                        Who::Watches),
+    ("GET",    "/api/v1/ops/movements",                    Who::Watches),
     ("POST",   "/api/v1/ops/outbox/reemit",                Who::Acts),
     ("GET",    "/api/v1/ops/pauses",                       Who::Watches),
     ("POST",   "/api/v1/ops/pauses",                       Who::Acts),

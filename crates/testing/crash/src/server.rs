@@ -4,7 +4,6 @@ use crate::strace::Trace;
 use crate::{Outcome, clock};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -93,8 +92,7 @@ impl Site {
     /// # Errors
     /// There is no port, or the folder cannot be made.
     pub fn new(program: &Path, below: &Path) -> Outcome<Self> {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
-        let address = free.map_err(|fault| format!("no free port: {fault}"))?.to_string();
+        let address = format!("127.0.0.1:{}", testbed::free_port()?);
         let data = below.join("data");
         // the folder's own name in its parent is the operator's to make durable
         std::fs::create_dir_all(&data).map_err(|fault| format!("{}: {fault}", data.display()))?;

@@ -2,8 +2,7 @@
 
 use kernel::ids::Millis;
 use kernel::money::Amount;
-use kernel::ports::ledger::{Direction, External, Moved};
-use kernel::rules::BookedMovement;
+use kernel::ports::ledger::{BookedMovement, Direction, External, Moved};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ type Key = (bool, Arc<str>);
 
 /// Booked movements, by direction and reference.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Movements(BTreeMap<Key, Arc<(External, BookedMovement)>>);
+pub(crate) struct Movements(BTreeMap<Key, Arc<BookedMovement>>);
 
 fn key(movement: &External) -> Key {
     (movement.direction == Direction::In, movement.reference.clone())
@@ -25,21 +24,19 @@ impl Movements {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &External> {
-        self.0.values().map(|stored| &stored.0)
+        self.0.values().map(|booked| &booked.movement)
     }
 
     /// What the reference of a movement was booked for before.
     pub(crate) fn booked(&self, movement: &External) -> Option<Moved> {
-        self.0.get(&key(movement)).map(|stored| stored.1.answer(movement))
+        self.0.get(&key(movement)).map(|booked| booked.answer(movement))
     }
 
     /// Stores a movement that was booked.
     pub(crate) fn add(&mut self, movement: &External, available: Amount, at: Millis) -> Moved {
         let operation = u64::try_from(self.len()).unwrap_or(u64::MAX).saturating_add(1);
-        let External { user, asset, amount, .. } = *movement;
-        let number = movement.number.clone();
-        let booked = BookedMovement { operation, user, number, asset, amount, available, at };
-        self.0.insert(key(movement), Arc::new((movement.clone(), booked)));
+        let booked = BookedMovement { operation, movement: movement.clone(), available, at };
+        self.0.insert(key(movement), Arc::new(booked));
         Moved::Done { operation, available, at, replayed: false }
     }
 }

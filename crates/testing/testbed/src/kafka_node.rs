@@ -7,7 +7,7 @@ use crate::programs::run;
 use crate::{Outcome, clock, jars, process};
 use std::fs::File;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Node {
         let classes = jars::class_path()?;
         let folder = tempfile::Builder::new().prefix("portage-kafka-").tempdir();
         let folder = folder.map_err(|fault| format!("no folder for Kafka: {fault}"))?;
-        let mut node = Self { folder, classes, port: free_port()?, watch: None };
+        let mut node = Self { folder, classes, port: process::free_port()?, watch: None };
         node.configure(role)?;
         node.run()?;
         Ok(node)
@@ -113,7 +113,7 @@ impl Node {
     }
 
     fn configure(&self, role: NodeRole) -> Outcome {
-        let own = role.settings(self.port, free_port()?);
+        let own = role.settings(self.port, process::free_port()?);
         let own = format!("{own}log.dirs={}\n", self.path("data").display());
         let write = |name: &str, text: &str| {
             let path = self.path(name);
@@ -210,9 +210,4 @@ fn say(child: &mut Child, word: &str) -> Outcome {
     let mut pipe = child.stdin.take().ok_or("the shell beside Kafka has no pipe")?;
     writeln!(pipe, "{word}").map_err(|fault| format!("the shell beside Kafka: {fault}"))?;
     child.wait().map(drop).map_err(|fault| format!("the shell beside Kafka: {fault}"))
-}
-
-fn free_port() -> Outcome<u16> {
-    let bound = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
-    bound.map(|address| address.port()).map_err(|fault| format!("no free port: {fault}"))
 }

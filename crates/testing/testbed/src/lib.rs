@@ -34,7 +34,7 @@ pub use hop::{Fault, Hop, HopSeen};
 pub use kafka::{GIVEN_KAFKA, Kafka};
 pub use listening::{Listening, NotListening};
 pub use probe::{fdatasync, reply_body};
-pub use process::{signal, used};
+pub use process::{free_port, signal, used};
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
 pub use served::Served;
 pub use server::{GIVEN, Options, Server};

@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use std::fs;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -66,6 +67,15 @@ fn parse(stat: &str) -> Option<Stat> {
         parent: fields.get(1)?.parse().ok()?,
         ticks,
     })
+}
+
+/// A port of this machine that is free now.
+///
+/// # Errors
+/// There is none.
+pub fn free_port() -> Outcome<u16> {
+    let bound = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
+    bound.map(|address| address.port()).map_err(|fault| format!("no free port: {fault}"))
 }
 
 #[cfg(test)]

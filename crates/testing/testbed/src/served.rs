@@ -1,8 +1,8 @@
 //! Runs a server under a benchmark's load in a process of its own: the benchmark's program again, as the product's
 //! command line or as a peer.
 
-use crate::{Listening, Outcome};
-use std::net::{SocketAddr, TcpListener};
+use crate::{Listening, Outcome, free_port};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -53,11 +53,6 @@ pub fn own(first: &str) -> Outcome<Command> {
     Ok(command)
 }
 
-fn free() -> Outcome<SocketAddr> {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
-    port.map_err(|error| format!("no free port: {error}"))
-}
-
 impl Served {
     /// The product over a folder, with these settings beside the benchmark's own.
     ///
@@ -78,7 +73,7 @@ impl Served {
     /// # Errors
     /// It does not start.
     pub fn start(mut command: Command, listen: impl FnOnce(&mut Command, String)) -> Outcome<Self> {
-        let address = free()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         listen(&mut command, address.to_string());
         let process = Listening::start(command).map_err(|failed| failed.to_string())?;
         Ok(Self { process, address })

@@ -7,7 +7,6 @@ use crate::programs::{Programs, append, run};
 use crate::{Base, Database, Outcome, Recovery, clock, process, replica, url};
 use std::fs::File;
 use std::io::Write;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -99,7 +98,7 @@ impl Server {
         init.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
         init.args(["--no-sync", "--no-instructions", "--pgdata"]).arg(&data);
         run(init)?;
-        let port = free_port()?;
+        let port = process::free_port()?;
         configure(&data, port, options)?;
         Self::run(programs, folder, port)
     }
@@ -120,7 +119,7 @@ impl Server {
         let data = folder.path().join("data");
         Base::taken(&programs, &self.url, data.clone())?;
         replica::follows(&programs, &data, own.port, name)?;
-        let port = free_port()?;
+        let port = process::free_port()?;
         append(&data.join("postgresql.conf"), &format!("port = {port}\n"))?;
         Self::run(programs, folder, port)
     }
@@ -385,11 +384,6 @@ fn say(child: &mut Child, word: &str) -> Outcome {
     let mut pipe = child.stdin.take().ok_or("the shell beside PostgreSQL has no pipe")?;
     writeln!(pipe, "{word}").map_err(|fault| format!("the shell beside PostgreSQL: {fault}"))?;
     child.wait().map(drop).map_err(|fault| format!("the shell beside PostgreSQL: {fault}"))
-}
-
-fn free_port() -> Outcome<u16> {
-    let bound = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
-    bound.map(|address| address.port()).map_err(|fault| format!("no free port: {fault}"))
 }
 
 /// Appends to the cluster's settings. Nothing here makes it less durable.

@@ -153,6 +153,42 @@ mod tests {
         assert_eq!(faults(&builds), [""; 0]);
     }
 
+    /// The page that says of each fault what finds it.
+    const FAULTS: &str = "docs/proof/faults.md";
+
+    /// The tests of a page, as `crate` `path::test`.
+    fn named(page: &str) -> Vec<(&str, &str)> {
+        let words: Vec<&str> = page.split('`').collect();
+        // what stands between two marks is every second part
+        let pairs = words.windows(3).skip(1).step_by(2);
+        let pairs = pairs.filter(|part| part[1] == " " && part[2].contains("::"));
+        pairs.map(|part| (part[0], part[2])).collect()
+    }
+
+    /// Turns red where a test or a wrong build that the page of faults names is renamed or gone.
+    #[test]
+    fn what_finds_a_fault_is_there() {
+        let root = tree::root();
+        let page = tree::read(&root.join(FAULTS)).unwrap();
+        let tests = named(&page);
+        assert!(tests.len() > 50, "{tests:?}");
+        for (package, test) in tests {
+            let name = test.rsplit("::").next().unwrap_or_default();
+            let folder = tree::package(&root, package);
+            assert!(defines(&folder, name), "{FAULTS}: no test `{name}` in {package}");
+        }
+        let known = ["wrong-builds.md", "simulation.md", "postgres.md"]
+            .map(|page| tree::read(&root.join("docs/proof").join(page)).unwrap());
+        let rows = page.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit(" | ").next());
+        for build in rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)) {
+            let build = format!("`{build}`");
+            assert!(
+                known.iter().any(|page| page.contains(&build)),
+                "{FAULTS}: no wrong build {build}"
+            );
+        }
+    }
+
     #[test]
     fn a_stale_text_is_an_error() {
         let mut build = builds().unwrap().swap_remove(0);

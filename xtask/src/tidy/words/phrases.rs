@@ -10,6 +10,22 @@ const SECOND: [&str; 4] = ["many", "much", "long", "often"];
 
 const INSTEAD: &str = "say the number, `maximum number of …`, `how long …`, `as long as`";
 
+/// Sentences that left a reader asking what they mean: the words of each, and what to say instead.
+const RIDDLES: [(&str, &str); 12] = [
+    ("make|a|transfer|or|ask|for|one", "name the actions: create, show, list"),
+    ("how|messages|do", "say what is shown: lag, the outbox, parked keys"),
+    ("what|was|published|sent|again", "say `publish … again`"),
+    ("what|this|release|needs", "say `upgrade to this release`"),
+    ("carry|transfers|that|others|open", "say that a worker executes transfers"),
+    ("questions|for|a|person", "say `cases`"),
+    ("until|a|person|lifts|it", "say `pauses that are in force`"),
+    ("there|is|nothing|here", "say what was looked for"),
+    ("the|request|does|not|fit", "say that it is not valid, and why"),
+    ("as|things|stand", "say `in the present state`"),
+    ("strands|any|of|it", "say `leaves any of it stuck`"),
+    ("accounts|of|the|pipeline", "say `numbered accounts`"),
+];
+
 /// What may stand between the words where a phrase is broken over two lines.
 const MARKS: [&str; 6] = ["//", "///", "//!", "*", ">", "\\"];
 
@@ -23,9 +39,32 @@ pub(in crate::tidy) fn check(path: &str, text: &str) -> Vec<Fault> {
         [(line, first), (_, second)] => Some((*line, phrase(first, second)?)),
         _ => None,
     });
-    pairs
-        .map(|(line, word)| Fault::at(path, line, format!("`{FIRST} {word}`: {INSTEAD}")))
-        .collect()
+    let pairs =
+        pairs.map(|(line, word)| Fault::at(path, line, format!("`{FIRST} {word}`: {INSTEAD}")));
+    pairs.chain(riddles(path, &words)).collect()
+}
+
+/// A fault for each riddle among the words of a file.
+fn riddles(path: &str, words: &[(usize, &str)]) -> Vec<Fault> {
+    let sign = |c: char| !c.is_alphanumeric();
+    let plain: Vec<(usize, String)> = words
+        .iter()
+        .map(|(line, word)| (*line, word.trim_matches(sign).to_ascii_lowercase()))
+        .filter(|(_, word)| !word.is_empty())
+        .collect();
+    let mut faults = Vec::new();
+    for (riddle, instead) in RIDDLES {
+        let wanted: Vec<&str> = riddle.split('|').collect();
+        for found in plain.windows(wanted.len()) {
+            if found.iter().zip(&wanted).all(|((_, word), wanted)| word == wanted)
+                && let Some((line, _)) = found.first()
+            {
+                let text = riddle.replace('|', " ");
+                faults.push(Fault::at(path, *line, format!("`{text}`: {instead}")));
+            }
+        }
+    }
+    faults
 }
 
 /// The words of a line with the signs around them, without the marks of comments.
@@ -68,6 +107,17 @@ mod tests {
         assert_eq!(lines("//! A page.\n    /// Waits @\n    /// long.\n"), [2]);
         assert_eq!(lines("let a = \"it waits @ \\\n    long\";\n"), [1]);
         assert_eq!(lines("> It waits @\n> long.\n"), [1]);
+    }
+
+    #[test]
+    fn each_riddle_is_found_also_over_two_lines() {
+        for (riddle, _) in RIDDLES {
+            let text = riddle.replace('|', " ");
+            assert_eq!(check("a.md", &format!("One.\n{text}, two.\n")).len(), 1, "{riddle}");
+            let broken = text.replacen(' ', "\n    /// ", 1);
+            assert_eq!(check("a.rs", &format!("/// \"{broken}\"")).len(), 1, "{riddle}");
+        }
+        assert_eq!(lines("/// There is something here.\n"), [0; 0]);
     }
 
     #[test]

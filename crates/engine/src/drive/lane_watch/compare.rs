@@ -4,14 +4,16 @@
 
 use crate::chains::ChainPool;
 use crate::chains::Chains;
+use crate::commit::outcome::WriteOutcome;
+use crate::drive::lane_watch::LANES_MOVED;
 use crate::plan::chain_stop::stops_name;
-use crate::plan::lane_state::{LaneState, prefix};
+use crate::plan::lane_state::{LaneState, anchors, prefix};
 use crate::state::select::caught;
 use kernel::answer::Cause;
 use kernel::ids::ChainId;
 use kernel::ports::chain::{LaneMark, LaneSpent, LaneStart, NewLane};
 use kernel::ports::journal::{RESTORED_ROW, Resource};
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -113,8 +115,7 @@ impl Chains {
         let names: BTreeSet<Arc<str>> =
             self.lane_names(pool).into_iter().chain(stored.keys().cloned()).collect();
         let names: Vec<Arc<str>> = names.into_iter().filter(unseen).collect();
-        let highest = stored.values().filter_map(LaneState::height).max();
-        highest.into_iter().for_each(|height| pool.port.raise_floor(height));
+        self.raise_to_attempts(pool, &stored).await?;
         if names.is_empty() && pool.has_asked_lanes() {
             return Ok(Vec::new());
         }
@@ -143,6 +144,26 @@ impl Chains {
         Ok(lost)
     }
 
+    /// Raises the floor of the port to what the rows of lanes do not have: a later form of an attempt that another
+    /// worker has, and the forms of the last attempt of a row of an earlier release.
+    async fn raise_to_attempts(
+        &self,
+        pool: &ChainPool,
+        stored: &BTreeMap<Arc<str>, LaneState>,
+    ) -> Result<(), Cause> {
+        let lacks = |state: &LaneState| match state.open {
+            Some(id) => !pool.carried.carries(id),
+            None => state.lock.is_some() && state.height.is_none(),
+        };
+        for (name, _) in stored.iter().filter(|(_, state)| lacks(state)) {
+            let journal = &self.shared.parts.journal;
+            let last = journal.attempts_of_lane(pool.id(), name.clone(), 1).await?;
+            let highest = last.iter().flat_map(anchors).max();
+            highest.into_iter().for_each(|height| pool.port.raise_floor(height));
+        }
+        Ok(())
+    }
+
     /// Stores the row of a lane when it is first seen.
     async fn store_new_lane(
         &self,
@@ -152,26 +173,14 @@ impl Chains {
     ) -> Result<(), Cause> {
         let after = before.begun(new);
         let (guard, put) = before.becomes(pool.id(), &new.lane, &after);
-        match self
-            .shared
-            .parts
-            .journal
-            .write(vec![Unit::guarded(vec![guard], vec![put])])
-            .await
-            .pop()
-        {
-            Some(Wrote::Written(_)) => {
-                pool.lane_is(&new.lane, after);
-                Ok(())
-            }
+        let now = match self.shared.writer.write(Unit::guarded(vec![guard], vec![put])).await {
+            WriteOutcome::Done(_) => after,
             // another worker saw it first
-            Some(Wrote::Lost(_)) => {
-                pool.lane_is(&new.lane, self.lane_state(pool.id(), &new.lane).await?);
-                Ok(())
-            }
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
-        }
+            WriteOutcome::Lost(_) => self.lane_state(pool.id(), &new.lane).await?,
+            WriteOutcome::NotWritten(why) => return Err(why.cause),
+        };
+        pool.lane_is(&new.lane, now);
+        Ok(())
     }
 
     /// The unit in which two persons accept what the chain was seen to have spent of lanes: each counts from
@@ -218,8 +227,7 @@ impl Chains {
         let mut height = stored.values().filter_map(LaneState::known_height).max();
         for (name, _) in stored.iter().filter(|(_, state)| state.lock.is_some()) {
             let last = journal.attempts_of_lane(chain, name.clone(), 1).await?;
-            let forms = last.iter().flat_map(|attempt| &attempt.forms);
-            height = forms.filter_map(|form| form.anchor).chain(height).max();
+            height = last.iter().flat_map(anchors).chain(height).max();
         }
         // a journal that was set back to before its first look may have paid with any key since
         let height = height.or_else(|| (restored > 0).then_some(0));
@@ -240,20 +248,14 @@ impl Chains {
         let guard = Guard::Resource { name: name.clone(), version: complete.version };
         let value = json!({ "restored": complete.restored, "height": height }).to_string().into();
         let unit = Unit::guarded(vec![guard], vec![Put::Resource { name, value }]);
-        match self.shared.parts.journal.write(vec![unit]).await.pop() {
-            Some(Wrote::Written(_)) => Ok(()),
-            // another worker fixed it
-            Some(Wrote::Lost(_)) => Err(Cause::of("LANES_MOVED")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
-        }
+        // where another worker fixed it, it is read again
+        self.shared.writer.write(unit).await.done(LANES_MOVED).map(drop)
     }
 
     /// The lowest height at which a form of a lane's last attempt was signed.
     async fn first_anchor(&self, chain: ChainId, lane: &Arc<str>) -> Result<Option<u64>, Cause> {
         let last = self.shared.parts.journal.attempts_of_lane(chain, lane.clone(), 1).await?;
-        let forms = last.iter().flat_map(|attempt| &attempt.forms);
-        Ok(forms.filter_map(|form| form.anchor).min())
+        Ok(last.iter().flat_map(anchors).min())
     }
 }
 

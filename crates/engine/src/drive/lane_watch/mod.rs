@@ -24,13 +24,16 @@ use kernel::answer::Cause;
 use kernel::ids::{ChainId, Millis};
 use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::ports::journal::ServiceStatus;
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
 /// The interval at which the lanes are looked at again, in milliseconds.
 const EVERY: Millis = 60_000;
 /// The most lanes that a case names.
 const NAMED: usize = 10;
+
+/// The cause for which a look is repeated: a row that it compared was written meanwhile.
+const LANES_MOVED: &str = "LANES_MOVED";
 
 /// The result of a look.
 enum LaneLook {
@@ -81,19 +84,13 @@ impl Chains {
             unit.then.puts.push(put);
             marked.push((name, after));
         }
-        let wrote = self.shared.parts.journal.write(vec![unit]).await.pop();
+        let outcome = self.shared.writer.write(unit).await;
         self.shared.controls.stored(scope);
-        match wrote {
-            Some(Wrote::Written(_)) => {
-                self.cases.noted(&case);
-                marked.into_iter().for_each(|(name, after)| pool.lane_is(name, after));
-                Ok(())
-            }
-            // another worker wrote a lane meanwhile: it is looked at again
-            Some(Wrote::Lost(_)) => Err(Cause::of("LANES_MOVED")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
-        }
+        // where another worker wrote a lane meanwhile it is looked at again
+        outcome.done(LANES_MOVED)?;
+        self.cases.noted(&case);
+        marked.into_iter().for_each(|(name, after)| pool.lane_is(name, after));
+        Ok(())
     }
 }
 
@@ -232,17 +229,11 @@ impl LaneWatch {
             puts.push(put);
             explained.push((name, after));
         }
-        match self.shared.parts.journal.write(vec![Unit::guarded(guards, puts)]).await.pop() {
-            Some(Wrote::Written(_)) => {
-                explained.into_iter().for_each(|(name, after)| pool.lane_is(&name, after));
-                self.cases.forget_case(LANE_AHEAD, subject);
-                self.status.refresh().await.map(drop)
-            }
-            // a lane or the count moved: what it means is looked at again
-            Some(Wrote::Lost(_)) => Err(Cause::of("LANES_MOVED")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            Some(Wrote::Full) | None => Err(Cause::of("FULL")),
-        }
+        // where a lane or the count moved, what that means is looked at again
+        self.shared.writer.write(Unit::guarded(guards, puts)).await.done(LANES_MOVED)?;
+        explained.into_iter().for_each(|(name, after)| pool.lane_is(&name, after));
+        self.cases.forget_case(LANE_AHEAD, subject);
+        self.status.refresh().await.map(drop)
     }
 }
 

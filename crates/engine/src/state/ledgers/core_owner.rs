@@ -1,13 +1,14 @@
 //! Makes this process the owner of the ledger cores that run inside it (`ledgers.md` §2). Each start raises
 //! the owner's epoch, and the epoch guards every unit that claims at the core or stores a receipt of it.
 
+use crate::commit::outcome::{WriteOutcome, write_beside};
 use crate::state::parts::Parts;
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
 use kernel::operation::Identity;
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::Reply;
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::collections::BTreeMap;
 
 /// The epoch of a process that owns no core: it writes no unit that claims at one.
@@ -107,15 +108,14 @@ async fn take_over(
         let epoch = owner.map_or(0, |owner| owner.epoch);
         let guard = Guard::Owner { ledger, epoch };
         let own = Put::Own { ledger, worker: parts.worker, identity };
-        let wrote = parts.journal.write(vec![Unit::guarded(vec![guard], vec![own])]).await;
-        match wrote.first() {
-            Some(Wrote::Written(_)) => {
+        match write_beside(&*parts.journal, Unit::guarded(vec![guard], vec![own])).await {
+            WriteOutcome::Done(_) => {
                 let epoch = epoch.saturating_add(1);
                 tracing::info!(ledger = ledger.name(), epoch, "the core is ours");
                 return Ok(epoch);
             }
-            Some(Wrote::Lost(_) | Wrote::Unknown(_)) => {}
-            Some(Wrote::Full) | None => return Err(Cause::of("FULL")),
+            WriteOutcome::NotWritten(why) if why.refused.is_some() => return Err(why.cause),
+            WriteOutcome::Lost(_) | WriteOutcome::NotWritten(_) => {}
         }
         parts.clock.sleep(parts.settings.backoff.base).await;
         status = parts.journal.service_status().await?;

@@ -1,7 +1,7 @@
 //! Tells each ledger outside the journal's database the number of the last HALT. A ledger that keeps numbers does
 //! nothing from then on for a process that does not know of the HALT, however long that one stood still before it sent.
 
-use crate::state::controls::halt::KillSwitch;
+use crate::state::halt::KillSwitch;
 use crate::state::select::{First, caught, race};
 use crate::state::shared::SharedState;
 use kernel::answer::Cause;

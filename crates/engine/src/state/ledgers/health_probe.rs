@@ -4,6 +4,7 @@
 use crate::state::ledgers::halt_notice::HaltNotices;
 use crate::state::select::{First, caught, race};
 use crate::state::shared::SharedState;
+use kernel::answer::Cause;
 use kernel::ids::{LedgerId, Millis};
 use kernel::ports::ledger::Reply;
 use std::collections::BTreeMap;
@@ -12,11 +13,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The time without an answer, in milliseconds, after which a ledger counts as silent.
 const HELLO_TIMEOUT: Millis = 5_000;
 
+/// A ledger's time without an answer.
+struct Silence {
+    /// When the first question had no answer, by the journal's time.
+    since: Millis,
+    /// Why the last one had none.
+    cause: Cause,
+}
+
 /// Keeps the ledgers that do not answer, and since when, by the journal's time.
 pub(crate) struct HealthProbes {
     shared: Arc<SharedState>,
     notices: Arc<HaltNotices>,
-    silent: Mutex<BTreeMap<LedgerId, Millis>>,
+    silent: Mutex<BTreeMap<LedgerId, Silence>>,
 }
 
 impl HealthProbes {
@@ -25,19 +34,31 @@ impl HealthProbes {
         Arc::new(Self { shared, notices, silent: Mutex::default() })
     }
 
-    fn silent_since(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
+    fn silent_since(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Silence>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Since when the ledger has not answered; `None` for one that answers.
     fn since(&self, ledger: LedgerId) -> Option<Millis> {
-        self.silent_since().get(&ledger).copied()
+        self.silent_since().get(&ledger).map(|silence| silence.since)
+    }
+
+    /// Why the last question to a silent ledger had no answer.
+    pub(crate) fn why_silent(&self, ledger: LedgerId) -> Option<Cause> {
+        self.silent_since().get(&ledger).map(|silence| silence.cause.clone())
     }
 
     /// True where the ledger has not answered for at least `most` milliseconds.
     pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
         let now = self.shared.parts.journal.now();
         self.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
+    }
+
+    fn note_silence(&self, ledger: LedgerId, cause: Cause) {
+        let now = self.shared.parts.journal.now();
+        let mut all = self.silent_since();
+        let since = all.get(&ledger).map_or(now, |silence| silence.since);
+        all.insert(ledger, Silence { since, cause });
     }
 
     /// Asks a ledger who it is, again and again. Any answer counts, whichever ledger it names. One that answers is
@@ -52,10 +73,9 @@ impl HealthProbes {
                     self.silent_since().remove(&ledger);
                     self.notices.tell_last_halt(ledger).await;
                 }
-                First::Left(Some(Reply::NoAnswer(_)) | None) | First::Right(()) => {
-                    let now = self.shared.parts.journal.now();
-                    self.silent_since().entry(ledger).or_insert(now);
-                }
+                First::Left(Some(Reply::NoAnswer(cause))) => self.note_silence(ledger, cause),
+                First::Left(None) => self.note_silence(ledger, Cause::of("PANIC")),
+                First::Right(()) => self.note_silence(ledger, Cause::of("TIMEOUT")),
             }
             self.shared.parts.clock.sleep(every).await;
         }

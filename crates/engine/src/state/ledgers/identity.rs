@@ -1,9 +1,9 @@
 //! Finds out which ledger answers under a name. It adopts the ledger only when each operation that the
 //! ledger did belongs to a transfer, or to a break that persons accepted (`ledgers.md` §2).
 
+use crate::commit::outcome::WriteOutcome;
 use crate::state::accepted::AcceptedBreaks;
-use crate::state::controls::admission::KnownLedgers;
-use crate::state::controls::halt::KillSwitch;
+use crate::state::halt::KillSwitch;
 use crate::state::ledgers::affected_transfers::Named;
 use crate::state::loss::Loss;
 use crate::state::shared::SharedState;
@@ -20,7 +20,7 @@ use kernel::ports::ledger::StatusChange;
 use kernel::ports::ledger::{Ledger, LedgerForm, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
-use kernel::unit::{Guard, Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -135,34 +135,6 @@ impl Ledgers {
             self.find_out(ledger);
         }
         Err(Cause::of("WRONG_LEDGER"))
-    }
-
-    /// Guards a unit: it is written only where the journal still has these ledgers as this process knows
-    /// them.
-    pub(crate) fn ledger_guard(
-        &self,
-        unit: &mut Unit,
-        depends_on: &[LedgerId],
-        answered_as: Option<(LedgerId, Known)>,
-        known: &KnownLedgers,
-    ) {
-        let guard = |ledger: &LedgerId| {
-            let answered_as = answered_as.filter(|(of, _)| of == ledger).map(|(_, known)| known);
-            self.shared
-                .plan
-                .ledger_guard(*ledger, answered_as.or_else(|| known.get(ledger).copied()))
-        };
-        // before all others: what was asked of a wrong one is no reason to say anything else
-        unit.guards.splice(0..0, depends_on.iter().filter_map(guard));
-    }
-
-    /// The journal has another incarnation of the ledger than the one that we called: the ledger was
-    /// started again, or there are two copies of it.
-    pub(crate) fn note_new_incarnation(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
-        if ours.is_some_and(|ours| self.shared.controls.suspect(ledger, ours)) {
-            tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
-            self.find_out(ledger);
-        }
     }
 
     /// Finds out the ledger's identity in a task, which asks until the ledger answers.
@@ -417,33 +389,20 @@ impl Ledgers {
         let mut guards = vec![Guard::Incarnation { ledger, known: stored }];
         guards.extend(self.shared.plan.owner(ledger));
         let unit = Unit::guarded(guards, puts);
-        match self.shared.parts.journal.write(vec![unit]).await.pop() {
-            Some(Wrote::Written(_)) => {
+        match self.shared.writer.write(unit).await {
+            WriteOutcome::Done(_) => {
                 tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");
                 self.may_be_called(ledger, actual, answered_by)
             }
-            Some(Wrote::Unknown(cause)) if cause.class == "SUPERSEDED" => {
+            WriteOutcome::NotWritten(why) if why.cause.class == "SUPERSEDED" => {
                 Adoption::Broken(format!(
                     "{} came back as an incarnation that another one had followed: a second copy",
                     ledger.name()
                 ))
             }
-            Some(Wrote::Unknown(cause)) => Adoption::Later(cause),
-            Some(Wrote::Lost(Guard::Owner { .. })) => {
-                self.retired();
-                Adoption::Later(Cause::of("RETIRED"))
-            }
-            Some(Wrote::Lost(_)) => Adoption::Later(Cause::of("ADOPTED_BY_ANOTHER")),
-            Some(Wrote::Full) | None => Adoption::Later(Cause::of("FULL")),
-        }
-    }
-
-    /// Another process took over a core of this one: this process begins nothing any more, and ends.
-    pub(crate) fn retired(&self) {
-        if self.shared.controls.retire() {
-            (self.shared.parts.retire)(
-                "another process took over a core that runs in this one".to_owned(),
-            );
+            WriteOutcome::NotWritten(why) => Adoption::Later(why.cause),
+            WriteOutcome::Lost(Guard::Owner { .. }) => Adoption::Later(Cause::of("RETIRED")),
+            WriteOutcome::Lost(_) => Adoption::Later(Cause::of("ADOPTED_BY_ANOTHER")),
         }
     }
 

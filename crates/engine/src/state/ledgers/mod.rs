@@ -7,4 +7,3 @@ pub(crate) mod earlier_sends;
 pub(crate) mod halt_notice;
 pub(crate) mod health_probe;
 pub(crate) mod identity;
-pub(crate) mod outstanding_calls;

@@ -7,6 +7,11 @@ use serde_json::{Map, Value};
 use testkit::{MINUTE, wait_until};
 
 const EXECUTION: &str = "transfer-execution";
+/// The topics that the groups of the flow consume.
+const TOPICS: [&str; 4] =
+    ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
+/// More keys than it takes for twenty messages in each partition.
+const FLOOD: u128 = 200;
 const OTHER: &str = "/portage/000000000000000000000000000000ff";
 
 fn of_source(message: BusMessage, source: &str) -> BusMessage {
@@ -93,4 +98,32 @@ async fn a_start_on_the_topics_of_another_journal_is_refused() {
     let again = one.open_transfer("A-1", "B-1", 10).await.id;
     one.wait_for_end(&[again]).await;
     one.in_order().await;
+}
+
+/// A journal whose topics these are begins on them however much another one wrote there meanwhile, and the other one is
+/// still refused.
+///
+/// Turns red where a start believes the newest messages alone: twenty in each partition kept the owner out for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_journal_wrote_keeps_no_owner_from_its_topics() {
+    let mut one = AccountService::open(true).await.with_money().await;
+    let id = one.open_transfer("A-1", "B-1", 10).await.id;
+    one.wait_for_end(&[id]).await;
+    one.outbox_published().await;
+    one.service.stop().await;
+    for topic in TOPICS {
+        for n in 0..FLOOD {
+            let headers = format!(r#"{{"ce_source":"{OTHER}"}}"#).into();
+            let (topic, key, payload) = (topic.into(), n.to_string().into(), "{}".into());
+            one.put_on_bus(BusMessage { topic, key, number: n, payload, headers }).await;
+        }
+    }
+    one.service.restart().await;
+    let again = one.open_transfer("A-1", "B-1", 10).await.id;
+    one.wait_for_end(&[again]).await;
+    one.in_order().await;
+    let mut two = AccountService::open(true).await;
+    two.service.stop().await;
+    two.service.bus = one.service.bus.clone();
+    assert_eq!(two.service.refused_start().await.class, "FOREIGN_TOPICS");
 }

@@ -9,6 +9,7 @@ use kernel::ports::bus::{Bus as _, BusMessage};
 use kernel::ports::journal::UnitWriter as _;
 use kernel::ports::outbox::Outbox as _;
 use serde_json::{Map, Value};
+use std::time::Duration;
 use testkit::{MINUTE, wait_for, wait_until};
 
 const COMPLETED: &str = "transfer-completed";
@@ -257,4 +258,31 @@ async fn made_up_ids_are_one_case() {
     test.service.wait_for_open_case("MESSAGE_MISMATCH").await;
     test.audited().await;
     assert_eq!(test.mismatches().len(), 1, "{:?}", test.mismatches());
+}
+
+/// Forged messages of many transfers that exist open a case for each of the first twenty, and one of the service for
+/// all others.
+///
+/// Turns red where each transfer has a case of its own (run: the release before).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forged_messages_of_many_transfers_are_few_cases() {
+    let test = AccountService::open(true).await.with_money().await;
+    let mut ids = Vec::new();
+    for _ in 0..25 {
+        ids.push(test.open_transfer("A-1", "B-1", 1).await.id);
+    }
+    test.wait_for_end(&ids).await;
+    test.outbox_published().await;
+    for id in ids {
+        let message = test.message_of(id, COMPLETED).await;
+        let payload = message.payload.replacen(r#""amount":"1""#, r#""amount":"7""#, 1).into();
+        test.put_on_bus(BusMessage { payload, ..message }).await;
+    }
+    test.audited().await;
+    let opened = wait_until(MINUTE, async || test.mismatches().len() >= 21).await;
+    // cases are written beside the audit
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    let all = test.mismatches();
+    assert!(opened && all.len() == 21, "{} cases: {all:?}", all.len());
+    assert!(all.iter().any(|facts| facts.contains("20 other transfers")), "{all:?}");
 }

@@ -6,6 +6,7 @@
 //! (`the_offset_waits_until_the_messages_are_parked`).
 
 use super::fixture::AccountService;
+use crate::fixture::pipeline_faults::SLOW;
 use engine::Settings;
 use engine::operators::{ActionResult, AdminAction, Objection, Verdict};
 use kernel::ids::Id;
@@ -97,6 +98,55 @@ async fn messages_of_a_parked_key_keep_their_order() {
     let none = wait_until(MINUTE, async || test.parked_keys().await.is_empty()).await;
     assert!(none, "{:?}", test.parked_keys().await);
     test.service.wait_for_closed_case("PARKED").await;
+    test.in_order().await;
+}
+
+/// Sixteen parked keys, each with many messages whose check is slow: while they are tried another account of the
+/// same group pays as ever, and what is paid from a parked account meanwhile stays behind what waits.
+///
+/// Turns red where a consumer tries parked keys within its own round (run: the release before).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parked_keys_that_are_slow_hold_no_other_account() {
+    const KEYS: usize = 16;
+    const BEHIND: usize = 10;
+    let test = AccountService::parking().await;
+    let numbers: Vec<String> = (0..KEYS).map(|n| format!("P-{n}")).collect();
+    let mut of_key: Vec<Vec<Id>> = Vec::new();
+    for number in &numbers {
+        test.account(number, 1, 1_000).await;
+        of_key.push(vec![test.open_transfer(number, "B-1", BAD).await.id]);
+    }
+    let parked = async |messages: u64| {
+        let keys = test.parked_keys().await;
+        keys.len() == KEYS && keys.iter().all(|key| key.messages >= messages)
+    };
+    assert!(wait_until(MINUTE, async || parked(1).await).await, "not all are parked");
+    for (number, ids) in numbers.iter().zip(&mut of_key) {
+        for _ in 0..BEHIND {
+            ids.push(test.open_transfer(number, "B-1", SLOW).await.id);
+        }
+    }
+    let all = u64::try_from(BEHIND).expect("few") + 1;
+    assert!(wait_until(MINUTE, async || parked(all).await).await, "not all are parked");
+    let faults = &test.service.pipeline_faults;
+    faults.slow_ms.store(200, Ordering::SeqCst);
+    let begun = async || faults.slow_checks.load(Ordering::SeqCst) > 0;
+    faults.slow_checks.store(0, Ordering::SeqCst);
+    faults.heal();
+    assert!(wait_until(MINUTE, begun).await, "no parked key is tried");
+    for (number, ids) in numbers.iter().zip(&mut of_key) {
+        ids.push(test.open_transfer(number, "B-1", 1).await.id);
+    }
+    let other = test.open_transfer("C-1", "B-1", 7).await.id;
+    test.wait_for_end(&[other]).await;
+    let tried = faults.slow_checks.load(Ordering::SeqCst);
+    assert!(tried < 100, "it waited for {tried} checks of others");
+    let ids: Vec<Id> = of_key.iter().flatten().copied().collect();
+    test.wait_for_end(&ids).await;
+    for ids in &of_key {
+        let order: Vec<usize> = (0..ids.len()).collect();
+        assert_eq!(test.order_on("transfer-execution", ids).await, order);
+    }
     test.in_order().await;
 }
 

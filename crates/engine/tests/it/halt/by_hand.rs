@@ -310,6 +310,24 @@ async fn with_four_eyes_off_one_person_resumes_over_the_same_proof() {
     service.work(1).await;
 }
 
+/// Nothing is written where a ledger cannot be proven: who approves is told which one, and not that the outcome is
+/// unknown.
+///
+/// Wrong build that turns it red: a proof's silence taken for an unknown outcome, as it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resume_names_the_ledger_that_cannot_be_proven() {
+    let service = TestService::open(true, NEVER).await;
+    service.work(1).await;
+    service.execute_as("ada", "1", AdminAction::Halt).await.unwrap();
+    service.faulty_spot.set_fault(CallFault::Silent);
+    let refused = resumed(&service, "2", resume(&[])).await;
+    let Err(Objection::NotPossible(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.starts_with("SPOT cannot be proven now: "), "{why}");
+    service.faulty_spot.set_fault(CallFault::None);
+    assert!(resumed(&service, "3", resume(&[])).await.is_ok());
+    service.work(1).await;
+}
+
 /// Another ledger halts; the right one is adopted when persons resume, and only then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_is_looked_at_again_when_persons_resume() {

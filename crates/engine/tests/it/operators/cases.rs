@@ -10,16 +10,22 @@ use crate::fixture::defaults::{COIN, FUNDING, NEVER, SPOT};
 use crate::fixture::faulty_ledger::CallFault;
 use crate::fixture::test_service::TestService;
 use engine::Refused;
+use engine::audit::prove;
 use engine::operators::AdminAction;
 use kernel::code::Code;
 use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op};
-use kernel::operators::Scope;
+use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::ports::admin_queries::AdminQueries as _;
+use kernel::ports::audit::Audit as _;
+use kernel::ports::journal::{OperatorQueries as _, UnitWriter as _};
 use kernel::ports::ledger::Ledger as _;
 use kernel::record::Account;
+use kernel::unit::{Put, Unit, Wrote};
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::{seal_key, wait_until};
 
 fn of(id: Id) -> String {
     format!("transfer/{id}")
@@ -224,4 +230,58 @@ async fn a_contradiction_is_a_case_until_the_pause_ends() {
     assert_eq!(retries(&service, id).await, wanted);
     let refused = service.create(SPOT, 2, 1).await;
     assert!(matches!(refused, Err(Refused::Code(Code::Overloaded))), "{refused:?}");
+}
+
+/// Turns red where the audit's proof needs a case that is forgotten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_case_that_is_forgotten_leaves_the_audit_as_it_is() {
+    let service = TestService::open(true, NEVER).await;
+    for kind in ["FIRST", "SECOND"] {
+        let (severity, subject, facts) = (Severity::Warning, Subject::Service, "a test".into());
+        let case = Put::Case(Case { kind, severity, subject, facts });
+        service.store().write(vec![Unit::puts(vec![case])]).await;
+    }
+    let open = service.store().open_cases().await.expect("cases");
+    let first = open.iter().find(|case| &*case.kind == "FIRST").expect("the first").number;
+    let comment = AdminAction::Comment { case: first, text: "seen".into() };
+    service.execute_as("ada", "1", comment).await.expect("it is noted");
+    let (kind, fact) = ("FIRST".into(), "over".into());
+    let close = Put::Close { kind, subject: Subject::Service, fact };
+    service.store().write(vec![Unit::puts(vec![close, Put::ForgetCases(u64::MAX)])]).await;
+    assert!(service.store().case(first).await.expect("an answer").is_none());
+    let mut trail = service.store().trail().await.expect("a trail");
+    let found = prove(&mut *trail, seal_key(), None).await.expect("a proof");
+    assert_eq!((found.faults, found.unproven), (vec![], vec![]));
+}
+
+/// The service has no bus. Of two cases one was closed, and is old at the next start.
+///
+/// Turns red where no task forgets closed cases, or the publisher's alone, and where one that is open goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cases_that_were_closed_long_ago_are_deleted() {
+    for (kept, left) in [(1, 1), (90 * 86_400_000, 2), (0, 2)] {
+        // the first life looks for none, so that the second one begins with the bound
+        let mut service = TestService::open_with(true, NEVER, |s| s.cases_kept_ms = 0).await;
+        service.settings.cases_kept_ms = kept;
+        let (kind, severity) = ("MESSAGE_MISMATCH", Severity::Warning);
+        for n in 1..=2 {
+            let subject = Subject::Transfer(Id::new(0, n));
+            let facts = "a test".into();
+            let mut puts = vec![Put::Case(Case { kind, severity, subject, facts })];
+            if n == 1 {
+                puts.push(Put::Close { kind: kind.into(), subject, fact: "over".into() });
+            }
+            let wrote = service.store().write(vec![Unit::puts(puts)]).await;
+            assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
+        }
+        service.restart().await;
+        service.clock.forward(600_000);
+        let mut cases = Vec::new();
+        let forgotten = wait_until(Duration::from_secs(5), async || {
+            cases = service.store().cases(None, None, None, 10).await.expect("cases");
+            cases.len() == 1
+        });
+        assert_eq!((forgotten.await, cases.len()), (left == 1, left), "{kept}: {cases:?}");
+        assert!(cases.iter().any(|case| case.closed.is_none()), "{kept}: {cases:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The freeing of accounts: with four eyes, a person who barred an account does not free it alone.
 
 use crate::fixture::defaults::{FUNDING, NEVER, SPOT};
+use crate::fixture::faulty_ledger::CallFault;
 use crate::fixture::test_service::TestService;
 use engine::audit::prove;
 use engine::operators::{ActionResult, AdminAction, NewNumberedAccount, Objection};
@@ -10,12 +11,11 @@ use kernel::operators::{ApprovalStatus, Scope};
 use kernel::ports::audit::Audit as _;
 use kernel::ports::journal::OperatorQueries as _;
 use kernel::ports::ledger::{AccountStatus, Reply, Whose};
-use testkit::seal_key;
+use std::sync::Arc;
+use testkit::{MINUTE, seal_key, wait_until};
+use tokio::sync::Semaphore;
 
 const USER: UserId = UserId(1);
-/// The state of a proposal that is about a former status.
-const SET_AGAIN: &str = "SET_AGAIN";
-
 /// One kind of account that a person bars and frees.
 #[derive(Debug, Clone, Copy)]
 enum Barred {
@@ -110,10 +110,7 @@ async fn who_froze_an_account_frees_it_with_another_person() {
         // what the other proposals were about is over, also where the account is frozen anew
         sets(&service, "eve", &key("freeze"), barred, AccountStatus::Frozen).await;
         for id in [second, third] {
-            let late = came_to(&service, "bob", &format!("{id}"), AdminAction::Approve(id)).await;
-            assert_eq!(late, Ok(ActionResult::Superseded { state: SET_AGAIN.into() }));
-            let again = came_to(&service, "dan", &format!("{id}"), AdminAction::Approve(id)).await;
-            assert_eq!(again, Err(Objection::Decided(ApprovalStatus::Superseded)));
+            service.is_superseded(id).await;
         }
         assert_eq!(barred.status(&service).await, "FROZEN", "{barred:?}: an old proposal freed it");
         // the person whose freeze is over frees what another one froze
@@ -126,6 +123,34 @@ async fn who_froze_an_account_frees_it_with_another_person() {
     assert_eq!((found.faults, found.unproven), (vec![], vec![]));
 }
 
+/// A proposal that another person rejects while it is being approved either frees the account and is approved, or
+/// frees nothing.
+///
+/// Turns red where the ledger is told before the decision is written (run: the release before).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proposal_that_is_rejected_meanwhile_frees_nothing() {
+    let service = opened(true).await;
+    let barred = Barred::At(SPOT);
+    sets(&service, "ada", "freeze", barred, AccountStatus::Frozen).await;
+    let id = service.propose_as("ada", "free", barred.set(AccountStatus::Active)).await;
+    let replies = Arc::new(Semaphore::new(0));
+    service.faulty_spot.set_fault(CallFault::DelayReplies(replies.clone()));
+    let rejects = async {
+        let freed = async || barred.status(&service).await == "ACTIVE";
+        assert!(wait_until(MINUTE, freed).await, "the ledger is not told");
+        let rejected = came_to(&service, "dan", "reject", AdminAction::Reject(id)).await;
+        replies.add_permits(100);
+        rejected
+    };
+    let approves = came_to(&service, "bob", "approve", AdminAction::Approve(id));
+    let (approved, rejected) = tokio::join!(approves, rejects);
+    service.faulty_spot.set_fault(CallFault::None);
+    assert_eq!(approved, Ok(ActionResult::StatusSet));
+    assert_eq!(rejected, Err(Objection::Decided(ApprovalStatus::Approved)));
+    assert_eq!(barred.status(&service).await, "ACTIVE");
+}
+
+/// Turns red where a proposal waits on although another person did what it is about.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_person_frees_an_account_alone() {
     let service = opened(true).await;
@@ -136,11 +161,15 @@ async fn another_person_frees_an_account_alone() {
         // of two persons who froze it, neither frees it alone; a third one does
         sets(&service, "ada", &key("freeze again"), barred, AccountStatus::Frozen).await;
         sets(&service, "bob", &key("freeze too"), barred, AccountStatus::Frozen).await;
+        let mut proposed = Vec::new();
         for who in ["ada", "bob"] {
             let free = barred.set(AccountStatus::Active);
-            service.propose_as(who, &key("free all"), free).await;
+            proposed.push(service.propose_as(who, &key("free all"), free).await);
         }
         sets(&service, "eve", &key("free all"), barred, AccountStatus::Active).await;
+        for id in proposed {
+            service.is_superseded(id).await;
+        }
     }
     service.assert_in_order().await;
 }
@@ -194,10 +223,41 @@ async fn who_paused_an_account_lifts_that_with_another_person() {
     let done = came_to(&service, "bob", "approve", AdminAction::Approve(first)).await;
     assert_eq!((done, paused().await), (Ok(ActionResult::Unpaused), None));
     // a pause that was set since is not the one that was proposed
+    service.is_superseded(second).await;
     came_to(&service, "ada", "pause again", pause()).await.expect("it stands");
-    let late = came_to(&service, "bob", "late", AdminAction::Approve(second)).await;
-    assert_eq!(late, Ok(ActionResult::Superseded { state: "RESUMED".into() }));
     let number = paused().await.expect("it stands");
+    let third = service.propose_as("ada", "lift again", AdminAction::Unpause(number)).await;
     let other = came_to(&service, "bob", "lift", AdminAction::Unpause(number)).await;
     assert_eq!((other, paused().await), (Ok(ActionResult::Unpaused), None));
+    service.is_superseded(third).await;
+}
+
+/// The ledger is silent: one change of an account waits for it.
+///
+/// Wrong builds that turn it red: a bar that is dropped because an earlier change waits (as it was), and a proposal that is
+/// compared with the last change before one that is on its way is carried out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bar_is_stored_behind_a_change_that_waits_and_no_proposal_overtakes_it() {
+    let service = opened(true).await;
+    let barred = Barred::At(SPOT);
+    let set =
+        async |who: &str, key: &str, status| came_to(&service, who, key, barred.set(status)).await;
+    sets(&service, "ada", "freeze", barred, AccountStatus::Frozen).await;
+    let proposed = service.propose_as("ada", "free", barred.set(AccountStatus::Active)).await;
+    service.faulty_spot.set_fault(CallFault::Silent);
+    for (who, status) in [("bob", AccountStatus::Active), ("eve", AccountStatus::Disabled)] {
+        let waits = set(who, "a change", status).await;
+        assert!(matches!(waits, Err(Objection::Unknown(_))), "{who}: {waits:?}");
+    }
+    let approved = came_to(&service, "kim", "approve", AdminAction::Approve(proposed)).await;
+    assert!(matches!(approved, Err(Objection::Unknown(_) | Objection::Decided(_))), "{approved:?}");
+    service.faulty_spot.set_fault(CallFault::None);
+    let done = wait_until(MINUTE, async || barred.status(&service).await == "DISABLED");
+    assert!(done.await, "{}", barred.status(&service).await);
+    let approved = came_to(&service, "kim", "approve", AdminAction::Approve(proposed)).await;
+    let outdated =
+        matches!(approved, Ok(ActionResult::Superseded { .. }) | Err(Objection::Decided(_)));
+    assert!(outdated, "{approved:?}");
+    assert_eq!(barred.status(&service).await, "DISABLED");
+    service.assert_in_order().await;
 }

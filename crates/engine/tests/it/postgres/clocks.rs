@@ -1,4 +1,5 @@
-//! Two servers whose clocks are a day apart: the database's counts.
+//! Two servers whose clocks are a day apart: the database's counts. And what a worker wrote while the database's own
+//! clock was ahead.
 //!
 //! Wrong builds that were run, each of which turns one of these red: a store that takes its process's clock
 //! for the time; an engine that takes the day of a limit from it.
@@ -6,7 +7,8 @@
 use super::fixture::{Fixture, quick};
 use crate::fixture::defaults::{FUNDING, SOURCES};
 use crate::fixture::faulty_ledger::CallFault;
-use engine::Limits;
+use engine::{Limits, Settings};
+use kernel::retry::Backoff;
 use std::time::Duration;
 
 const DAY: u64 = 86_400_000;
@@ -75,4 +77,35 @@ async fn a_day_is_one_day_for_servers_whose_clocks_are_a_day_apart() {
     fixture.assert_in_order(&one).await;
     one.kill().await;
     two.kill().await;
+}
+
+/// Turns red where a time that was written ahead counts as one to wait for: for up to an hour no worker tries the transfer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_put_off_while_the_database_was_ahead_is_tried_when_its_clock_is_right_again() {
+    // it waits for its time when its worker dies
+    let backoff = Backoff { base: 2_000, cap: 2_000 };
+    let fixture = Fixture::open(Settings { backoff, ..quick(true) }).await;
+    let clock = |ahead: u64| {
+        let now = "extract(epoch FROM clock_timestamp()) * 1000";
+        fixture.sql(&format!(
+            "CREATE OR REPLACE FUNCTION portage_now() RETURNS bigint LANGUAGE sql VOLATILE AS $$ \
+             SELECT ({now})::bigint + {ahead} $$"
+        ));
+    };
+    for minutes in [2, 59] {
+        let worker = fixture.worker().await;
+        fixture.faulty_spot.set_fault(CallFault::LoseReplies);
+        clock(minutes * 60_000);
+        let key = format!("{minutes} minutes");
+        let held = worker.create_with_key(FUNDING, 1, &key, 5).await.expect("it is opened");
+        let ahead = "SELECT count(*) FROM due WHERE due_at > portage_now()";
+        fixture.wait_for_sql(ahead, "1").await;
+        worker.kill().await;
+        clock(0);
+        fixture.faulty_spot.set_fault(CallFault::None);
+        let other = fixture.worker().await;
+        other.wait_for_state(held.record.id, "COMMITTED").await;
+        fixture.assert_in_order(&other).await;
+        other.kill().await;
+    }
 }

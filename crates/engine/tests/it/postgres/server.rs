@@ -50,7 +50,9 @@ async fn errors_that_pass_refuse_nothing() {
     worker.complete_transfer(FUNDING, 1, "first", 10_000).await;
     for (n, code) in ["40001", "40P01", "57014", "53200", "58030", "XX000"].iter().enumerate() {
         fixture.sql(&format!("CREATE SEQUENCE times_{n}"));
-        fixture.trigger(&format!("nextval('times_{n}') <= 4"), code);
+        // a failing disk closes the intake for half a minute each time
+        let times = if *code == "58030" { 1 } else { 4 };
+        fixture.trigger(&format!("nextval('times_{n}') <= {times}"), code);
         for from in SOURCES {
             worker.complete_transfer(from, 1, &format!("{code}-{}", from.name()), 5).await;
         }

@@ -57,7 +57,8 @@ struct Change {
     status: String,
     reason: String,
     caller: String,
-    at: Millis,
+    /// When its action was written, where Funding had the change before.
+    at: Option<Millis>,
 }
 
 /// The changes of the chain, by the key under which Funding stored them, and those of each user in their order.
@@ -106,7 +107,8 @@ impl StatusReplay {
             status: status.clone(),
             reason: reason.clone(),
             caller: caller.clone(),
-            at: *at,
+            // what two persons decided is written first, and carried out then
+            at: approved.is_none().then_some(*at),
         };
         self.changes.insert(action_key(caller, key), change);
         self.of_user.entry(user).or_default().push((*at, status));
@@ -157,7 +159,9 @@ impl StatusReplay {
             found.column(table, row, FOUND, "that the account was there".to_owned());
         }
         let before = row.field(AT).and_then(|stored| stored.parse::<Millis>().ok());
-        if before.is_none_or(|before| before > at) {
+        if let Some(at) = at
+            && before.is_none_or(|before| before > at)
+        {
             found.column(table, row, AT, format!("at most `{at}`"));
         }
     }

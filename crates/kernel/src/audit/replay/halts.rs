@@ -1,12 +1,15 @@
-//! Compares the rows of HALTs with the HALTs that operators raised and with the resumes.
+//! Compares the rows of HALTs with the HALTs that operators and the engine raised, and with the resumes.
 
 use super::performed::Performed;
 use super::{ActionTable, ReplayFindings, StoredRow, first_from, shown};
 use crate::ids::Millis;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The most rows that one sentence names.
 const NAMED: usize = 20;
+/// The most HALTs that one action raises.
+const AT_ONCE: usize = 10_000;
 /// The places of the columns.
 const REASON: usize = 0;
 const AT: usize = 1;
@@ -23,7 +26,10 @@ pub(super) struct HaltReplay {
 impl HaltReplay {
     pub(super) fn take(&mut self, performed: &Performed) {
         if performed.kind == "HALT" {
-            self.raised.push((performed.at, performed.reason.clone()));
+            // the engine passes over numbers that a ledger was told of: with one HALT each, in one unit
+            let halts = performed.value.get("halts").and_then(Value::as_u64).unwrap_or(1);
+            let raised = std::iter::repeat_n((performed.at, performed.reason.clone()), AT_ONCE);
+            self.raised.extend(raised.zip(0..halts).map(|(raised, _)| raised));
         }
         if performed.resumes() {
             self.resumed.insert(performed.at);
@@ -51,12 +57,12 @@ impl HaltReplay {
             self.ends(row, found);
         }
         self.left(&mut unnamed, found);
-        engine_raised(&unnamed, found);
+        without_action(&unnamed, found);
         compare_halted_flag(&numbered, halted, found);
         stops
     }
 
-    /// Takes the operator's HALT that wrote exactly this row, where there is one.
+    /// Takes the action's HALT that wrote exactly this row, where there is one.
     fn claims(&mut self, row: &StoredRow) -> bool {
         let same = |(at, reason): &(Millis, String)| {
             time(row, AT) == Some(*at) && row.field(REASON) == Some(reason)
@@ -79,7 +85,7 @@ impl HaltReplay {
         }
     }
 
-    /// The operators' HALTs that wrote none of the rows as they are.
+    /// The actions' HALTs that wrote none of the rows as they are.
     fn left(self, unnamed: &mut Vec<(u64, &StoredRow)>, found: &mut ReplayFindings) {
         for (at, reason) in self.raised {
             let at_of = |(_, row): &(u64, &StoredRow)| time(row, AT) == Some(at);
@@ -113,8 +119,9 @@ fn gaps(numbered: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
     }
 }
 
-/// The engine raises HALTs without an action: their reason and time are only what the rows say.
-fn engine_raised(unnamed: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
+/// A restore, and the engine of earlier releases, raise HALTs without an action: their reason and time are only what the
+/// rows say.
+fn without_action(unnamed: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
     let numbers: Vec<String> =
         unnamed.iter().take(NAMED).map(|(number, _)| number.to_string()).collect();
     if !numbers.is_empty() {
@@ -122,7 +129,7 @@ fn engine_raised(unnamed: &[(u64, &StoredRow)], found: &mut ReplayFindings) {
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let numbers = numbers.join(", ");
         found.unproven.push(format!(
-            "halts {numbers}{more}: no operator raised them, so no action says their reason and time"
+            "halts {numbers}{more}: no action raised them, so none says their reason and time"
         ));
     }
 }

@@ -8,15 +8,10 @@ mod exclude;
 mod money;
 mod reachable;
 
-use crate::flow::life::Life;
 use crate::flow::table::Table;
 
-/// The faults of a flow's table; none: it holds.
-pub fn check<L: Life>() -> Vec<String> {
-    faults(&Table::of::<L>())
-}
-
-/// The faults of a table, each beginning with the state or the act that it is about.
+/// The faults of a table, each beginning with the state or the act that it is about; none: it holds. An engine does not
+/// start with a table that has one.
 pub fn faults(t: &Table) -> Vec<String> {
     let mut bad = reachable::inside(t);
     if bad.is_empty() {

@@ -10,7 +10,7 @@ mod units;
 mod workers;
 
 pub use attempts::AttemptQueries;
-pub use operators::OperatorQueries;
+pub use operators::{OperatorQueries, PENDING_APPROVALS};
 pub use service::{Owner, RESTORED_ROW, Resource, ServiceQueries, ServiceStatus};
 pub use snapshot::{
     AccountSums, KeyRow, Line, Recount, Snapshot, SnapshotSource, Sums, UnmatchedKey,

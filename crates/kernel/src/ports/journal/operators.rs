@@ -7,6 +7,9 @@ use crate::operators::{Approval, OpenCase, PastAction};
 use crate::ports::Fut;
 use std::sync::Arc;
 
+/// The most approvals that one reading of those that wait gives.
+pub const PENDING_APPROVALS: usize = 1000;
+
 /// Reads the cases, decisions and numbered accounts of operators; their lists and searches are
 /// [`AdminQueries`](crate::ports::admin_queries::AdminQueries).
 pub trait OperatorQueries: Send + Sync {
@@ -28,6 +31,8 @@ pub trait OperatorQueries: Send + Sync {
     fn resumes(&self) -> Fut<'_, Result<Vec<PastAction>, Cause>>;
     /// The approval of this id.
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
+    /// The approvals that wait, oldest first, at most [`PENDING_APPROVALS`].
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>>;
     /// Numbered accounts, in the order of their numbers.
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>>;
 }

@@ -201,6 +201,7 @@ fn a_conflict_counts_only_in_the_ledgers_own_words() {
     assert_eq!(nothing(&asked(409, "{\"error\":\"WRONG_LEDGER\"}")), "HTTP_STATUS");
     assert_eq!(nothing(&asked(409, &wrong.replace("WRONG_LEDGER", "X"))), "HTTP_STATUS");
     assert_eq!(nothing(&asked(409, "<html>")), "BAD_REPLY");
+    assert_eq!(nothing(&asked(401, "{\"error\":\"no\"}")), "TOKEN_REFUSED");
 }
 
 #[test]
@@ -355,6 +356,16 @@ fn balances_are_read_or_not() {
         assert!(read(user, status, body).is_err(), "{status} {body}");
     }
     assert!(read(Whose::After(7, 10), 200, &format!("[{row}]")).is_err(), "whose are they");
+    // the route that lists all may be missing; a 404 for one user may mean the user
+    for status in [404, 405, 501] {
+        assert_eq!(read(Whose::After(0, 10), status, "no such route"), Err("NOT_OFFERED"));
+    }
+    assert_eq!(read(user, 404, "no such user"), Err("HTTP_STATUS"));
+    assert_eq!(read(Whose::After(0, 10), 503, ""), Err("HTTP_STATUS"));
+    // a token that is not taken has a cause of its own, in every answer
+    for status in [401, 403] {
+        assert_eq!(read(Whose::After(0, 10), status, ""), Err("TOKEN_REFUSED"));
+    }
     let of = |n: u64| format!("[{}]", row.replacen('{', &format!("{{\"user_id\":\"{n}\","), 1));
     assert_eq!(read(Whose::After(7, 10), 200, &of(8)).map(|rows| rows.len()), Ok(1));
     assert!(read(Whose::After(7, 10), 200, &of(7)).is_err(), "at or below the cursor");

@@ -16,8 +16,8 @@ use super::key_history::shown_height;
 use super::prove::{Landing, landing};
 use super::rpc::{
     BlockAt, ChunkTransaction, Division, ExecutionResult, KeyList, KeyView, PROVIDERS_DISAGREE,
-    ProviderFact, access_key, access_keys, chunk, chunks, collect_facts, division, not_behind,
-    transaction,
+    ProviderFact, access_key, access_keys, chunk, chunks, collect_facts, division, in_words,
+    not_behind, transaction,
 };
 use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
 use kernel::answer::Cause;
@@ -34,6 +34,9 @@ struct NonceAt {
     nonce: u64,
     height: u64,
 }
+
+/// By how many blocks a provider may be ahead of the final block that all were asked for: some minutes of blocks.
+const MOST_AHEAD: u64 = 600;
 
 /// What a key did in a block.
 pub(super) struct BlockUses {
@@ -70,7 +73,13 @@ impl NearLink {
             match division(needed, &lists, is_beyond, words) {
                 // who does not show it may only be behind
                 Division::Yes | Division::YesAgainst(_) => {
-                    ahead.extend(least_beyond(lane, stored, &lists));
+                    let spent = beyond(lane, stored, needed, &lists);
+                    ahead.extend(spent.map(|spent| match &head {
+                        Ok(head) => {
+                            LaneSpent { height: plausible(spent.height, head.height), ..spent }
+                        }
+                        Err(_) => spent,
+                    }));
                 }
                 Division::Split(facts) => return Err(Cause::because(PROVIDERS_DISAGREE, facts)),
                 Division::No | Division::NoAgainst(_) => {
@@ -80,7 +89,7 @@ impl NearLink {
                         Division::No => {}
                         Division::NoAgainst(facts) => self.rpc.note_outvoted(&facts),
                         Division::Yes | Division::YesAgainst(_) | Division::Split(_) => {
-                            let facts = format!("whether {lane} is ahead");
+                            let facts = in_words(&lists, words);
                             return Err(Cause::because(PROVIDERS_DISAGREE, facts));
                         }
                     }
@@ -130,17 +139,16 @@ impl NearLink {
             Division::Yes => {}
             Division::YesAgainst(facts) => self.rpc.note_outvoted(&facts),
             Division::No | Division::NoAgainst(_) | Division::Split(_) => {
-                return Err(Cause::because(PROVIDERS_DISAGREE, "whether the key is ahead"));
+                let each = in_words(&views, KeyView::in_words);
+                let facts = format!("whether the key has spent more than {from}: {each}");
+                return Err(Cause::because(PROVIDERS_DISAGREE, facts));
             }
         }
         // by one provider alone the search would go on for a nonce or in a block that there is not
-        let mut nonces: Vec<u64> = views.iter().filter_map(|one| one.fact.nonce).collect();
-        nonces.sort_unstable_by(|one, other| other.cmp(one));
-        let nonce = nonces.get(needed.saturating_sub(1)).copied();
-        let nonce = nonce.ok_or(Cause::of("NO_PROVIDER"))?;
-        let shows = views.iter().filter(|one| one.fact.nonce.is_some_and(|shown| shown >= nonce));
-        let height = shown_height(needed, shows.map(|one| one.fact.height).collect());
-        Ok(NonceAt { nonce, height: height.ok_or(Cause::of("NO_PROVIDER"))? })
+        let seen = views
+            .iter()
+            .filter_map(|one| Some(NonceAt { nonce: one.fact.nonce?, height: one.fact.height }));
+        shown_nonce(needed, &seen.collect::<Vec<_>>()).ok_or(Cause::of("NO_PROVIDER"))
     }
 
     /// The transactions of a key in the block in which it spent more than a nonce, as many providers as are
@@ -165,7 +173,11 @@ impl NearLink {
             return Err(Cause::because("KEY_ADDED_AGAIN", facts));
         };
         if earlier > before || left <= before {
-            let facts = format!("block {height} leaves the nonce at {left}, from {earlier}");
+            let facts = format!(
+                "{} shows that block {height} leaves the nonce at {left}, from {earlier}, and others that it spent the \
+                 one after {before}",
+                change.shown_by
+            );
             return Err(Cause::because(PROVIDERS_DISAGREE, facts));
         }
         let lane = lane_of(key);
@@ -220,16 +232,58 @@ impl NearLink {
     }
 }
 
-/// The least that those providers show which show that a lane has spent more than is stored.
-fn least_beyond(
+/// The highest nonce that as many providers as are needed have seen spent, and the height up to which they show it. One
+/// alone makes neither of them too high or too low.
+fn shown_nonce(needed: usize, seen: &[NonceAt]) -> Option<NonceAt> {
+    let mut nonces: Vec<u64> = seen.iter().map(|one| one.nonce).collect();
+    nonces.sort_unstable_by(|one, other| other.cmp(one));
+    let nonce = nonces.get(needed.saturating_sub(1)).copied()?;
+    let shows = seen.iter().filter(|one| one.nonce >= nonce).map(|one| one.height);
+    Some(NonceAt { nonce, height: shown_height(needed, shows.collect())? })
+}
+
+/// A height that was shown, where the newest final block is at `head`: one of two providers may be the one that lies, and
+/// no view below this height is believed any more.
+fn plausible(shown: u64, head: u64) -> u64 {
+    let most = head.saturating_add(MOST_AHEAD);
+    if shown < most { shown } else { most }
+}
+
+/// What a lane has spent beyond what is stored, as those providers show it that show so.
+fn beyond(
     lane: &Arc<str>,
     stored: u64,
+    needed: usize,
     lists: &[ProviderFact<KeyList>],
 ) -> Option<LaneSpent> {
     let spent = lists.iter().filter_map(|list| {
         Some(NonceAt { nonce: list.fact.view(lane).nonce?, height: list.fact.height })
     });
-    let least = spent.filter(|spent| spent.nonce > stored).min_by_key(|spent| spent.nonce)?;
-    let lock = Lock(least.nonce.to_string().into());
-    Some(LaneSpent { lane: lane.clone(), lock, height: least.height })
+    let spent: Vec<NonceAt> = spent.filter(|spent| spent.nonce > stored).collect();
+    let NonceAt { nonce, height } = shown_nonce(needed, &spent)?;
+    Some(LaneSpent { lane: lane.clone(), lock: Lock(nonce.to_string().into()), height })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_AHEAD, NonceAt, plausible, shown_nonce};
+
+    /// Turns red where one of three sets the nonce or the height, and where a height that no block has stops the chain for
+    /// ever.
+    #[test]
+    fn one_provider_sets_neither_nonce_nor_height() {
+        let shown = |needed: usize, seen: &[(u64, u64)]| {
+            let seen: Vec<NonceAt> = seen
+                .iter()
+                .map(|(nonce, height)| NonceAt { nonce: *nonce, height: *height })
+                .collect();
+            shown_nonce(needed, &seen).map(|one| (one.nonce, one.height))
+        };
+        assert_eq!(shown(2, &[(10, 100), (10, 101), (6, 1 << 63)]), Some((10, 101)));
+        assert_eq!(shown(2, &[(10, 1 << 63), (10, 100), (10, 101)]), Some((10, 101)));
+        assert_eq!(shown(2, &[(10, 100), (12, 102)]), Some((10, 102)));
+        assert_eq!(shown(2, &[(10, 100)]), None);
+        assert_eq!(plausible(105, 103), 105);
+        assert_eq!(plausible(1 << 63, 103), 103 + MOST_AHEAD);
+    }
 }

@@ -18,7 +18,7 @@ use super::NearLink;
 use super::concerns::EVENTS_SURPLUS;
 use super::rpc::{
     BlockAt, Division, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key,
-    collect_facts, division, objection, transaction,
+    collect_facts, division, in_words, objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use blame::is_paused;
@@ -127,8 +127,8 @@ impl NearLink {
                     Err(cause) => format!("what spent it is not proven: {cause}"),
                 }
             };
-            let nonces = nonces(&views);
-            let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");
+            let each = in_words(&replies, KeyView::in_words);
+            let facts = format!("{cause}; the key at final blocks: {each}; {spender}");
             return Err(Cause::because(LOCK_SPENT, facts));
         }
         let unspent = replies.iter().filter(|one| !is_spent(&one.fact));
@@ -269,12 +269,6 @@ fn receiver_of(action: &BatchAction) -> Option<&Arc<str>> {
         }
         BatchAction::Nothing => None,
     }
-}
-
-fn nonces(views: &[KeyView]) -> String {
-    let each =
-        views.iter().map(|view| view.nonce.map_or_else(|| "gone".to_owned(), |n| n.to_string()));
-    each.collect::<Vec<String>>().join(", ")
 }
 
 fn dead(code: &'static str, doc: Arc<str>) -> Answer {

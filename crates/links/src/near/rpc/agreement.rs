@@ -30,6 +30,8 @@ pub(in crate::near) struct ProviderFact<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::near) struct Agreement<T> {
     pub(in crate::near) fact: T,
+    /// Those that show it, by name.
+    pub(in crate::near) shown_by: Arc<str>,
     pub(in crate::near) dissent: Option<String>,
 }
 
@@ -53,6 +55,22 @@ pub(in crate::near) fn outvotes(needed: usize, with: usize, against: usize) -> b
     with >= needed && with > against
 }
 
+/// Why a provider shows nothing, with its name.
+fn cause_of(by: &str, failure: RpcFailure) -> Cause {
+    let Cause { class, detail } = failure.into();
+    let detail = detail.map_or_else(|| by.to_owned(), |detail| format!("{by}: {detail}"));
+    Cause::because(class, detail)
+}
+
+/// What each provider shows, in words.
+pub(in crate::near) fn in_words<'a, T: 'a>(
+    facts: impl IntoIterator<Item = &'a ProviderFact<T>>,
+    words: impl Fn(&T) -> String,
+) -> String {
+    let each = facts.into_iter().map(|one| format!("{} shows {}", one.by, words(&one.fact)));
+    each.collect::<Vec<String>>().join(", ")
+}
+
 /// The facts that providers show, where as many as are needed do.
 ///
 /// # Errors
@@ -65,21 +83,10 @@ pub(in crate::near) fn collect_facts<T>(
     for ProviderReply { by, reply } in replies {
         match reply {
             Ok(fact) => facts.push(ProviderFact { by, fact }),
-            Err(failure) => last = failure.into(),
+            Err(failure) => last = cause_of(&by, failure),
         }
     }
     if facts.len() >= needed { Ok(facts) } else { Err(last) }
-}
-
-/// The same, without the names of the providers.
-///
-/// # Errors
-/// As [`collect_facts`].
-pub(in crate::near) fn answered<T>(
-    needed: usize,
-    replies: Vec<ProviderReply<T>>,
-) -> Result<Vec<T>, Cause> {
-    Ok(collect_facts(needed, replies)?.into_iter().map(|one| one.fact).collect())
 }
 
 /// Those that show a fact of that height or a later one, where as many as are needed do.
@@ -110,17 +117,14 @@ pub(in crate::near) fn division<T>(
     words: impl Fn(&T) -> String,
 ) -> Division {
     let (with, against): (Vec<_>, Vec<_>) = facts.iter().partition(|one| is(&one.fact));
-    let name = |side: &[&ProviderFact<T>]| {
-        let each = side.iter().map(|one| format!("{} shows {}", one.by, words(&one.fact)));
-        each.collect::<Vec<String>>().join(", ")
-    };
+    let name = |side: &[&ProviderFact<T>]| in_words(side.iter().copied(), &words);
     match (outvotes(needed, with.len(), against.len()), outvotes(needed, against.len(), with.len()))
     {
         (true, _) if against.is_empty() => Division::Yes,
         (true, _) => Division::YesAgainst(name(&against)),
         (false, true) if with.is_empty() => Division::No,
         (false, true) => Division::NoAgainst(name(&with)),
-        (false, false) => Division::Split(format!("{}, {}", name(&with), name(&against))),
+        (false, false) => Division::Split(in_words(facts, &words)),
     }
 }
 
@@ -143,7 +147,7 @@ pub(in crate::near) fn agreement<T: PartialEq + Debug>(
                     None => groups.push((fact, vec![by])),
                 }
             }
-            Err(failure) => silent = Some(Cause::from(failure)),
+            Err(failure) => silent = Some(cause_of(&by, failure)),
         }
     }
     groups.sort_by_key(|(_, voices)| Reverse(voices.len()));
@@ -151,19 +155,21 @@ pub(in crate::near) fn agreement<T: PartialEq + Debug>(
     let each: Vec<String> = each.collect();
     let mut groups = groups.into_iter();
     let Some((fact, voices)) = groups.next() else {
-        return Err(silent.unwrap_or(Cause::of(PROVIDERS_DISAGREE)));
+        return Err(silent.unwrap_or(Cause::of("NO_PROVIDER")));
     };
-    let others = each.get(1..).unwrap_or_default();
+    let (others, shown_by) = (each.get(1..).unwrap_or_default(), voices.join(" and ").into());
     let against = total.saturating_sub(voices.len());
     match (outvotes(needed, voices.len(), against), others.is_empty()) {
-        (true, true) => Ok(Agreement { fact, dissent: None }),
+        (true, true) => Ok(Agreement { fact, shown_by, dissent: None }),
         (true, false) => {
             let agreed = each.first().map(String::as_str).unwrap_or_default();
             let facts = format!("{}, and {agreed}", others.join(", "));
-            Ok(Agreement { fact, dissent: Some(shortened(&facts)) })
+            Ok(Agreement { fact, shown_by, dissent: Some(shortened(&facts)) })
         }
-        (false, true) => Err(silent.unwrap_or(Cause::of(PROVIDERS_DISAGREE))),
-        (false, false) => Err(Cause::because(PROVIDERS_DISAGREE, shortened(&each.join(", ")))),
+        (false, alike) => match silent.filter(|_| alike) {
+            Some(cause) => Err(cause),
+            None => Err(Cause::because(PROVIDERS_DISAGREE, shortened(&each.join(", ")))),
+        },
     }
 }
 
@@ -193,7 +199,12 @@ mod tests {
             assert!(dissent.starts_with(liar), "{dissent}");
         }
         let class = |facts: &[Option<u8>]| of(facts).unwrap_err().class;
-        assert_eq!(class(&[Some(1), None]), "TIMEOUT");
+        let silent = of(&[Some(1), None]).unwrap_err();
+        assert_eq!(silent, Cause::because("TIMEOUT", "b:1"), "the one that is silent is named");
+        assert_eq!(class(&[]), "NO_PROVIDER");
+        // one that is left of those that were asked
+        let alone = of(&[Some(1)]).unwrap_err().to_string();
+        assert!(alone.contains("a:1 shows 1"), "{alone}");
         for facts in [
             &[Some(1), Some(2)][..],
             &[Some(1), Some(2), None],

@@ -25,6 +25,12 @@ pub(in crate::near) struct RpcCall<T> {
 }
 
 impl<T> RpcCall<T> {
+    /// What is asked: the method of the contract or of the query, where there is one, else the method of the RPC.
+    pub(super) fn kind(&self) -> &str {
+        let inner = ["method_name", "request_type"];
+        inner.iter().find_map(|name| self.params.get(name)?.as_str()).unwrap_or(self.method)
+    }
+
     /// The height of the block that a provider takes for its newest final one, where the call asks about that and the
     /// answer says it.
     pub(super) fn newest(&self, answer: &Result<Value, RpcFailure>) -> Option<u64> {

@@ -2,7 +2,7 @@
 //! provider that shows a block of its own, or one far away, is passed over and named.
 
 use super::PROVIDERS_DISAGREE;
-use super::agreement::{ProviderFact, ProviderReply, collect_facts};
+use super::agreement::{Agreement, ProviderFact, ProviderReply, collect_facts, in_words};
 use super::calls::{BlockAt, BlockHead, block};
 use super::pool::RpcPool;
 use super::reply::{NODE_REFUSED, shortened};
@@ -10,6 +10,7 @@ use crate::near::tx::base58;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
+use std::sync::PoisonError;
 
 /// The age, in milliseconds, from which on a final block says nothing of now. The chain makes one each second.
 const OLD: Millis = 60_000;
@@ -44,10 +45,11 @@ impl RpcPool {
         if apart < OLD {
             return Ok(());
         }
+        let by = self.base_shown_by.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let which = if head.time < now { "before" } else { "after" };
         let facts = format!(
-            "the final block {} is of {} s {which} the time of this machine's clock: the providers are behind, or the \
-             clock is wrong",
+            "{by} shows final block {}, of {} s {which} the time of this machine's clock: the providers are behind, or \
+             the clock is wrong",
             head.height,
             apart / 1_000
         );
@@ -85,15 +87,16 @@ impl RpcPool {
             if alone {
                 continue;
             }
-            match self.agreed(&block(BlockAt::Hash(head.fact.hash))).await {
-                Ok(base) => {
+            match self.agreement_on(&block(BlockAt::Hash(head.fact.hash))).await {
+                Ok(Agreement { fact: base, shown_by, .. }) => {
                     self.note_passed_over(&heads, &base, at, span);
+                    *self.base_shown_by.lock().unwrap_or_else(PoisonError::into_inner) = shown_by;
                     return Ok(base);
                 }
                 Err(cause) => unknown = Some(cause),
             }
         }
-        let each = shortened(&in_words(&heads));
+        let each = shortened(&in_words(&heads, final_block));
         match unknown {
             // they do not answer, which is no disagreement
             Some(cause) if heads.len() < self.needed || cause.class != NODE_REFUSED => Err(cause),
@@ -113,15 +116,12 @@ impl RpcPool {
         let above = heads.iter().filter(|one| one.fact.height.saturating_sub(base.height) > span);
         let passed: Vec<ProviderFact<BlockHead>> = below.chain(above).cloned().collect();
         if !passed.is_empty() {
-            let facts = format!("{}, and others show {base:?}", in_words(&passed));
+            let facts = format!("{}, and others show {base:?}", in_words(&passed, final_block));
             self.note_outvoted(&shortened(&facts));
         }
     }
 }
 
-fn in_words(heads: &[ProviderFact<BlockHead>]) -> String {
-    let each = heads.iter().map(|head| {
-        format!("{} shows final block {} ({})", head.by, head.fact.height, base58(&head.fact.hash))
-    });
-    each.collect::<Vec<String>>().join(", ")
+fn final_block(head: &BlockHead) -> String {
+    format!("final block {} ({})", head.height, base58(&head.hash))
 }

@@ -19,7 +19,7 @@ mod tls;
 use kernel::ports::chain::WRONG_CHAIN;
 
 pub(in crate::near) use agreement::{
-    Division, ProviderFact, ProviderReply, agreement, answered, collect_facts, division,
+    Agreement, Division, ProviderFact, ProviderReply, agreement, collect_facts, division, in_words,
     not_behind, outvotes,
 };
 pub(in crate::near) use calls::{

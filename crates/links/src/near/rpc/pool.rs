@@ -1,6 +1,6 @@
 //! Asks the providers of the chain: one of them for a hint, each of them for a proof.
 
-use super::agreement::{ProviderReply, agreement};
+use super::agreement::{Agreement, ProviderReply, agreement};
 use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::identity::{ExpectedChain, SHOWN_FOR};
@@ -16,7 +16,7 @@ use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::Meter;
 use kernel::ports::sending::SendCheck;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The number of blocks that are remembered by their hashes; beyond it the memory begins anew.
@@ -42,10 +42,13 @@ pub(in crate::near) struct RpcPool {
     /// How long a base block is used, in ticks.
     pub(super) base_for: u64,
     pub(super) base: SharedAnswer<BlockHead>,
+    /// The providers that showed the base block, by name.
+    pub(super) base_shown_by: Mutex<Arc<str>>,
     /// Blocks by their hashes, as many as are looked at now: what a hash names does not change.
     blocks: Mutex<BTreeMap<[u8; 32], Arc<SharedAnswer<BlockHead>>>>,
     pub(super) clock: Arc<dyn Clock>,
-    turn: AtomicUsize,
+    /// The number of questions of each kind that one provider was asked.
+    turns: Mutex<BTreeMap<Box<str>, usize>>,
     /// The highest height that the journal has stored something of, or that was proven here.
     floor: AtomicU64,
     /// What providers showed lately that enough others showed otherwise.
@@ -85,9 +88,10 @@ impl RpcPool {
             validity: SharedAnswer::default(),
             base_for: settings.base_block_ms.saturating_mul(TICKS),
             base: SharedAnswer::default(),
+            base_shown_by: Mutex::default(),
             blocks: Mutex::default(),
             clock: clock.clone(),
-            turn: AtomicUsize::new(0),
+            turns: Mutex::default(),
             floor: AtomicU64::new(0),
             outvoted: Concerns::default(),
         })
@@ -117,12 +121,12 @@ impl RpcPool {
     fn agree<T: PartialEq + std::fmt::Debug>(
         &self,
         replies: Vec<ProviderReply<T>>,
-    ) -> Result<T, Cause> {
+    ) -> Result<Agreement<T>, Cause> {
         let agreed = agreement(self.needed, replies)?;
-        if let Some(facts) = agreed.dissent {
-            self.note_outvoted(&facts);
+        if let Some(facts) = &agreed.dissent {
+            self.note_outvoted(facts);
         }
-        Ok(agreed.fact)
+        Ok(agreed)
     }
 
     /// Each as it was seen last.
@@ -157,7 +161,8 @@ impl RpcPool {
         let other = |one: &ProviderReply<ChainIdentity>| {
             one.reply.as_ref().is_ok_and(|shown| self.expected.is_other(shown))
         };
-        self.agree(replies.into_iter().filter(|one| !other(one)).collect())
+        let right = replies.into_iter().filter(|one| !other(one)).collect();
+        Ok(self.agree(right)?.fact)
     }
 
     /// What providers show that are of another chain, in words; `None`: none of them showed one.
@@ -180,10 +185,16 @@ impl RpcPool {
         self.wrong_providers().filter(|_| left < self.needed)
     }
 
-    /// The endpoints, those that answer first, beginning with another one each time.
-    fn in_turn(&self) -> Vec<&RpcEndpoint> {
-        let from = self.turn.fetch_add(1, Ordering::Relaxed);
-        let from = from.checked_rem(self.endpoints.len()).unwrap_or_default();
+    /// The endpoints, those that answer first, beginning with another one each time. Each kind of question has turns of
+    /// its own: where two kinds alternate, one provider would never be asked the one of them.
+    fn in_turn(&self, kind: &str) -> Vec<&RpcEndpoint> {
+        let from = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = turns.entry(kind.into()).or_default();
+            let from = turn.checked_rem(self.endpoints.len()).unwrap_or_default();
+            *turn = turn.wrapping_add(1);
+            from
+        };
         let (before, behind) = self.endpoints.split_at(from);
         let (awake, rests): (Vec<_>, Vec<_>) =
             behind.iter().chain(before).partition(|endpoint| endpoint.is_in_use());
@@ -196,7 +207,7 @@ impl RpcPool {
     /// None of them gave one: what the last one said.
     pub(in crate::near) async fn first<T>(&self, call: &RpcCall<T>) -> Result<T, Cause> {
         let mut last = Cause::of("NO_PROVIDER");
-        for endpoint in self.in_turn() {
+        for endpoint in self.in_turn(call.kind()) {
             match self.ask(endpoint, call, false).await.reply {
                 Ok(result) => return Ok(result),
                 Err(failure) => last = failure.into(),
@@ -213,7 +224,8 @@ impl RpcPool {
         &self,
         call: &RpcCall<T>,
     ) -> Result<ProviderReply<T>, Cause> {
-        let endpoint = self.in_turn().into_iter().next().ok_or(Cause::of("NO_PROVIDER"))?;
+        let endpoint =
+            self.in_turn(call.kind()).into_iter().next().ok_or(Cause::of("NO_PROVIDER"))?;
         Ok(self.ask(endpoint, call, false).await)
     }
 
@@ -280,6 +292,17 @@ impl RpcPool {
         &self,
         call: &RpcCall<T>,
     ) -> Result<T, Cause> {
+        Ok(self.agreement_on(call).await?.fact)
+    }
+
+    /// The same, with the names of those that say it.
+    ///
+    /// # Errors
+    /// As [`Self::agreed`].
+    pub(in crate::near) async fn agreement_on<T: PartialEq + std::fmt::Debug>(
+        &self,
+        call: &RpcCall<T>,
+    ) -> Result<Agreement<T>, Cause> {
         let replies = self.each(call).await;
         self.agree(replies)
     }
@@ -312,7 +335,7 @@ impl RpcPool {
             ProviderReply { by: one.label().clone(), reply: one.is_still_right().await }
         });
         let replies = join_all(right).await;
-        self.agree(replies)
+        self.agree(replies).map(|_| ())
     }
 
     /// A block by its hash, as many providers as are needed know it.

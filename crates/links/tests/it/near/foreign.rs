@@ -226,6 +226,31 @@ async fn one_provider_explains_nothing() {
     assert!(why.contains("ONE_PROVIDER") && why.contains(&alone.next().to_string()), "{why}");
 }
 
+/// Turns red where what a wallet did in a row is not read to its end: more of it than one search reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_transactions_of_a_wallet_are_read_in_parts() {
+    let mut env = Env::new(2).await;
+    let first = env.next();
+    for n in 0..100 {
+        env.sends(first + n, RELAY, vec![nothing()]);
+        if n % 3 == 0 {
+            env.world.devnet.advance(1);
+        }
+    }
+    env.world.devnet.settle();
+    let (mut read, mut searches) = (Vec::new(), 0);
+    while env.ahead().await != Ok(vec![]) {
+        let found = env.foreign().await.unwrap();
+        let last = found.last().unwrap();
+        let (lock, anchor) = (last.lock.clone(), last.form.anchor);
+        read.extend(found.iter().map(|one| one.lock.0.parse::<u64>().unwrap()));
+        env.mark = LaneMark { lock, anchor, ..env.mark };
+        searches += 1;
+    }
+    assert_eq!(read, (first..first + 100).collect::<Vec<_>>());
+    assert!(searches > 1, "one search read all");
+}
+
 /// Turns red where endpoints that answer from replicas some blocks back say that a lane is level: below what was seen
 /// ahead, or below what the journal has stored, nothing of now is shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -252,7 +277,7 @@ async fn replicas_that_lag_do_not_show_a_lane_level() {
     assert_eq!(next.unwrap_err().class, "BEHIND");
     let presence = env.port.lane_presence(&env.mark.lane, None).await;
     assert_eq!(presence.unwrap_err().class, "BEHIND");
-    // another process, which has seen nothing, and reads what the journal has stored
+    // another process, which has seen nothing: the engine gives it what the rows of the journal have stored
     let other = env.world.port();
     other.raise_floor(env.world.devnet.final_height());
     let level = other.ahead(std::slice::from_ref(&env.mark)).await;

@@ -5,6 +5,7 @@
 //! after a rest, that lets one large payment hold back small ones, and that knows the end of a pause or a shortage
 //! only by a restart.
 
+use super::foreign::pay;
 use super::world::{RELAY, SUPPLY, USDC, World, code, words};
 use devnet::near::{Fault, Rule, TokenOptions};
 use kernel::answer::Answer;
@@ -195,6 +196,31 @@ async fn what_the_relay_has_not_waits_and_smaller_payments_go_on() {
     assert_eq!(kinds(&port), [""; 0]);
     assert_eq!(words(&world.see_through(&port, &mut large).await), [DONE]);
     assert_eq!(world.paid(&both), [1; 2]);
+}
+
+/// Turns red where a payment that failed for the money is held against its receiver, since the account had it before
+/// that block and after (run: without the token's own words).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_top_up_in_the_block_of_a_shortage_blames_no_receiver() {
+    let world = World::new(2);
+    let port = world.port();
+    let rich = world.devnet.create_account("rich.devnet", 10).unwrap();
+    world.devnet.register(&world.token, std::slice::from_ref(&rich.account)).unwrap();
+    world.devnet.mint(&world.token, &[(rich.account.clone(), SUPPLY)]).unwrap();
+    let half = SUPPLY / 2;
+    let mut drains = world.claim_on(&port, 1, vec![world.record("r2.devnet", half + 1)]).await;
+    let mut alone = world.claim_on(&port, 0, vec![world.record("r1.devnet", half)]).await;
+    for attempt in [&drains, &alone] {
+        assert_eq!(port.broadcast(std::slice::from_ref(attempt)).await, [Ok(())]);
+    }
+    let (base, key) = (world.devnet.final_hash(), rich.public_key());
+    let nonce = world.devnet.nonce(&rich.account, &key).unwrap() + 1;
+    let top_up = vec![pay(RELAY, &half.to_string(), "")];
+    world.devnet.submit(rich.sign(nonce, base, &world.token, top_up));
+    world.devnet.settle();
+    assert_eq!(words(&world.see_through(&port, &mut drains).await), [DONE]);
+    let verdicts = world.see_through(&port, &mut alone).await;
+    assert_eq!((words(&verdicts), code(&verdicts)), (vec![DEAD], "TREASURY_SHORT".into()));
 }
 
 /// A token that is paused keeps no other one of the pool back.

@@ -1,4 +1,4 @@
-//! `portage account …`: shows the accounts of users, and manages the accounts of the pipeline.
+//! `portage account …`: shows the accounts of users, and manages the numbered accounts.
 
 mod pipeline;
 
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
     after_help = "Examples:\n  portage account list --user 4001\n  portage account pipeline list --owner 4001"
 )]
 pub(super) enum AccountCommand {
-    /// Every account, or one user's; ends with 69 where a ledger shows none.
+    /// List every account, or one user's; ends with 69 where a ledger does not answer.
     List(ListAccountsArgs),
     /// Accounts with a number: opened, funded, frozen and closed.
     #[command(subcommand)]
@@ -36,6 +36,9 @@ pub(super) struct ListAccountsArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// Why the accounts of a ledger are missing that has no route to list them.
+const NOT_OFFERED: &str = "NOT_OFFERED";
 
 pub(super) fn run(global: &Global, command: &AccountCommand) -> Result<(), Fault> {
     match command {
@@ -58,10 +61,17 @@ fn list(global: &Global, args: &ListAccountsArgs) -> Result<(), Fault> {
             }
         }
         if args.json { output::print_json(&rows) } else { output::print(&accounts(&rows)) }?;
-        let named: Vec<_> = silent.iter().map(|s| format!("{} ({})", s.account, s.why)).collect();
-        if named.is_empty() {
+        // a ledger that lists no accounts never will: nothing failed
+        let (unlisted, failed): (Vec<_>, Vec<_>) =
+            silent.iter().partition(|ledger| ledger.why == NOT_OFFERED);
+        if !unlisted.is_empty() {
+            let names: Vec<_> = unlisted.iter().map(|ledger| ledger.account.as_str()).collect();
+            output::eprint(&format!("note: {} does not list its accounts", names.join(", ")));
+        }
+        if failed.is_empty() {
             return Ok(());
         }
+        let named: Vec<_> = failed.iter().map(|s| format!("{} ({})", s.account, s.why)).collect();
         let sentence = format!("no accounts were shown by {}", named.join(", "));
         Err(Fault::new(Exit::Unavailable, sentence))
     })

@@ -1,9 +1,10 @@
 //! `portage account pipeline …`: lists, opens, funds, freezes and closes numbered accounts, for operators.
 
 use crate::auth::Scope;
-use crate::cli::exit::{Exit, Fault};
+use crate::cli::exit::Fault;
+use crate::cli::external::{booking_note, read_booking};
 use crate::cli::ops::{ActionArgs, OpsTarget, fields, post, rows};
-use crate::cli::{Global, output, wait};
+use crate::cli::{Global, output, user_number, wait};
 use api::admin::numbered_accounts::{OpenNumberedAccount, SetNumberedStatus};
 use api::user_id::UserIdText;
 use client::Error;
@@ -12,7 +13,7 @@ use client::types::{BookedNumbered, NumberedMovement};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Below it every account of the pipeline has its route.
+/// Below it every numbered account has its route.
 const PATH: &str = "/ops/accounts/pipeline";
 
 /// Accounts with a number: opened, funded, frozen and closed.
@@ -44,7 +45,7 @@ pub(in crate::cli) enum PipelineCommand {
 #[command(after_help = "Example:\n  portage account pipeline list --owner 4001")]
 pub(in crate::cli) struct ListPipelineArgs {
     /// Only the accounts of this user.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     owner: Option<u64>,
     #[command(flatten)]
     target: OpsTarget,
@@ -69,7 +70,7 @@ pub(in crate::cli) struct OpenArgs {
     /// 1 to 34 upper-case letters, digits and dashes; never used before.
     number: String,
     /// The user who may move its money.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     owner: u64,
     /// The symbol of the one asset that it holds.
     #[arg(long)]
@@ -78,7 +79,7 @@ pub(in crate::cli) struct OpenArgs {
     action: ActionArgs,
 }
 
-/// Set the status of an account of the pipeline.
+/// Set the status of a numbered account.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage account pipeline freeze ACC-4001-1 --reason \"court order 12\"\n  portage account pipeline unfreeze ACC-4001-1 --reason \"order ended\"\n  portage account pipeline close ACC-4001-1 --reason \"contract ended\""
@@ -104,7 +105,8 @@ pub(in crate::cli) struct MovementArgs {
     /// A plain decimal in the asset's unit.
     #[arg(long, allow_hyphen_values = true)]
     amount: String,
-    /// The outside world's id of it: the key. Without it a fresh one is made and printed.
+    /// The outside world's id of it: the key, under which it is booked once. Without it a fresh one is made and
+    /// printed, and the same command again books again.
     #[arg(long = "ref", value_name = "ID")]
     reference: Option<String>,
     /// Why it is booked, for the audit.
@@ -211,14 +213,7 @@ impl MovementArgs {
         booked: Result<(BookedNumbered, bool), Error>,
     ) -> Result<(), Fault> {
         let reference = &movement.reference;
-        let (booked, fresh) = match booked {
-            Err(Error::Unknown(why)) => {
-                let sentence =
-                    format!("{why}; repeat it with --ref {reference}: it is never booked twice");
-                return Err(Fault::new(Exit::TempFail, sentence));
-            }
-            other => other?,
-        };
+        let (booked, fresh) = read_booking(booked, reference, self.reference.is_none())?;
         if self.target.json {
             return output::print_json(&Keyed { booked: &booked, reference, replayed: !fresh });
         }
@@ -231,9 +226,7 @@ impl MovementArgs {
             ("operation", operation.as_str()),
             ("ref", reference.as_str()),
         ];
-        if !fresh {
-            pairs.push(("replayed", "this reference had been booked before; nothing was done now"));
-        }
+        pairs.extend(booking_note(fresh, self.reference.is_none()));
         output::print(&output::pairs(&pairs))
     }
 }

@@ -18,6 +18,7 @@ use child::Server;
 use client::Client;
 use std::fs;
 use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 /// Show everything at work: a fresh folder, a real server, a real kill -9.
@@ -110,15 +111,25 @@ async fn play(folder: &Path) -> Result<(), Fault> {
     next(&screen, &config, folder)
 }
 
+/// The usual address where it is free now, else one that is.
+fn free_address(usual: SocketAddr) -> SocketAddr {
+    let taken = |address| TcpListener::bind(address).and_then(|listener| listener.local_addr());
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    taken(usual).or_else(|_| taken(any)).unwrap_or(usual)
+}
+
 /// What to try next.
 fn next(screen: &Screen, config: &Config, folder: &Path) -> Result<(), Fault> {
     let portage = child::spelled()?;
-    let url = format!("http://{}", config.server.listen);
+    let usual = config.server.listen;
+    let address = free_address(usual);
+    let url = format!("http://{address}");
+    let listen = if address == usual { String::new() } else { format!(" --listen {address}") };
     let scope = "transfers:create transfers:read";
     let user = token::mint(config, "4001", scope, 3600)?;
     let dir = folder.display();
     output::print(&format!(
-        "\n{}\n\n  {portage} serve --data-dir {dir}\n\nthen, in another terminal (the token is \
+        "\n{}\n\n  {portage} serve --data-dir {dir}{listen}\n\nthen, in another terminal (the token is \
          user 4001's and good for an hour):\n\n  TOKEN={user}\n  curl -s {url}/api/v1/balances -H \
          \"Authorization: Bearer $TOKEN\"\n  curl -s {url}/api/v1/internal_transfer -H \
          \"Authorization: Bearer $TOKEN\" \\\n    -H 'Content-Type: application/json' \\\n    -d \
@@ -127,4 +138,22 @@ fn next(screen: &Screen, config: &Config, folder: &Path) -> Result<(), Fault> {
          --data-dir {dir} account list\n  {portage} --data-dir {dir} check",
         screen.bold("Everything held. Try next:"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_address;
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+    /// Turns red where the demo ends with commands for an address that another program has.
+    #[test]
+    fn a_taken_address_is_not_recommended() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let other = TcpListener::bind(any).expect("a free port");
+        let taken = other.local_addr().expect("its number");
+        let found = free_address(taken);
+        assert!(found != taken && found.ip().is_loopback() && found.port() > 0, "{found}");
+        drop(other);
+        assert_eq!(free_address(taken), taken);
+    }
 }

@@ -7,7 +7,7 @@ use super::screen::Screen;
 use super::{broken, client, settings};
 use crate::cli::exit::Fault;
 use crate::cli::{output, transfer};
-use api::admin::actions::{Done, ReasonBody};
+use api::admin::actions::{ActionOutcome, Done, ReasonBody};
 use api::admin::cases::{Case, Cases};
 use api::admin::transfer_actions::Resolve;
 use api::user_id::UserIdText;
@@ -219,7 +219,7 @@ impl RemoteDemo {
         };
         let path = format!("/ops/transfers/{id}/resolve");
         let proposed = run_action(&self.operator, &path, &body).await?;
-        let Some(approval) = proposed.approval_id else {
+        let ActionOutcome::Proposed { approval_id: approval } = proposed.result else {
             return Err(broken(format!("no approval: {proposed:?}")));
         };
         match self.decide(&self.operator, &approval).await {
@@ -238,8 +238,9 @@ impl RemoteDemo {
 
     async fn approve(&self, approval: &str) -> Result<(), Fault> {
         let done = self.decide(&self.second, approval).await?;
-        let told = (done.outcome.as_str(), done.said.as_deref(), done.answer.as_deref());
-        if told == ("RESOLVED", Some("FENCED"), Some("rejected")) {
+        if let ActionOutcome::Resolved { said, answer, .. } = &done.result
+            && (said.as_str(), answer.as_str()) == ("FENCED", "rejected")
+        {
             return Ok(());
         }
         Err(broken(format!("expected a fence, got {done:?}")))

@@ -11,7 +11,7 @@ use kernel::operation::{Key, Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Ledger, Reply, Stored};
 use kernel::record::Account;
-use ledger_contract::{Fresh, FreshView, Profile, Remembered, checks};
+use ledger_contract::{Explain as _, Fresh, FreshView, Profile, Remembered, checks};
 use ledgers::remote::{AssetCodes, Remote};
 use serde::Serialize;
 use std::any::Any;
@@ -26,6 +26,14 @@ const RESTART: u64 = 900;
 /// The looks at a ledger that is started again, and the time between two.
 const LOOKS: usize = 150;
 const BETWEEN: Duration = Duration::from_millis(200);
+
+/// Rules of ledgers in the journal's own database, which hold before they settle and forget nothing: a ledger at the other
+/// end of a connection is never asked for that.
+const NOT_ASKED: [&str; 3] = [
+    "a_settle_is_only_where_withdraws_hold",
+    "settle_and_refund_exclude_each_other",
+    "an_enlisted_ledger_forgets_nothing",
+];
 
 /// A rule, and what was found of it.
 #[derive(Debug, Serialize)]
@@ -78,7 +86,8 @@ impl RuleRun {
     /// Every rule of the contract.
     pub(super) async fn contract(&self) -> Result<Vec<Finding>, Fault> {
         let mut findings = Vec::new();
-        for (n, check) in (0..).zip(checks()).filter(|(_, check)| self.wants(check.name)) {
+        let asked = checks().filter(|check| !NOT_ASKED.contains(&check.name));
+        for (n, check) in (0..).zip(asked).filter(|(_, check)| self.wants(check.name)) {
             let fresh = self.fresh(n);
             let fault = fault_of(async move { check.run(Profile::SPOT, &fresh).await }).await;
             findings.push(self.finding(check.name, Some(n), fault)?);
@@ -102,7 +111,9 @@ impl RuleRun {
             let stored = self.ledger.query(known, key).await;
             let nothing = matches!(stored, Reply::Answered(_, Stored::Nothing));
             if matches!(reply, Reply::Answered(..)) || !nothing {
-                fault = Some(format!("the token `{token}`: {reply:?}, and stored is {stored:?}"));
+                let with = if token.is_empty() { "no token" } else { "another token" };
+                let (said, kept) = (reply.explain(), stored.explain());
+                fault = Some(format!("a deposit with {with}: {said}; afterwards: {kept}"));
             }
         }
         self.finding(TOKENS, None, fault).map(Some)
@@ -129,7 +140,8 @@ impl RuleRun {
         shell.args(["-c", command]).stdin(std::process::Stdio::null());
         let ended = shell.status();
         let well = ended.as_ref().is_ok_and(std::process::ExitStatus::success);
-        assert!(well, "`{command}` failed: {ended:?}");
+        let why = ended.map_or_else(|fault| fault.to_string(), |status| status.to_string());
+        assert!(well, "`{command}` failed: {why}");
         for _ in 0..LOOKS {
             if matches!(self.ledger.hello().await, Reply::Answered(..)) {
                 return;

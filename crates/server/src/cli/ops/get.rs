@@ -2,8 +2,8 @@
 
 use super::{OpsTarget, fields, rows};
 use crate::auth::Scope;
-use crate::cli::exit::Fault;
-use crate::cli::{Global, output};
+use crate::cli::exit::{Exit, Fault};
+use crate::cli::{Global, output, user_number};
 use client::escaped;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(in crate::cli) struct PageArgs {
     target: OpsTarget,
 }
 
-/// Questions for a person, newest first.
+/// List cases, which ask for an operator's decision, newest first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops cases --status all")]
 pub(in crate::cli) struct CasesArgs {
@@ -33,9 +33,11 @@ pub(in crate::cli) struct CasesArgs {
 
 /// One of them, by its id.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  portage ops case 1\n  portage ops show 1")]
+#[command(
+    after_help = "Examples:\n  portage ops case 1\n  portage ops show 1\n  portage ops show payout-7"
+)]
 pub(in crate::cli) struct IdArgs {
-    /// Its id; of a transfer also its number.
+    /// Its id; of a transfer also its number, or the key of its client.
     id: String,
     #[command(flatten)]
     target: OpsTarget,
@@ -44,7 +46,7 @@ pub(in crate::cli) struct IdArgs {
 /// Find transfers of every user, newest first.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  portage ops find --state OPEN --min-age 60\n  portage ops find --flow relay --receiver alice.near"
+    after_help = "Examples:\n  portage ops find --state OPEN --min-age 60\n  portage ops find --key payout-7\n  portage ops find --flow relay --receiver alice.near"
 )]
 pub(in crate::cli) struct FindArgs {
     /// `internal`, `account` or `relay`.
@@ -53,19 +55,28 @@ pub(in crate::cli) struct FindArgs {
     /// A state of the flow, `OPEN` or `ENDED`; without `--flow` of `internal`, or of the one flow that has it.
     #[arg(long)]
     state: Option<String>,
-    /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
+    /// To this account, as its system names it: a receiver of the relay, the number of a numbered account.
     #[arg(long)]
     receiver: Option<String>,
     /// Only transfers of this user.
-    #[arg(long)]
+    #[arg(long, value_parser = user_number)]
     user: Option<u64>,
+    /// Only transfers that this caller made: `issuer|sub`.
+    #[arg(long)]
+    caller: Option<String>,
+    /// Made under this key of their client; faster with `--user` or `--caller`.
+    #[arg(long)]
+    key: Option<String>,
+    /// With this reference of their client; faster with `--user` or `--caller`.
+    #[arg(long)]
+    reference: Option<String>,
     /// Only transfers of this asset.
     #[arg(long)]
     asset: Option<String>,
     /// Minimum age, in seconds.
     #[arg(long)]
     min_age: Option<u64>,
-    /// Minimum number of unclear answers.
+    /// Minimum number of unknown answers.
     #[arg(long)]
     min_attempts: Option<u32>,
     /// With this last error.
@@ -96,6 +107,22 @@ pub(in crate::cli) struct ApprovalsArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops halts")]
 pub(in crate::cli) struct HaltsArgs {
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Deposits and withdrawals, newest first, each with who booked it and why.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage ops movements --user 4001\n  portage ops movements --ref wire-7"
+)]
+pub(in crate::cli) struct MovementsArgs {
+    /// Only of this user's accounts.
+    #[arg(long, value_parser = user_number)]
+    user: Option<u64>,
+    /// Only with this id of the outside world.
+    #[arg(long = "ref", value_name = "ID")]
+    reference: Option<String>,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -143,6 +170,15 @@ fn query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
 struct ListTable<const N: usize> {
     list: &'static str,
     titles: [&'static str; N],
+    /// What is said below an empty list.
+    none: String,
+}
+
+impl<const N: usize> ListTable<N> {
+    /// A table of which nothing is said where it is empty.
+    const fn of(list: &'static str, titles: [&'static str; N]) -> Self {
+        Self { list, titles, none: String::new() }
+    }
 }
 
 /// One page, and where the next one begins.
@@ -155,7 +191,12 @@ async fn page<const N: usize>(
 ) -> Result<(), Fault> {
     parameters.push(("cursor", page.cursor.clone()));
     let path = query(path, &parameters);
-    let text = |found: &Value| rows(&found[table.list], table.titles) + &more(found);
+    let text = |found: &Value| {
+        let list = &found[table.list];
+        let is_empty = list.as_array().is_none_or(Vec::is_empty);
+        let none = if is_empty { &table.none } else { "" };
+        rows(list, table.titles) + none + &more(found)
+    };
     print_found(global, &page.target, &path, text).await
 }
 
@@ -168,7 +209,35 @@ fn more(found: &Value) -> String {
 pub(super) async fn cases(global: &Global, args: &CasesArgs) -> Result<(), Fault> {
     let titles = ["id", "severity", "kind", "subject", "status", "opened_at", "assigned", "facts"];
     let wanted = vec![("status", Some(args.status.clone())), ("subject", args.subject.clone())];
-    page(global, &args.page, "/cases", wanted, ListTable { list: "cases", titles }).await
+    page(global, &args.page, "/cases", wanted, ListTable::of("cases", titles)).await
+}
+
+/// One transfer, by its id, its number, or the key of its client.
+pub(super) async fn show(global: &Global, args: &IdArgs) -> Result<(), Fault> {
+    match one(global, args, "/transfers").await {
+        Err(fault) if fault.exit == Exit::NoInput => {}
+        other => return other,
+    }
+    let client = args.target.client(global, Scope::OpsRead)?;
+    let found = client.get(&query("/transfers", &[("key", Some(args.id.clone()))])).await?;
+    let list = found.get("transfers").and_then(Value::as_array);
+    let list = list.map(Vec::as_slice).unwrap_or_default();
+    match list {
+        [] => {
+            let sentence = format!("no transfer has `{}` as its id, number or key", args.id);
+            Err(Fault::new(Exit::NoInput, sentence))
+        }
+        [only] => {
+            let id = only.get("req_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            one(global, &IdArgs { id, target: args.target.clone() }, "/transfers").await
+        }
+        _ => {
+            output::print(&transfer_table(&found))?;
+            let sentence =
+                "several transfers have this key: show the one that is meant by its req_id";
+            Err(Fault::new(Exit::Usage, sentence))
+        }
+    }
 }
 
 pub(super) async fn one(global: &Global, args: &IdArgs, kind: &str) -> Result<(), Fault> {
@@ -202,6 +271,9 @@ pub(super) async fn find(global: &Global, args: &FindArgs) -> Result<(), Fault> 
         ("state", args.state.clone()),
         ("receiver", args.receiver.clone()),
         ("user", args.user.map(|user| user.to_string())),
+        ("caller", args.caller.clone()),
+        ("key", args.key.clone()),
+        ("reference", args.reference.clone()),
         ("asset", args.asset.clone()),
         ("min_age", args.min_age.map(|age| age.to_string())),
         ("min_attempts", args.min_attempts.map(|n| n.to_string())),
@@ -211,37 +283,55 @@ pub(super) async fn find(global: &Global, args: &FindArgs) -> Result<(), Fault> 
         ("cursor", args.page.cursor.clone()),
     ];
     let path = query("/transfers", &wanted);
-    print_found(global, &args.page.target, &path, |found| {
-        let list = &found["transfers"];
-        let named = |row: &Value| row["receiver"].is_string();
-        let first = [">transfer_id", "req_id", ">user_id", "from", "to"];
-        let last = ["asset", ">amount", "state", ">retry_count", "error_class", "created_at"];
-        let [id, req, user, from, to] = first;
-        let [asset, amount, state, retries, class, created] = last;
-        let table = if list.as_array().is_some_and(|rows| rows.iter().any(named)) {
-            let all = [
-                id, req, user, from, to, "receiver", asset, amount, state, retries, class, created,
-            ];
-            rows(list, all)
-        } else {
-            rows(list, [id, req, user, from, to, asset, amount, state, retries, class, created])
-        };
-        table + &more(found)
-    })
-    .await
+    print_found(global, &args.page.target, &path, |found| transfer_table(found) + &more(found))
+        .await
+}
+
+/// Found transfers as a table; with their receivers, where any has one.
+fn transfer_table(found: &Value) -> String {
+    let list = &found["transfers"];
+    let named = |row: &Value| row["receiver"].is_string();
+    let first = [">transfer_id", "req_id", ">user_id", "from", "to"];
+    let last = ["asset", ">amount", "state", ">retry_count", "error_class", "created_at"];
+    let [id, req, user, from, to] = first;
+    let [asset, amount, state, retries, class, created] = last;
+    if list.as_array().is_some_and(|rows| rows.iter().any(named)) {
+        let all =
+            [id, req, user, from, to, "receiver", asset, amount, state, retries, class, created];
+        rows(list, all)
+    } else {
+        rows(list, [id, req, user, from, to, asset, amount, state, retries, class, created])
+    }
 }
 
 pub(super) async fn approvals(global: &Global, args: &ApprovalsArgs) -> Result<(), Fault> {
     let titles =
         ["id", "kind", "subject", "value", "by", "status", "expires_at", "decided_by", "reason"];
     let wanted = vec![("status", args.status.clone())];
-    page(global, &args.page, "/ops/approvals", wanted, ListTable { list: "approvals", titles })
-        .await
+    page(global, &args.page, "/ops/approvals", wanted, ListTable::of("approvals", titles)).await
 }
 
 pub(super) async fn halts(global: &Global, args: &HaltsArgs) -> Result<(), Fault> {
     let titles = [">number", "at", "lifted_at", "reason"];
-    page(global, &args.page, "/ops/halts", Vec::new(), ListTable { list: "halts", titles }).await
+    page(global, &args.page, "/ops/halts", Vec::new(), ListTable::of("halts", titles)).await
+}
+
+pub(super) async fn movements(global: &Global, args: &MovementsArgs) -> Result<(), Fault> {
+    let titles = [
+        ">operation_id",
+        "at",
+        "kind",
+        "user_id",
+        "number",
+        "asset",
+        ">amount",
+        "ref",
+        "by",
+        "reason",
+    ];
+    let user = args.user.map(|user| user.to_string());
+    let wanted = vec![("user", user), ("ref", args.reference.clone())];
+    page(global, &args.page, "/ops/movements", wanted, ListTable::of("movements", titles)).await
 }
 
 pub(super) async fn pauses(global: &Global, args: &ListArgs) -> Result<(), Fault> {
@@ -264,9 +354,17 @@ pub(super) async fn assets(global: &Global, args: &ListArgs) -> Result<(), Fault
 }
 
 pub(super) async fn actions(global: &Global, args: &ActionsArgs) -> Result<(), Fault> {
-    let titles = ["id", "at", "by", "kind", "subject", "value", "reason"];
-    let wanted = vec![("subject", args.subject.clone())];
-    page(global, &args.page, "/ops/audit", wanted, ListTable { list: "actions", titles }).await
+    let titles = ["id", "at", "by", "kind", "subject", "value", "outcome", "reason"];
+    let subject = args.subject.as_deref();
+    let subject = subject.map(|subject| subject.trim_start_matches("transfer/").to_owned());
+    let none = subject.as_ref().map_or_else(String::new, |subject| {
+        format!(
+            "\nno action has the subject `{subject}`. A subject is a transfer's req_id, `service`, `ledger/SPOT`, \
+             `account/4001/FUNDING`, `account/ACC-1`, an asset's symbol, `pause/2` or `approval/ID`"
+        )
+    });
+    let table = ListTable { list: "actions", titles, none };
+    page(global, &args.page, "/ops/audit", vec![("subject", subject)], table).await
 }
 
 pub(super) async fn stats(global: &Global, args: &ListArgs) -> Result<(), Fault> {

@@ -3,9 +3,13 @@
 mod get;
 mod run;
 
-use self::get::{ActionsArgs, ApprovalsArgs, CasesArgs, FindArgs, HaltsArgs, IdArgs, ListArgs};
+use self::get::{
+    ActionsArgs, ApprovalsArgs, CasesArgs, FindArgs, HaltsArgs, IdArgs, ListArgs, MovementsArgs,
+};
 use self::run::ActionCommand;
-pub(in crate::cli) use self::run::{ActionArgs, delete, hold, lift_pause, patch, post, repeatable};
+pub(in crate::cli) use self::run::{
+    ActionArgs, delete, lift_pause, patch, pause_scope, post, repeatable,
+};
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};
@@ -33,29 +37,31 @@ impl OpsTarget {
     }
 }
 
-/// Look after the service: cases, transfers, pauses, halts, approvals, assets.
+/// Operate the service: cases, transfers, pauses, halts, approvals, assets.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage ops cases")]
 pub(in crate::cli) enum OpsCommand {
-    /// Questions for a person, newest first.
+    /// List cases, which ask for an operator's decision, newest first.
     Cases(CasesArgs),
-    /// One case with its notes.
+    /// Show one case with its notes.
     Case(IdArgs),
     /// Find transfers of every user.
     Find(FindArgs),
-    /// One transfer with everything that is known of it.
+    /// Show one transfer with its history, legs and notes.
     Show(IdArgs),
-    /// What waits for another person, and what was decided.
+    /// List proposals that wait for another person, and decided ones.
     Approvals(ApprovalsArgs),
-    /// Every HALT that was raised, with its number and reason.
+    /// List every HALT that was raised, with its number and reason.
     Halts(HaltsArgs),
-    /// What stands until a person lifts it.
+    /// List deposits and withdrawals: who booked them, and why.
+    Movements(MovementsArgs),
+    /// List the pauses that are in force, with their numbers.
     Pauses(ListArgs),
-    /// Every asset with its limits.
+    /// List every asset with its limits.
     Assets(ListArgs),
-    /// What people did: who, why and when.
+    /// List operators' actions: who, why and when.
     Actions(ActionsArgs),
-    /// How many transfers stand where, and for how long.
+    /// Count transfers by flow and state, with the age of the oldest.
     Stats(ListArgs),
     #[command(flatten)]
     Run(ActionCommand),
@@ -67,9 +73,10 @@ pub(super) fn run(global: &Global, command: &OpsCommand) -> Result<(), Fault> {
             OpsCommand::Cases(args) => get::cases(global, args).await,
             OpsCommand::Case(args) => get::one(global, args, "/cases").await,
             OpsCommand::Find(args) => get::find(global, args).await,
-            OpsCommand::Show(args) => get::one(global, args, "/transfers").await,
+            OpsCommand::Show(args) => get::show(global, args).await,
             OpsCommand::Approvals(args) => get::approvals(global, args).await,
             OpsCommand::Halts(args) => get::halts(global, args).await,
+            OpsCommand::Movements(args) => get::movements(global, args).await,
             OpsCommand::Pauses(args) => get::pauses(global, args).await,
             OpsCommand::Assets(args) => get::assets(global, args).await,
             OpsCommand::Actions(args) => get::actions(global, args).await,

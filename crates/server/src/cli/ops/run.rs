@@ -3,9 +3,9 @@
 use super::{OpsTarget, fields, usage};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
-use crate::cli::{Global, output};
+use crate::cli::{Global, output, user_number};
 use api::accounts::SetStatus;
-use api::admin::actions::{AcceptedBreak, Done, ReasonBody};
+use api::admin::actions::{AcceptedBreak, ActionOutcome, Done, ReasonBody};
 use api::admin::assets::{AddAsset, ChangeAsset};
 use api::admin::cases::{Assign, Comment};
 use api::admin::halts::Resume;
@@ -27,10 +27,12 @@ pub(in crate::cli) enum ActionCommand {
     Retry(TransferActionArgs),
     /// Ask the ledger what it stored for a transfer's open call.
     Ask(TransferActionArgs),
-    /// Hold a transfer where it stands.
-    Hold(TransferActionArgs),
-    /// Let a held transfer go on.
-    Release(TransferActionArgs),
+    /// Pause one transfer: it takes no further step.
+    #[command(alias = "hold")]
+    PauseTransfer(TransferActionArgs),
+    /// Resume a paused transfer.
+    #[command(alias = "release")]
+    ResumeTransfer(TransferActionArgs),
     /// Add words to a transfer, for operators alone.
     Note(NoteArgs),
     /// Propose an answer to a transfer's open call.
@@ -41,9 +43,9 @@ pub(in crate::cli) enum ActionCommand {
     Reject(DecideArgs),
     /// Stop all money, until two persons resume.
     Halt(HaltArgs),
-    /// Propose that money moves again.
+    /// Propose that money moves again after a HALT.
     Resume(ResumeArgs),
-    /// Hold a flow, a ledger, an asset, an account or a group of consumers where it stands.
+    /// Pause a flow, a ledger, a chain, an asset, an account or a consumer group.
     Pause(PauseArgs),
     /// Lift a pause by its number.
     Unpause(UnpauseArgs),
@@ -61,8 +63,8 @@ pub(super) async fn run(global: &Global, command: &ActionCommand) -> Result<(), 
         ActionCommand::Comment(args) => comment(global, args).await,
         ActionCommand::Retry(args) => transfer_action(global, args, "retry").await,
         ActionCommand::Ask(args) => transfer_action(global, args, "ask").await,
-        ActionCommand::Hold(args) => transfer_action(global, args, "pause").await,
-        ActionCommand::Release(args) => transfer_action(global, args, "resume").await,
+        ActionCommand::PauseTransfer(args) => transfer_action(global, args, "pause").await,
+        ActionCommand::ResumeTransfer(args) => transfer_action(global, args, "resume").await,
         ActionCommand::Note(args) => note(global, args).await,
         ActionCommand::Resolve(args) => resolve(global, args).await,
         ActionCommand::Approve(args) => decide(global, args, "approve").await,
@@ -113,7 +115,7 @@ impl ActionArgs {
 /// One transfer, and why it is acted on.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  portage ops retry 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the ledger is back\"\n  portage ops ask 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops hold 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops release 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
+    after_help = "Examples:\n  portage ops retry 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the ledger is back\"\n  portage ops ask 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops pause-transfer 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops resume-transfer 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct TransferActionArgs {
     /// The id of the transfer.
@@ -177,7 +179,7 @@ pub(in crate::cli) struct HaltArgs {
     action: ActionArgs,
 }
 
-/// Propose that money moves again; another person approves.
+/// Propose that money moves again after a HALT; another person approves.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  portage ops resume --accept \"FUNDING/3/clearing=-1500000\" --reason \"explained in ticket 4711\""
@@ -190,7 +192,7 @@ pub(in crate::cli) struct ResumeArgs {
     action: ActionArgs,
 }
 
-/// Hold a flow, a ledger, a chain, an asset, an account or a group where it stands.
+/// Pause a flow, a ledger, a chain, an asset, an account or a consumer group.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  portage ops pause ledger SPOT --reason \"maintenance\"\n  portage ops pause account 4001/SPOT --reason \"ticket 4711\""
@@ -221,6 +223,7 @@ pub(in crate::cli) struct UnpauseArgs {
 )]
 pub(in crate::cli) struct AccountStatusArgs {
     /// The user whose account it is.
+    #[arg(value_parser = user_number)]
     user: u64,
     /// The account type, for example SPOT.
     account: String,
@@ -355,14 +358,13 @@ async fn send_action(
     let client = target.client(global, scope)?;
     let result = loop {
         let result = client.run(method.clone(), path, body.as_ref(), key).await?;
-        let done = Done::deserialize(&result.answer).ok();
-        let Some(proving) = done.filter(|done| done.outcome == "PROVING") else { break result };
+        let done = Done::deserialize(&result.answer);
+        let Ok(Done { result: ActionOutcome::Proving { proven, transfers }, .. }) = done else {
+            break result;
+        };
         // the same again under the same key waits for the proof that is being made
-        let (proven, all) = (proving.proven.unwrap_or(0), proving.transfers.unwrap_or(0));
-        output::eprint(&format!("proving: {proven} of {all} transfers"));
+        output::eprint(&format!("proving: {proven} of {transfers} transfers"));
     };
-    let superseded =
-        Done::deserialize(&result.answer).is_ok_and(|done| done.outcome == "SUPERSEDED");
     if target.json {
         output::print_json(&result)?;
     } else {
@@ -370,9 +372,23 @@ async fn send_action(
         let again = if result.replayed { replayed } else { "" };
         output::print(&(fields(&result.answer) + again))?;
     }
-    if superseded {
+    let Ok(Done { result: outcome, .. }) = Done::deserialize(&result.answer) else { return Ok(()) };
+    if let ActionOutcome::Halted { quiet: false, .. } = outcome {
+        output::eprint(&format!(
+            "the HALT stands, and not all calls have ended: repeat it with --key {key} until `quiet` is true"
+        ));
+    }
+    is_effective(&outcome)
+}
+
+/// Tells an action that took effect from a proposal, and from one that was superseded.
+fn is_effective(outcome: &ActionOutcome) -> Result<(), Fault> {
+    if let ActionOutcome::Superseded { .. } = outcome {
         let sentence = "superseded: something else was done meanwhile, and nothing of the proposal";
         return Err(Fault::new(Exit::Data, sentence));
+    }
+    if let ActionOutcome::Proposed { approval_id } = outcome {
+        return Err(Fault::proposed(approval_id));
     }
     Ok(())
 }
@@ -447,7 +463,13 @@ async fn decide(global: &Global, args: &DecideArgs, decision: &str) -> Result<()
 }
 
 async fn halt(global: &Global, args: &HaltArgs) -> Result<(), Fault> {
-    post(global, &args.action, "/ops/halt", &args.action.why()).await
+    match post(global, &args.action, "/ops/halt", &args.action.why()).await {
+        Err(fault) if fault.exit == Exit::Unavailable => {
+            let sentence = format!("{}; `portage halt` stops the store itself", fault.sentence);
+            Err(Fault { sentence, ..fault })
+        }
+        other => other,
+    }
 }
 
 async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fault> {
@@ -461,11 +483,11 @@ async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fault> {
 }
 
 async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
-    hold(global, &args.action, &args.kind, &args.name).await
+    pause_scope(global, &args.action, &args.kind, &args.name).await
 }
 
 /// Pauses something, by its kind and name.
-pub(in crate::cli) async fn hold(
+pub(in crate::cli) async fn pause_scope(
     global: &Global,
     action: &ActionArgs,
     kind: &str,

@@ -8,7 +8,7 @@ pub(super) use self::dead_letters::{DeadLetterCommand, run as run_dead_letters};
 pub(super) use self::outbox::{OutboxCommand, run as run_outbox};
 
 use super::exit::Fault;
-use super::ops::{ActionArgs, OpsTarget, hold, lift_pause, post, rows};
+use super::ops::{ActionArgs, OpsTarget, lift_pause, pause_scope, post, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
 use api::admin::pipeline::{SeekGroup, Unpark};
@@ -16,7 +16,7 @@ use client::escaped;
 use serde_json::Value;
 use std::io::Write;
 
-/// How messages do: lag, the outbox, parked keys, dead letters, groups of consumers.
+/// Show and repair message processing: lag, the outbox, parked keys, consumer groups.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage pipeline status")]
 pub(super) enum PipelineCommand {
@@ -137,7 +137,9 @@ pub(super) fn run(global: &Global, command: &PipelineCommand) -> Result<(), Faul
                 };
                 post(global, &args.action, "/ops/pipeline/parked/unpark", &unpark).await
             }
-            PipelineCommand::Pause(args) => hold(global, &args.action, "group", &args.group).await,
+            PipelineCommand::Pause(args) => {
+                pause_scope(global, &args.action, "group", &args.group).await
+            }
             PipelineCommand::Resume(args) => {
                 lift_pause(global, &args.action, "group", &args.group).await
             }

@@ -6,7 +6,7 @@ use crate::cli::ops::{ActionArgs, post};
 use crate::cli::{Global, wait};
 use api::admin::pipeline::Reemit;
 
-/// What was published: sent again by time.
+/// Publish the messages of a period again.
 #[derive(Debug, clap::Subcommand)]
 #[command(
     after_help = "Example:\n  portage outbox reemit --from 2026-11-21T09:00:00Z --to 2026-11-21T10:00:00Z --dry-run --reason \"the broker lost its disk\""

@@ -15,13 +15,14 @@ use client::{Client, Error};
     portage transfer list --user 4001 --state PENDING\n  \
     portage transfer list --user 4001 --asset USDT --from SPOT --all\n  \
     portage transfer list --user 4001 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z\n  \
+    portage transfer list --user 4001 --cid payout-7\n  \
     portage transfer list --user 4001 --flow account --state PENDING\n\n\
     A user sees their own; a token with transfers:any sees what it made itself.")]
 pub(in crate::cli) struct ListTransfersArgs {
     /// Whose, where no token is given.
     #[arg(long, value_parser = user_number)]
     user: Option<u64>,
-    /// The flow that carries them. Of transfers between numbered accounts only --state says more.
+    /// The flow that carries them. Of transfers between numbered accounts only --state and --cid say more.
     #[arg(long, value_enum, default_value_t = ListedFlow::Internal)]
     flow: ListedFlow,
     /// Only in this state: INIT … COMMITTED, FAILED, ROLLED_BACK; PENDING is all that have not ended.
@@ -36,6 +37,9 @@ pub(in crate::cli) struct ListTransfersArgs {
     /// Only to this account type; or opened before this time (RFC 3339).
     #[arg(long, value_name = "TYPE|TIME")]
     to: Option<String>,
+    /// Only the one that was made under this key.
+    #[arg(long, value_name = "KEY")]
+    cid: Option<String>,
     /// Maximum number of transfers, up to 100; with --all, the size of each page.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     limit: u32,
@@ -107,6 +111,7 @@ async fn account(client: &Client, args: &ListTransfersArgs) -> Result<(), Fault>
     }
     let mut filter = AccountTransferFilter {
         status: args.state.clone(),
+        key: args.cid.clone(),
         cursor: None,
         limit: Some(args.page()),
     };
@@ -142,6 +147,7 @@ async fn internal(client: &Client, args: &ListTransfersArgs) -> Result<(), Fault
         asset: args.asset.clone(),
         from: args.from.clone(),
         to: args.to.clone(),
+        cid: args.cid.clone(),
         cursor: None,
         limit: Some(args.page()),
     };

@@ -20,6 +20,8 @@ section! {
         target_pending_seconds: u64 = 60,
         /// Refunds without a clear answer before a CRITICAL case opens.
         compensation_failures: u32 = 3,
+        /// The days for which closed cases are kept, with their notes; 0 keeps all.
+        keep_days: u64 = 90,
         /// Where the beginning and the end of each case are posted, signed: `https://`, or `http://` on loopback; empty posts none.
         webhook_url: Address = Address::default(),
         /// The key that signs them: at least 32 bytes, as they are or as `whsec_` and their base64.

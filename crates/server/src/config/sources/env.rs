@@ -95,6 +95,7 @@ pub(super) fn read(env: &Env, keys: &[SettingKey], tree: &mut Tree) -> Result<()
             tree.set(&keyed, value, Origin::Variable(alias.to_owned()));
         }
     }
+    super::listen::resolve(tree);
     port(env, tree)
 }
 

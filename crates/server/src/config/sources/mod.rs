@@ -2,7 +2,10 @@
 
 mod env;
 mod file;
+mod listen;
 mod tree;
+
+pub(crate) use self::listen::address as listen_address;
 
 pub use self::env::{ours, variable};
 pub use self::tree::Origin;
@@ -52,6 +55,26 @@ pub fn load_here(flags: &CliFlags) -> Result<LoadedConfig, ConfigError> {
     load(flags, env::of_process(std::env::vars_os())?)
 }
 
+/// The settings of the store alone, from the same layers: whatever is wrong with another section keeps no HALT from being
+/// written.
+///
+/// # Errors
+/// What is wrong with `data` and `database`, or a file that is no TOML.
+pub fn load_store_here(flags: &CliFlags) -> Result<Config, ConfigError> {
+    const SECTIONS: [&str; 2] = ["data", "database"];
+    let is_of_store = |name: &str| {
+        let own =
+            SECTIONS.iter().any(|section| name.starts_with(&variable(&format!("{section}."))));
+        own || name == "DATABASE_URL"
+    };
+    let env = env::of_process(
+        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_store)),
+    )?;
+    let mut tree = layers(flags, &env)?;
+    tree.root.retain(|section, _| SECTIONS.contains(&section.as_str()));
+    Ok(settled(flags, &env, tree)?.config)
+}
+
 /// The same with these variables.
 ///
 /// # Errors
@@ -60,6 +83,13 @@ pub(crate) fn load(
     flags: &CliFlags,
     env: impl IntoIterator<Item = (String, String)>,
 ) -> Result<LoadedConfig, ConfigError> {
+    let env: Vec<(String, String)> = env.into_iter().collect();
+    let tree = layers(flags, &env)?;
+    settled(flags, &env, tree)
+}
+
+/// The file, and the variables over it.
+fn layers(flags: &CliFlags, env: &[(String, String)]) -> Result<Tree, ConfigError> {
     let mut tree = Tree::default();
     match &flags.config {
         Some(file) if !file.exists() || file.is_dir() => {
@@ -69,8 +99,16 @@ pub(crate) fn load(
         None if Path::new(FILE).exists() => file::read(Path::new(FILE), &mut tree)?,
         None => (),
     }
-    let env: Vec<(String, String)> = env.into_iter().collect();
-    env::read(&env, Config::KEYS, &mut tree)?;
+    env::read(env, Config::KEYS, &mut tree)?;
+    Ok(tree)
+}
+
+/// The settings of these layers, with the flags over them.
+fn settled(
+    flags: &CliFlags,
+    env: &[(String, String)],
+    mut tree: Tree,
+) -> Result<LoadedConfig, ConfigError> {
     let unknown = tree
         .unknown(Config::KEYS)
         .into_iter()
@@ -86,7 +124,7 @@ pub(crate) fn load(
         tree.origins.insert("server.listen".to_owned(), Origin::Flag("--listen"));
     }
     refuse(&tree, config.broken())?;
-    Ok(LoadedConfig { config, idle: env::idle(&env), origins: tree.origins })
+    Ok(LoadedConfig { config, idle: env::idle(env), origins: tree.origins })
 }
 
 /// The tree as settings; the first value of a wrong kind is refused.
@@ -267,6 +305,7 @@ mod tests {
             ("server.listen = \"x\"\n", ":1: server.listen: must be an address with a port"),
             ("auth = { typ = [\n\"a\", 3] }\n", ":1: auth.typ: must be a list of texts"),
             ("[log]\nformat = \"xml\"\n", ":2: log.format: must be `text` or `json`, not \"xml\""),
+            ("work.listen = \"nowhere\"\n", ":1: work.listen: must be an address with a port"),
             (
                 "[limits]\ndaily_amount.BTC = 1.5\n",
                 ":2: limits.daily_amount.BTC: must be a text, not 1.5",
@@ -288,6 +327,46 @@ mod tests {
         assert!(found.contains(":1: server: must be a table"), "{found}");
         let missing = CliFlags { config: Some("nowhere.toml".into()), ..CliFlags::default() };
         assert!(matches!(load(&missing, env(&[])), Err(ConfigError::NoFile(_))));
+    }
+
+    /// Turns red where an address in a file is read otherwise than that of `--listen`.
+    #[test]
+    fn an_address_to_listen_on_may_have_a_name() {
+        let text = "[server]\nlisten = \"localhost:4000\"\n[work]\nlisten = 4001\n[spot]\nlisten = \"4002\"\n";
+        let config = with(text, &[]).unwrap().config;
+        let (server, work, spot) = (config.server.listen, config.work.listen, config.spot.listen);
+        assert!(server.ip().is_loopback() && server.port() == 4000, "{server}");
+        assert_eq!(work.map(|work| work.to_string()).as_deref(), Some("127.0.0.1:4001"));
+        assert_eq!(spot.to_string(), "127.0.0.1:4002");
+        let loaded = with(text, &[("SERVER_PORT", "81")]).unwrap();
+        assert_eq!(loaded.config.server.listen.port(), 81);
+        let loaded = with("", &[("PORTAGE_SERVER__LISTEN", "localhost:82")]).unwrap();
+        assert_eq!(loaded.config.server.listen.port(), 82);
+        let variable = Origin::Variable("PORTAGE_SERVER__LISTEN".to_owned());
+        assert_eq!(*loaded.origin("server.listen"), variable);
+    }
+
+    /// Turns red where waits are texts alone, and where a misspelt asset in a limit passes.
+    #[test]
+    fn waits_are_numbers_and_assets_have_the_shape_of_symbols() {
+        for text in ["[5, 300]", "[\"5\", \"300\"]"] {
+            let text = format!("[webhooks]\nretry_seconds = {text}\n");
+            assert_eq!(with(&text, &[]).unwrap().config.webhooks.waits(), [5_000, 300_000]);
+        }
+        let loaded = with("", &[("PORTAGE_WEBHOOKS__RETRY_SECONDS", "5,300")]).unwrap();
+        assert_eq!(loaded.config.webhooks.waits(), [5_000, 300_000]);
+        for text in ["[\"soon\"]", "[-1]", "5", "[1.5]"] {
+            let found = fault(&format!("[webhooks]\nretry_seconds = {text}\n"), &[]);
+            assert!(found.contains("must be a list of whole numbers"), "{text}: {found}");
+        }
+        for table in ["limits.daily_amount", "ops.daily_deposit_limit"] {
+            for asset in ["usdt", "US-DT", "ABCDEFGHIJKLMNOPQ"] {
+                let found = fault(&format!("[{table}]\n{asset} = \"5\"\n"), &[]);
+                let says = format!(":2: {table}.{asset}: the symbol of an asset");
+                assert!(found.contains(&says), "{found}");
+            }
+            assert!(with(&format!("[{table}]\nUSDT = \"5\"\n"), &[]).is_ok());
+        }
     }
 
     /// Turns red where a variable of another program that is no text keeps the process from starting (run: a

@@ -5,7 +5,7 @@ use super::response;
 use crate::http::middleware::caller::RequireTransfersRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
-use crate::http::transfers::list::{Listed, MOST, USUAL, after, found, whose};
+use crate::http::transfers::list::{Listed, MOST, USUAL, after, found, search_key, whose};
 use crate::http::{App, format};
 use api::account_transfers::AccountTransferPage;
 use api::problem::Problem;
@@ -25,6 +25,9 @@ pub(crate) struct AccountTransfersQuery {
     /// Those that stand in this state.
     #[param(example = "COMPLETED")]
     status: Option<String>,
+    /// The one that was made under this `Idempotency-Key`.
+    #[param(example = "payout-7")]
+    key: Option<String>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// At most this many.
@@ -58,6 +61,7 @@ pub(crate) async fn list(
     let search = Search {
         flow: Some(flow),
         state: state.transpose()?,
+        key: query.key.as_deref().map(|key| search_key(&app, key, whose.principal.as_ref())),
         before: query.cursor.as_deref().map(after).transpose()?,
         limit: limit(query.limit, USUAL, 1..=MOST)?,
         ..whose

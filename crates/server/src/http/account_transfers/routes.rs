@@ -14,7 +14,7 @@ use crate::telemetry;
 use api::account_transfers::{AccountTransfer, CreateAccountTransfer, OpenedAccountTransfer};
 use api::problem::Problem;
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kernel::accounts::AccountsOf;
@@ -49,13 +49,11 @@ use std::sync::Arc;
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     RequireTransfersCreate(caller): RequireTransfersCreate,
-    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let form: CreateAccountTransfer = body.read()?;
     fits(&form)?;
-    body::no_parameters(query.as_deref())?;
     let key = body::key(&headers, None)?;
     let user = owner(&app, &caller, &form.from_account_number).await?;
     let flow = flow(&app).ok_or_else(|| Refusal::of(Code::NotFound))?;

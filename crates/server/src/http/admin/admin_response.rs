@@ -6,7 +6,7 @@ use crate::http::middleware::caller::needs;
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::create;
 use crate::http::{App, format, unknown};
-use api::admin::actions::{AcceptedBreak, Done, OnWire};
+use api::admin::actions::{AcceptedBreak, ActionOutcome, Done, OnWire};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -103,7 +103,10 @@ pub(in super::super) fn refusal(objection: Objection) -> Refusal {
                 ApprovalStatus::Pending | ApprovalStatus::Approved | ApprovalStatus::Rejected => {
                     "It was decided before"
                 }
-                ApprovalStatus::Superseded => "What it was about is no longer so: propose it anew",
+                ApprovalStatus::Superseded => {
+                    "What it proposed was done meanwhile, or has changed: look before anything is proposed anew, and \
+                     do nothing where a `ref` is booked"
+                }
                 ApprovalStatus::Lapsed => "No decision came in time: propose it anew",
             };
             let sentence = format!("{why}. It is {}", stand.name());
@@ -127,80 +130,63 @@ fn row(found: &Break) -> serde_json::Value {
     json!({ "key": found.key, "amount": found.amount.to_string(), "what": found.what })
 }
 
-/// The same result, with the `ref` of the movement that it booked.
-fn with_reference(done: Done, reference: &str) -> Done {
-    Done { reference: Some(reference.to_owned()), ..done }
-}
-
 /// The result of an action, as the API returns it.
 pub(in crate::http) fn to_response(performed: PerformedAction) -> Done {
-    let at = format::time(performed.at);
-    let done =
-        |outcome: &str| Done { outcome: outcome.to_owned(), at: at.clone(), ..Done::default() };
-    match performed.outcome {
-        ActionResult::Retried => done("RETRIED"),
+    let result = match performed.outcome {
+        ActionResult::Retried => ActionOutcome::Retried,
         ActionResult::Asked { ledger, leg, said } => {
-            let (word, detail) = ledger_answer(said);
-            let (ledger, leg) = (Some(ledger.name().to_owned()), Some(leg.name().to_owned()));
-            Done { ledger, leg, said: Some(word), detail, ..done("ASKED") }
+            let (said, detail) = ledger_answer(said);
+            let (ledger, leg) = (ledger.name().to_owned(), leg.name().to_owned());
+            ActionOutcome::Asked { ledger, leg, said, detail }
         }
-        ActionResult::Paused { number } => Done { pause_id: number, ..done("PAUSED") },
-        ActionResult::Unpaused => done("UNPAUSED"),
-        ActionResult::Halted { halt, on_wire, calls, quiet } => Done {
-            halt,
-            on_wire: Some(on_wire.into_iter().map(outstanding_call).collect()),
-            calls: Some(calls),
-            quiet: Some(quiet),
-            ..done("HALTED")
-        },
+        ActionResult::Paused { number } => ActionOutcome::Paused { pause_id: number },
+        ActionResult::Unpaused => ActionOutcome::Unpaused,
+        ActionResult::Halted { halt, on_wire, calls, quiet } => {
+            let on_wire = on_wire.into_iter().map(outstanding_call).collect();
+            ActionOutcome::Halted { halt, on_wire, calls, quiet }
+        }
         ActionResult::Proposed { approval } => {
-            Done { approval_id: Some(approval.to_string()), ..done("PROPOSED") }
+            ActionOutcome::Proposed { approval_id: approval.to_string() }
         }
+        ActionResult::Proving { at, of } => ActionOutcome::Proving { proven: at, transfers: of },
         ActionResult::Resumed { accepted } => {
-            let accepted = Some(accepted.iter().map(accepted_row).collect());
-            Done { accepted, ..done("RESUMED") }
+            ActionOutcome::Resumed { accepted: accepted.iter().map(accepted_row).collect() }
         }
-        ActionResult::Deposited { reference } => with_reference(done("DEPOSITED"), &reference),
-        ActionResult::Withdrawn { reference } => with_reference(done("WITHDRAWN"), &reference),
+        ActionResult::Deposited { reference } => {
+            ActionOutcome::Deposited { reference: reference.to_string() }
+        }
+        ActionResult::Withdrawn { reference } => {
+            ActionOutcome::Withdrawn { reference: reference.to_string() }
+        }
         ActionResult::Resolved { verdict, said, state } => {
-            let (word, detail) = ledger_answer(said);
-            let (answer, state) = (Some(verdict.name().to_owned()), Some(state.to_string()));
-            Done { answer, said: Some(word), detail, state, ..done("RESOLVED") }
+            let (said, detail) = ledger_answer(said);
+            let (answer, state) = (verdict.name().to_owned(), state.to_string());
+            ActionOutcome::Resolved { answer, said, detail, state }
         }
         ActionResult::Superseded { state } => {
-            Done { state: Some(state.to_string()), ..done("SUPERSEDED") }
+            ActionOutcome::Superseded { state: state.to_string() }
         }
-        ActionResult::Refused => done("REFUSED"),
+        ActionResult::Refused => ActionOutcome::Refused,
+        ActionResult::StatusSet => ActionOutcome::StatusSet,
+        ActionResult::Asset { .. } => ActionOutcome::AssetSet,
+        ActionResult::NumberedAccount { .. } => ActionOutcome::AccountSet,
+        ActionResult::Webhook { .. } => ActionOutcome::WebhookSet,
+        ActionResult::WebhookDeleted => ActionOutcome::WebhookDeleted,
+        ActionResult::Unparked => ActionOutcome::Unparked,
+        ActionResult::Redriven { messages, passed_over, left } => {
+            ActionOutcome::Redriven { messages, passed_over, left }
+        }
+        ActionResult::Reemitted { messages } => ActionOutcome::Reemitted { messages },
+        ActionResult::Sought { partitions } => ActionOutcome::Sought { partitions },
         ActionResult::LaneRetired { attempt } => {
-            Done { attempt_id: attempt.map(|id| id.to_string()), ..done("KEY_RETIRED") }
+            ActionOutcome::KeyRetired { attempt_id: attempt.map(|id| id.to_string()) }
         }
         ActionResult::LaneGone { height, providers } => {
-            let providers = u64::try_from(providers).ok();
-            Done { block: Some(height), providers, ..done("KEY_GONE") }
+            ActionOutcome::KeyGone { block: height, providers }
         }
-        ActionResult::StatusSet => done("STATUS_SET"),
-        ActionResult::Asset { .. } => done("ASSET_SET"),
-        ActionResult::NumberedAccount { .. } => done("ACCOUNT_SET"),
-        ActionResult::Proving { at, of } => {
-            Done { proven: Some(at), transfers: Some(of), ..done("PROVING") }
-        }
-        ActionResult::Noted => done("NOTED"),
-        ActionResult::Webhook { .. } => done("WEBHOOK_SET"),
-        ActionResult::WebhookDeleted => done("WEBHOOK_DELETED"),
-        ActionResult::Unparked => done("UNPARKED"),
-        ActionResult::Redriven { messages, passed_over, left } => Done {
-            messages: Some(messages),
-            passed_over: Some(passed_over),
-            left: Some(left),
-            ..done("REDRIVEN")
-        },
-        ActionResult::Reemitted { messages } => {
-            Done { messages: Some(messages), ..done("REEMITTED") }
-        }
-        ActionResult::Sought { partitions } => {
-            Done { partitions: Some(partitions), ..done("SOUGHT") }
-        }
-    }
+        ActionResult::Noted => ActionOutcome::Noted,
+    };
+    Done { result, at: format::time(performed.at) }
 }
 
 fn ledger_answer(said: StoredAnswer) -> (String, Option<String>) {

@@ -90,7 +90,7 @@ fn shown(approval: &Approval) -> ApprovalRow {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "What it came to"),
+        (status = 200, body = Done, description = "What it came to: `RESUMED`, `RESOLVED`, `DEPOSITED`, `WITHDRAWN`, `UNPAUSED`, `STATUS_SET`, `ACCOUNT_SET`, or `SUPERSEDED` where something else was done meanwhile"),
         (status = 202, body = Done, description = "`PROVING`: a resume whose proof takes longer; repeat it with the same `Idempotency-Key`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such approval: `NOT_FOUND`"),
@@ -120,7 +120,7 @@ pub(in crate::http) async fn approve(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "What it came to"),
+        (status = 200, body = Done, description = "It is rejected: `REFUSED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such approval: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`ALREADY_DECIDED` or `DUPLICATE_REQUEST`"),

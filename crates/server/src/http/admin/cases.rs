@@ -126,7 +126,7 @@ fn noted(row: NoteRow) -> CaseNote {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "It is noted"),
+        (status = 200, body = Done, description = "It is noted: `NOTED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
@@ -161,7 +161,7 @@ pub(in crate::http) async fn assign(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "It is noted"),
+        (status = 200, body = Done, description = "It is noted: `NOTED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),

@@ -104,7 +104,7 @@ pub fn proof(
         what: found.what.clone(),
     };
     Proof {
-        ok: report.ok && report.unproven_reason().is_none() && halted.is_none(),
+        ok: report.ok && report.is_whole() && halted.is_none(),
         halted: halted.map(str::to_owned),
         at: format::time(report.at),
         round: report.round,

@@ -12,8 +12,9 @@ use api::problem::Problem;
 use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::Millis;
 use kernel::money::Amount;
@@ -38,9 +39,10 @@ use std::sync::Arc;
 pub(crate) async fn deposit(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    book(&app, &caller, &body, Direction::In).await
+    book(&app, &caller, &headers, &body, Direction::In).await
 }
 
 /// Books money that went outside.
@@ -62,20 +64,36 @@ pub(crate) async fn deposit(
 pub(crate) async fn withdraw(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    book(&app, &caller, &body, Direction::Out).await
+    book(&app, &caller, &headers, &body, Direction::Out).await
+}
+
+/// The key of a movement is its `ref`: a header that says another one would be taken for the key.
+///
+/// # Errors
+/// 400: the reference is unfit, or the header differs from it.
+pub(super) fn reference_key(headers: &HeaderMap, reference: &str) -> Result<(), Refusal> {
+    body::visible("ref", reference, 128)?;
+    match body::header_key(headers, 128)? {
+        Some(key) if key != reference => Err(Refusal::bad(
+            "header `Idempotency-Key`: `ref` is the key of this route; leave the header out, or give the same",
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 async fn book(
     app: &App,
     caller: &Caller,
+    headers: &HeaderMap,
     body: &Body,
     direction: Direction,
 ) -> Result<Response, Refusal> {
     let form: Movement = body.read()?;
     let user = user(form.user_id)?;
-    body::visible("ref", &form.reference, 128)?;
+    reference_key(headers, &form.reference)?;
     super::reason(&form.reason)?;
     let asset = app.engine.asset(&form.asset);
     let asset =
@@ -146,6 +164,10 @@ pub(super) async fn book_movement(
         Err(cause) if matches!(cause.class, "DISK_FULL" | "NOT_WRITABLE") => {
             Err(Refusal::because(Code::Overloaded, "The store takes no writes; nothing was booked"))
         }
+        Err(cause) if cause.class == Cause::BAD_VALUE => Err(Refusal::because(
+            Code::BadRequest,
+            "The store cannot hold a value; nothing was booked",
+        )),
         Err(cause) => {
             unknown("external movement", &cause);
             Err(Refusal::unknown(

@@ -69,7 +69,7 @@ fn row(halt: Halt) -> HaltRow {
     operation_id = "halt_money", security(("token" = ["ops:act"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
-        (status = 200, body = Done, description = "No money moves"),
+        (status = 200, body = Done, description = "No money moves: `HALTED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),
     )
@@ -92,8 +92,8 @@ pub(in crate::http) async fn halt(
     operation_id = "resume_money", security(("token" = ["ops:act"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
-        (status = 200, body = Done, description = "Money moves: with `ops.four_eyes` off"),
-        (status = 202, body = Done, description = "Another person has to approve; or `PROVING`, with `ops.four_eyes` off"),
+        (status = 200, body = Done, description = "Money moves: `RESUMED`, with `ops.four_eyes` off"),
+        (status = 202, body = Done, description = "Another person has to approve: `PROPOSED`; or `PROVING`, with `ops.four_eyes` off"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 409, body = Problem, description = "`NOT_POSSIBLE` (there is no HALT), `BREAKS_NOT_ACCEPTED` or `DUPLICATE_REQUEST`"),
     )

@@ -13,6 +13,7 @@ pub mod cases;
 pub mod conservation;
 pub mod external_movement;
 pub mod halts;
+pub mod movements;
 pub mod numbered_accounts;
 pub mod numbered_movements;
 pub mod past_actions;

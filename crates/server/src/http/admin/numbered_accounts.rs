@@ -1,4 +1,4 @@
-//! The operators' routes for numbered accounts of the pipeline (`accounts_tb`): list, open, freeze and close.
+//! The operators' routes for numbered accounts (`accounts_tb`): list, open, freeze and close.
 
 use super::admin_response;
 use super::limit;
@@ -30,7 +30,7 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Which accounts of the pipeline are wanted.
+/// Which numbered accounts are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -52,7 +52,7 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(set_status))
 }
 
-/// Accounts of the pipeline, in the order of their numbers.
+/// Numbered accounts, in the order of their numbers.
 #[utoipa::path(
     get, path = "/api/v1/ops/accounts/pipeline", tag = "ops", params(NumberedAccountsQuery),
     operation_id = "list_numbered_accounts", security(("token" = ["ops:read"])),
@@ -84,7 +84,7 @@ async fn list(
     Ok(Json(NumberedAccounts { accounts, next }))
 }
 
-/// One account of the pipeline as it is now.
+/// One numbered account as it is now.
 #[utoipa::path(
     get, path = "/api/v1/ops/accounts/pipeline/{number}", tag = "ops",
     operation_id = "read_numbered_account", security(("token" = ["ops:read"])),

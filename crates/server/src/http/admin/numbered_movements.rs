@@ -1,9 +1,9 @@
 //! The operators' routes that book external money into and out of numbered accounts.
 
-use super::external_movement::book_movement;
+use super::external_movement::{book_movement, reference_key};
 use super::numbered_accounts::find;
 use crate::auth::Caller;
-use crate::http::middleware::body::{self, Body};
+use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::RequireOpsAct;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
@@ -14,6 +14,7 @@ use api::problem::Problem;
 use api::user_id::UserIdText;
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
 use kernel::ports::ledger::{Direction, External};
@@ -26,7 +27,7 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(deposit)).routes(routes!(withdraw))
 }
 
-/// Books money that came from outside into an account of the pipeline.
+/// Books money that came from outside into a numbered account.
 #[utoipa::path(
     post, path = "/api/v1/ops/accounts/pipeline/{number}/deposits", tag = "ops",
     request_body = NumberedMovement,
@@ -48,13 +49,15 @@ async fn deposit(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(number): PathParams<String>,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let request = MovementRequest { app: &app, caller: &caller, number: &number };
+    let request =
+        MovementRequest { app: &app, caller: &caller, headers: &headers, number: &number };
     request.book(Direction::In, &body).await
 }
 
-/// Books money that went outside from an account of the pipeline.
+/// Books money that went outside from a numbered account.
 #[utoipa::path(
     post, path = "/api/v1/ops/accounts/pipeline/{number}/withdrawals", tag = "ops",
     request_body = NumberedMovement,
@@ -77,9 +80,11 @@ async fn withdraw(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(number): PathParams<String>,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let request = MovementRequest { app: &app, caller: &caller, number: &number };
+    let request =
+        MovementRequest { app: &app, caller: &caller, headers: &headers, number: &number };
     request.book(Direction::Out, &body).await
 }
 
@@ -87,15 +92,16 @@ async fn withdraw(
 struct MovementRequest<'a> {
     app: &'a App,
     caller: &'a Caller,
+    headers: &'a HeaderMap,
     /// The number of the account, as the path has it.
     number: &'a str,
 }
 
 impl MovementRequest<'_> {
     async fn book(&self, direction: Direction, body: &Body) -> Result<Response, Refusal> {
-        let Self { app, caller, number } = self;
+        let Self { app, caller, headers, number } = self;
         let form: NumberedMovement = body.read()?;
-        body::visible("ref", &form.reference, 128)?;
+        reference_key(headers, &form.reference)?;
         super::reason(&form.reason)?;
         let unknown = || name_errors::refusal(app, AccountNames::Plain, Code::InvalidAsset);
         let asset = app.engine.asset(&form.currency).ok_or_else(unknown)?;

@@ -9,8 +9,9 @@ use api::admin::actions::{ActionRow, Actions};
 use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
-use kernel::operators::PastAction;
+use kernel::operators::{PAUSE, PAUSE_TRANSFER, PastAction};
 use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
@@ -49,17 +50,25 @@ pub(in crate::http) async fn list(
     Ok(Json(Actions { actions: found.iter().map(shown).collect(), next }))
 }
 
+/// The kind of an action as it is shown: the pause of a transfer is stored by the word of all pauses, which is hashed and
+/// stays.
+fn shown_kind<'a>(kind: &'a str, subject: &str) -> &'a str {
+    if kind == PAUSE && format::id(subject).is_some() { PAUSE_TRANSFER } else { kind }
+}
+
 fn shown(action: &PastAction) -> ActionRow {
-    let json = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let result = json(&action.result);
     ActionRow {
         id: action.number,
         at: format::time(action.at),
         by: action.caller.to_string(),
-        kind: action.kind.to_string(),
+        kind: shown_kind(&action.kind, &action.subject).to_owned(),
         subject: action.subject.to_string(),
         value: json(&action.value),
         reason: action.reason.to_string(),
-        result: json(&action.result),
+        outcome: result.get("outcome").and_then(Value::as_str).map(str::to_owned),
+        result,
         key: action.key.to_string(),
     }
 }

@@ -21,7 +21,7 @@ use kernel::operators::{Paused, Scope};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Everything that is paused until a person lifts it.
+/// Every pause that is in force.
 #[utoipa::path(
     get, path = "/api/v1/ops/pauses", tag = "ops",
     operation_id = "list_pauses", security(("token" = ["ops:read"])),
@@ -54,7 +54,7 @@ fn shown(app: &App, paused: &Paused) -> Pause {
     operation_id = "add_pause", security(("token" = ["ops:act"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
-        (status = 200, body = Done, description = "It stands"),
+        (status = 200, body = Done, description = "It stands: `PAUSED`"),
         (status = 400, body = Problem, description = "No such kind or name: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such flow, ledger, asset or account: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),
@@ -116,7 +116,7 @@ fn ledger(app: &App, name: &str) -> Option<LedgerId> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "It goes on"),
+        (status = 200, body = Done, description = "It goes on: `UNPAUSED`"),
         (status = 202, body = Done, description = "Another person has to approve: `PROPOSED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such pause: `NOT_FOUND`"),

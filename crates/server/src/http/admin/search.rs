@@ -27,6 +27,7 @@ use kernel::ports::journal::Linked;
 use kernel::record::{Account, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
@@ -39,17 +40,28 @@ pub(in crate::http) struct SearchQuery {
     flow: Option<String>,
     /// In this state, or `OPEN`, or `ENDED`. Without a flow, a state of `internal`, or of the one flow that has it.
     state: Option<String>,
-    /// To this account, as its system names it: a receiver of the relay, the number of a pipeline account.
+    /// To this account, as its system names it: a receiver of the relay, the number of a numbered account.
     receiver: Option<String>,
     /// Transfers of this user only.
     user: Option<UserIdText>,
+    /// Made by this caller: `issuer|sub`.
+    #[param(example = "portage|shop")]
+    caller: Option<String>,
+    /// Made under this key of their client, of any flow. With `user` or `caller` it is found at once; without both, keys
+    /// are searched until the time of a search is over.
+    #[param(example = "payout-7")]
+    key: Option<String>,
+    /// With this reference of their client. Without `user` or `caller` all transfers are searched until the time of a
+    /// search is over.
+    #[param(example = "order-4711")]
+    reference: Option<String>,
     /// Transfers of this asset only, by its symbol.
     asset: Option<String>,
     /// Minimum age, in seconds.
     min_age: Option<u64>,
-    /// Minimum number of unclear answers.
+    /// Minimum number of unknown answers.
     min_attempts: Option<u32>,
-    /// With this last error: the code of a refusal or of an unclear answer.
+    /// With this last error: the code of a refusal or of an unknown answer.
     error_class: Option<String>,
     /// An account type: money that comes from there. A time (RFC 3339): opened at or after it.
     from: Option<String>,
@@ -91,14 +103,17 @@ pub struct FoundTransfer {
     /// Who made it: `issuer|sub`.
     #[schema(example = "portage|4001")]
     pub principal: String,
-    /// The last refusal, or the cause of the last unclear answer.
+    /// The last refusal, or the cause of the last unknown answer.
     pub error_class: Option<String>,
     /// What is known of that refusal or cause, as text or JSON: the exact code, where the payer reads
     /// `TARGET_ACCOUNT_NOT_FOUND` of a target of another owner.
     pub error_message: Option<String>,
-    /// Unclear answers so far.
+    /// As its own route shows it: of the relay the attempts made for it, of other flows the unknown answers.
     #[schema(example = 3)]
     pub retry_count: u32,
+    /// Unknown answers so far, of every flow: what `min_attempts` looks at.
+    #[schema(example = 3)]
+    pub unknown_answers: u32,
     /// When it is tried again; none while a worker carries it.
     pub due_at: Option<String>,
 }
@@ -213,7 +228,9 @@ pub(in crate::http) async fn find(
     let records = app.admin_queries.transfers(search).await.map_err(no_answer("transfers"))?;
     let last = records.last().filter(|_| records.len() == limit);
     let next = last.and_then(|last| last.serial).map(|serial| serial.to_string());
-    Ok(Json(Found { transfers: records.iter().map(|r| found(&app, r)).collect(), next }))
+    let attempts = attempts(&app, &records).await?;
+    let transfers = records.iter().map(|one| found(&app, one, attempts.get(&one.id))).collect();
+    Ok(Json(Found { transfers, next }))
 }
 
 fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
@@ -240,6 +257,9 @@ fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
     }
     search.receiver = query.receiver.map(Into::into);
     search.user = query.user.map(user).transpose()?;
+    search.principal = query.caller.map(Into::into);
+    search.key = query.key.map(|key| list::search_key(app, &key, search.principal.as_ref()));
+    search.reference = query.reference.map(Into::into);
     if let Some(symbol) = &query.asset {
         search.asset = Some(app.engine.asset(symbol).ok_or(Code::InvalidAsset)?.id);
     }
@@ -269,15 +289,39 @@ fn flow_of(app: &App, state: &str) -> Option<FlowId> {
     }
 }
 
+/// True for a transfer that the relay carries.
+fn is_relayed(app: &App, record: &Record) -> bool {
+    app.engine.flows().table(record.flow).flow == Relayed::FLOW
+}
+
 /// The contract of the token that a transfer of the relay pays, by this process's settings.
 fn token_contract(app: &App, record: &Record) -> Option<String> {
     let relay = app.relay.as_ref()?;
-    let of_relay = app.engine.flows().table(record.flow).flow == Relayed::FLOW;
     let asset = app.engine.asset(&relay.asset)?.id;
-    (of_relay && record.target().asset == asset).then(|| relay.contract.to_string())
+    (is_relayed(app, record) && record.target().asset == asset).then(|| relay.contract.to_string())
 }
 
-fn found(app: &App, record: &Record) -> FoundTransfer {
+/// The number of attempts of each of these transfers that the relay carries.
+async fn attempts(app: &App, records: &[Record]) -> Result<BTreeMap<Id, u32>, Refusal> {
+    let relayed = |record: &&Record| is_relayed(app, record);
+    let mut counts: BTreeMap<Id, u32> =
+        records.iter().filter(relayed).map(|record| (record.id, 0)).collect();
+    if counts.is_empty() {
+        return Ok(counts);
+    }
+    let found = app.engine.journal().attempts_of(counts.keys().copied().collect()).await;
+    for attempt in found.map_err(no_answer("attempts"))? {
+        for member in attempt.members.iter() {
+            if let Some(count) = counts.get_mut(&member.id) {
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// `attempts`: of a transfer that the relay carries, their number.
+fn found(app: &App, record: &Record, attempts: Option<&u32>) -> FoundTransfer {
     FoundTransfer {
         receiver: match &record.target().account {
             Account::Named(name) => Some(name.to_string()),
@@ -293,7 +337,8 @@ fn found(app: &App, record: &Record) -> FoundTransfer {
             .error
             .as_ref()
             .and_then(|error| error.doc.as_deref().map(str::to_owned)),
-        retry_count: record.head.retries,
+        retry_count: attempts.copied().unwrap_or(record.head.retries),
+        unknown_answers: record.head.retries,
         due_at: record.head.due_at.map(format::time),
     }
 }
@@ -335,8 +380,9 @@ pub(in crate::http) async fn get(
     let intent = intent(table, &record);
     let view = |agreed| AgreedView::of(&app.engine.assets(), agreed, precision);
     let agreed = record.agreed.as_deref().map(view);
+    let attempts = attempts(&app, std::slice::from_ref(&record)).await?;
     Ok(Json(Dossier {
-        found: found(&app, &record),
+        found: found(&app, &record, attempts.get(&id)),
         history: history.into_iter().map(entry).collect(),
         legs: legs.iter().map(|(ledger, operation)| leg(*ledger, operation, precision)).collect(),
         intents: intent.into_iter().collect(),

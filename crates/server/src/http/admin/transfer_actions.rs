@@ -48,10 +48,10 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "What it came to"),
+        (status = 200, body = Done, description = "Its next attempt is due: `RETRIED`"),
         (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` in the present state, or `DUPLICATE_REQUEST`"),
         (status = 503, body = Problem, description = "`HALTED`: no call with an effect is begun"),
     )
 )]
@@ -76,10 +76,10 @@ async fn retry(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "What it came to"),
+        (status = 200, body = Done, description = "What the ledger holds: `ASKED`"),
         (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` in the present state, or `DUPLICATE_REQUEST`"),
     )
 )]
 async fn ask(
@@ -102,10 +102,10 @@ async fn ask(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "What it came to"),
+        (status = 200, body = Done, description = "It stands: `PAUSED`"),
         (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` in the present state, or `DUPLICATE_REQUEST`"),
     )
 )]
 async fn pause(
@@ -128,10 +128,10 @@ async fn pause(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "What it came to"),
+        (status = 200, body = Done, description = "It goes on: `UNPAUSED`"),
         (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
-        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` in the present state, or `DUPLICATE_REQUEST`"),
     )
 )]
 async fn resume(
@@ -247,11 +247,11 @@ fn action_of(action: &str) -> Option<fn(Id) -> AdminAction> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "It took effect: with `ops.four_eyes` off"),
-        (status = 202, body = Done, description = "Another person has to approve"),
+        (status = 200, body = Done, description = "It took effect: `RESOLVED`, or `SUPERSEDED` where the transfer had moved on; with `ops.four_eyes` off"),
+        (status = 202, body = Done, description = "Another person has to approve: `PROPOSED`"),
         (status = 400, body = Problem, description = "No such answer to this call: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "`NOT_FOUND`"),
-        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` in the present state, or `DUPLICATE_REQUEST`"),
         (status = 503, body = Problem, description = "`HALTED`: no fence is called, and nothing is cancelled"),
     )
 )]
@@ -284,7 +284,7 @@ async fn resolve(
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "It is noted"),
+        (status = 200, body = Done, description = "It is noted: `NOTED`"),
         (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),

@@ -1,14 +1,13 @@
 //! The route that shows a user's balances at every ledger.
 
 use crate::http::fan_out::{LedgerReply, fan_out};
-use crate::http::middleware::body;
 use crate::http::middleware::caller::{RequireTransfersRead, own};
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, format, no_answer};
 use api::accounts::Balance;
 use api::problem::Problem;
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::flow::life::Place;
 use kernel::ids::{AssetId, LedgerId, UserId};
@@ -30,11 +29,9 @@ use std::sync::Arc;
 pub(crate) async fn balances(
     State(app): State<Arc<App>>,
     RequireTransfersRead(caller): RequireTransfersRead,
-    RawQuery(query): RawQuery,
 ) -> Result<Json<Vec<Balance>>, Refusal> {
     let user = own(&caller)?;
     // who asks for another's balances must not take their own for them
-    body::no_parameters(query.as_deref())?;
     let assets = app.engine.assets();
     let flying = in_flight(&app, user).await?;
     let said = fan_out(app.user_ledgers(), |ledger| ledger.accounts(Whose::User(user))).await;

@@ -139,17 +139,6 @@ impl Body {
     }
 }
 
-/// For routes without query parameters: one that is ignored changes what the caller meant.
-///
-/// # Errors
-/// 400.
-pub fn no_parameters(query: Option<&str>) -> Result<(), Refusal> {
-    match query {
-        None | Some("") => Ok(()),
-        Some(_) => Err(Refusal::bad("this route takes no query parameters")),
-    }
-}
-
 /// A client's own key: 1 to 64 visible ASCII characters.
 ///
 /// # Errors

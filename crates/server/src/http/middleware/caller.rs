@@ -1,6 +1,7 @@
 //! Authenticates the caller and checks the scope of the route: steps 1 and 2 of the order of checks.
 
 use super::error::Refusal;
+use super::query;
 use crate::auth::verify::{Denied, KeyAge};
 use crate::auth::{Caller, Scope};
 use crate::http::App;
@@ -78,7 +79,9 @@ macro_rules! callers {
         impl FromRequestParts<Arc<App>> for $name {
             type Rejection = Refusal;
             async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-                allowed(app, &parts.headers, Scope::$scope, KeyAge::$age).await.map(Self)
+                let caller = allowed(app, &parts.headers, Scope::$scope, KeyAge::$age).await?;
+                query::declared(parts)?;
+                Ok(Self(caller))
             }
         }
     )*};

@@ -192,7 +192,7 @@ pub const fn sentence(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "A valid token is required: `Authorization: Bearer …`",
         Code::Forbidden => "This token does not allow that",
-        Code::BadRequest => "The request does not fit",
+        Code::BadRequest => "The request is not valid: a field, parameter or header is wrong",
         Code::IdempotencyKeyRequired => "A key is required: the header `Idempotency-Key`",
         Code::SameAccount => "`from` and `to` are the same account",
         Code::InvalidReceiver => "The receiver is no account that can be paid",
@@ -228,7 +228,7 @@ pub const fn sentence(code: Code) -> &'static str {
              begun"
         }
         Code::DuplicateRequest => "The key belongs to another request",
-        Code::NotPossible => "That cannot be done as things stand; nothing was changed",
+        Code::NotPossible => "The action is not possible in the present state; nothing was changed",
         Code::AlreadyDecided => "It was decided before; nothing was changed",
         Code::SecondPersonRequired => {
             "Above what one person may move by hand on a day; nothing was booked, another person has to \
@@ -240,7 +240,7 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::WrongChain => {
             "The providers are of another chain than this store is bound to; nothing was changed"
         }
-        Code::NotFound => "There is nothing here",
+        Code::NotFound => "No such route or resource: check the address and the id",
         Code::AccountNotFound => "There is no such account",
         Code::Halted => {
             "HALT: no money moves until persons have looked and resume it; nothing was begun"

@@ -1,7 +1,8 @@
 //! Parses the query parameters of a route, and the limit of a page.
 
 use super::error::Refusal;
-use axum::extract::{FromRequestParts, Query};
+use crate::http::pages::openapi;
+use axum::extract::{FromRequestParts, MatchedPath, Query};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use std::ops::RangeInclusive;
@@ -19,6 +20,20 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for QueryPa
         // the library's own answer is plain text, which no client of ours reads
         read.map(|Query(all)| Self(all)).map_err(|fault| Refusal::bad(fault.body_text()))
     }
+}
+
+/// Refuses the query of a route that declares no parameter: one that is ignored changes what the caller meant, and
+/// `dry_run` of another route would be done.
+///
+/// # Errors
+/// 400.
+pub(super) fn declared(parts: &Parts) -> Result<(), Refusal> {
+    let path = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+    let has_query = parts.uri.query().is_some_and(|query| !query.is_empty());
+    if path.is_some_and(|path| has_query && openapi::takes_no_parameters(&parts.method, path)) {
+        return Err(Refusal::bad("this route takes no query parameters"));
+    }
+    Ok(())
 }
 
 /// How many rows of a page are wanted; `usual` where nothing is said.

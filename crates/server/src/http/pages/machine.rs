@@ -5,12 +5,12 @@ use crate::http::fan_out::fan_out;
 use crate::http::middleware::caller::RequirePageAccess;
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, no_answer};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, PageFormat};
 use api::health::{Alive, Health, ProviderHealth};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::{Engine, ProviderCounts};
 use kernel::ids::ChainId;
@@ -140,7 +140,7 @@ pub(super) async fn writable(engine: &Engine) -> Response {
     }
 }
 
-/// Measurements in the text format of Prometheus.
+/// Measurements for Prometheus: OpenMetrics, or its older text format where `Accept` names `text/plain` alone.
 #[utoipa::path(
     get, path = "/metrics", tag = "machine", operation_id = "read_metrics",
     security((), ("token" = ["ops:read"])),
@@ -152,26 +152,35 @@ pub(super) async fn writable(engine: &Engine) -> Response {
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     _: RequirePageAccess,
+    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    measured(&app.engine, &app.metrics).await
+    measured(&app.engine, &app.metrics, &headers).await
 }
 
 /// The metrics of this process, with what the journal counts.
 ///
 /// # Errors
 /// 500: the journal does not answer.
-pub(super) async fn measured(engine: &Engine, metrics: &Metrics) -> Result<Response, Refusal> {
+pub(super) async fn measured(
+    engine: &Engine,
+    metrics: &Metrics,
+    headers: &HeaderMap,
+) -> Result<Response, Refusal> {
     let journal = engine.journal();
     let counts = journal.counts().await.map_err(no_answer("metrics"))?;
     metrics.cases(&journal.open_cases().await.map_err(no_answer("metrics"))?);
     metrics.counted(engine.flows(), &counts, journal.now());
-    Ok(metrics_page(metrics.page()))
+    Ok(metrics_page(headers, |format| metrics.page(format)))
 }
 
-/// A page of measurements.
-pub(crate) fn metrics_page(page: String) -> Response {
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(CONTENT_TYPE, kind)], page).into_response()
+/// A page of measurements, in the format that the request asks for.
+pub(crate) fn metrics_page(
+    headers: &HeaderMap,
+    page: impl FnOnce(PageFormat) -> String,
+) -> Response {
+    let all = headers.get_all(ACCEPT).iter().filter_map(|one| one.to_str().ok());
+    let format = PageFormat::accepted(&all.collect::<Vec<_>>().join(","));
+    ([(CONTENT_TYPE, format.content_type())], page(format)).into_response()
 }
 
 /// This description of the API.

@@ -5,6 +5,7 @@ use crate::http::middleware::error::{self, Refusal};
 use crate::metrics::Metrics;
 use axum::Router;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::get;
 use engine::Engine;
@@ -51,6 +52,9 @@ async fn readyz(State(pages): State<Arc<WorkerPages>>) -> Response {
     machine::writable(&pages.engine).await
 }
 
-async fn metrics(State(pages): State<Arc<WorkerPages>>) -> Result<Response, Refusal> {
-    machine::measured(&pages.engine, &pages.metrics).await
+async fn metrics(
+    State(pages): State<Arc<WorkerPages>>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    machine::measured(&pages.engine, &pages.metrics, &headers).await
 }

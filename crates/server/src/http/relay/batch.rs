@@ -17,7 +17,7 @@ use api::relay::{
     RelayBatchResults,
 };
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::{StreamExt, stream};
 use kernel::code::Code;
@@ -38,13 +38,11 @@ use std::sync::Arc;
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     RequireRelayCreate(caller): RequireRelayCreate,
-    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Large,
 ) -> Result<Json<RelayBatchResults>, Refusal> {
     let relay = offered(&app)?;
     let items = items(&body)?;
-    body::no_parameters(query.as_deref())?;
     body::no_header_key(&headers, "key")?;
     // no more at once than the engine takes in, so that none is put aside for another's sake
     let room = app.engine.intake.intake_room();

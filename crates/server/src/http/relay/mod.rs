@@ -6,3 +6,5 @@ pub mod intake;
 pub mod request;
 pub mod response;
 pub mod routes;
+
+pub(in crate::http) use request::SHARED_SCOPE;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The scope of every key where `relay.shared_keys` is on, and of each one that an older release bound. No
 /// principal is called so.
-const SHARED: &str = "deployment";
+pub(in crate::http) const SHARED_SCOPE: &str = "deployment";
 /// The most characters of a key.
 pub(super) const KEY: usize = 128;
 
@@ -47,7 +47,7 @@ fn owner(app: &App, caller: &Caller) -> TransferOwner {
 /// The scopes of a caller's keys: that of new ones, and the one in which the other setting of
 /// `relay.shared_keys`, or an older release, bound what the caller made.
 fn scopes(relay: OfferedRelay<'_>, caller: &Caller) -> [Arc<str>; 2] {
-    let (own, shared) = (Arc::clone(&caller.principal), Arc::from(SHARED));
+    let (own, shared) = (Arc::clone(&caller.principal), Arc::from(SHARED_SCOPE));
     if relay.intake.shared_keys { [shared, own] } else { [own, shared] }
 }
 

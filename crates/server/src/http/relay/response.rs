@@ -67,6 +67,7 @@ fn opened(
     };
     OpenedRelayTransfer {
         transfer_id: key.unwrap_or_default(),
+        req_id: record.id.to_string(),
         status: status_of(table, record.head.state, shown(payments)).unwrap_or_default().to_owned(),
         receiver_id,
         amount: record.terms.target.amount.to_string(),

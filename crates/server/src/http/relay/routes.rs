@@ -14,7 +14,7 @@ use crate::telemetry;
 use api::problem::Problem;
 use api::relay::{CreateRelayTransfer, OpenedRelayTransfer, RelayTransfer};
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
@@ -57,13 +57,11 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     RequireRelayCreate(caller): RequireRelayCreate,
-    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let relay = offered(&app)?;
     let form: CreateRelayTransfer = body.read()?;
-    body::no_parameters(query.as_deref())?;
     let key = request::key(&headers)?;
     let ask = RelayTransferRequest::new(&app, relay, &caller, key, form);
     let accepted = create::create(&app, &ask).await?;

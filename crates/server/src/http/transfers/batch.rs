@@ -11,7 +11,7 @@ use crate::http::middleware::error::{self, Refusal};
 use api::batch::{Answer, BatchResult, BatchResults, CreateTransfers};
 use api::problem::Problem;
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use futures_util::{StreamExt, stream};
 use std::sync::Arc;
@@ -34,12 +34,10 @@ pub(crate) const MOST: usize = 1_000;
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     RequireTransfersCreate(caller): RequireTransfersCreate,
-    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Large,
 ) -> Result<Json<BatchResults>, Refusal> {
     let asks = asks(&caller, &body)?;
-    body::no_parameters(query.as_deref())?;
     body::no_header_key(&headers, "cid")?;
     // no more at once than the engine takes in, so that none is put aside for another's sake
     let room = app.engine.intake.intake_room();

@@ -5,6 +5,7 @@ use crate::auth::{Caller, Scope};
 use crate::http::middleware::caller::{RequireTransfersRead, own};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::{QueryParams, limit};
+use crate::http::relay::SHARED_SCOPE;
 use crate::http::{App, format, no_answer};
 use api::problem::Problem;
 use api::transfers::Page;
@@ -12,7 +13,7 @@ use axum::Json;
 use axum::extract::State;
 use kernel::code::Code;
 use kernel::ids::{LedgerId, Millis, Serial};
-use kernel::ports::admin_queries::Search;
+use kernel::ports::admin_queries::{Search, SearchKey};
 use kernel::record::Record;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -40,6 +41,9 @@ pub(crate) struct TransfersQuery {
     /// An account type: those that pay to it. A time (RFC 3339): those opened before it.
     #[param(example = "2026-02-01T00:00:00Z")]
     to: Option<String>,
+    /// The one that was made under this key (`cid`, or the header `Idempotency-Key`).
+    #[param(example = "payout-7")]
+    cid: Option<String>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// Maximum number of transfers.
@@ -103,6 +107,15 @@ pub(crate) fn whose(caller: &Caller) -> Result<Search, Refusal> {
     Ok(Search { user: Some(own(caller)?), ..Search::default() })
 }
 
+/// A client's key, in the scopes in which its caller may have bound it: in any, where the caller is not known.
+pub(crate) fn search_key(app: &App, key: &str, caller: Option<&Arc<str>>) -> SearchKey {
+    let mut scopes = caller.map(|caller| app.engine.intake.key_scopes(caller)).unwrap_or_default();
+    if caller.is_some() {
+        scopes.push(SHARED_SCOPE.into());
+    }
+    SearchKey { key: key.into(), scopes }
+}
+
 impl TransfersQuery {
     fn search(&self, app: &App, whose: Search) -> Result<Search, Refusal> {
         let (source, since) = end("from", self.from.as_deref())?;
@@ -118,6 +131,7 @@ impl TransfersQuery {
             target,
             since,
             until,
+            key: self.cid.as_deref().map(|key| search_key(app, key, whose.principal.as_ref())),
             before: self.cursor.as_deref().map(after).transpose()?,
             ..whose
         };

@@ -11,6 +11,7 @@ use engine::operators::HISTORY_EVENT;
 use kernel::code::Code;
 use kernel::flow::life::{self, Audience, Step};
 use kernel::flow::table::Table;
+use kernel::operators::{PAUSE, PAUSE_TRANSFER};
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
 use serde::Serialize;
@@ -150,5 +151,8 @@ fn decided(table: &Table, from: Option<i16>) -> bool {
 /// What an operator did, without the reason and the value: they are written for other operators.
 fn action_alone(detail: Option<String>) -> Option<String> {
     let detail: Value = serde_json::from_str(&detail?).ok()?;
-    Some(json!({ "action": detail.get("action")? }).to_string())
+    let kind = detail.get("action")?;
+    // in a transfer's history every pause is of the transfer; what is stored is hashed and stays
+    let shown = if kind == PAUSE { json!(PAUSE_TRANSFER) } else { kind.clone() };
+    Some(json!({ "action": shown }).to_string())
 }

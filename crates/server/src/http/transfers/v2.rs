@@ -15,7 +15,7 @@ use api::transfers::CreateTransfer;
 use api::transfers_v2::{CreateV2, MadeV2, TransferV2, UnmadeV2};
 use api::user_id::UserIdText;
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -43,7 +43,6 @@ use std::sync::Arc;
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     RequireTransfersCreate(caller): RequireTransfersCreate,
-    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
@@ -55,7 +54,6 @@ pub(crate) async fn create(
         }
     };
     let user = acts_for(&caller, form.user_id)?;
-    body::no_parameters(query.as_deref())?;
     let key = body::key(&headers, form.cid.as_deref())?;
     let principal = Arc::clone(&caller.principal);
     let (key, body) = (key.map(Into::into), plain(form));

@@ -68,6 +68,18 @@ async fn money_stops_at_once_and_moves_again_by_two_persons() {
     assert_eq!(actions["actions"][2]["reason"], "a test");
 }
 
+/// Turns red where a header is ignored that other routes take for the key: a fresh `ref` at each try books again.
+#[tokio::test]
+async fn the_key_of_a_deposit_is_its_ref() {
+    let door = Door::open().await;
+    let path = "/api/v1/ops/deposits";
+    let body = json!({"user_id": 4001, "asset": "USDT", "amount": "1", "ref": "wire-1", "reason": "a test"});
+    for (key, status) in [("k-1", 400), ("wire-1", 201)] {
+        let reply = door.post_with(FIRST, path, &[("idempotency-key", key)], body.clone()).await;
+        assert_eq!(reply.status, status, "{key}: {reply:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_deposit_above_a_persons_day_is_booked_by_another() {
     let door = Door::set(|config| {

@@ -65,3 +65,32 @@ async fn they_are_part_of_the_request() {
     assert_eq!((again.status, &again.body["req_id"]), (200, &bare.body["req_id"]), "{again:?}");
     assert_eq!(door.rows().await, 2);
 }
+
+/// Turns red where an operator cannot come from what a client has to its transfer.
+#[tokio::test]
+async fn an_operator_finds_a_transfer_by_its_key_or_reference() {
+    let door = Door::open().await;
+    door.fund(4001, "100").await;
+    let user = ("4001", USER);
+    let mut ids = Vec::new();
+    for (cid, reference) in [("k-1", "order-1"), ("k-2", "order 2&x")] {
+        let mut body = transfer("1", cid);
+        body["reference"] = json!(reference);
+        ids.push(door.post(user, CREATE, body).await.body["req_id"].clone());
+    }
+    for (query, wanted) in [
+        ("key=k-1", vec![&ids[0]]),
+        ("key=k-1&user=4001", vec![&ids[0]]),
+        ("key=k-1&user=4002", vec![]),
+        ("key=k-2&caller=portage%7C4001", vec![&ids[1]]),
+        ("key=k-2&caller=portage%7C4002", vec![]),
+        ("reference=order+2%26x", vec![&ids[1]]),
+        ("reference=order-1&key=k-2", vec![]),
+        ("key=k", vec![]),
+    ] {
+        let found = door.get(("ops", "ops:read"), &format!("/api/v1/transfers?{query}")).await;
+        assert_eq!(found.status, 200, "{query}: {found:?}");
+        let rows = found.body["transfers"].as_array().expect("rows");
+        assert_eq!(rows.iter().map(|row| &row["req_id"]).collect::<Vec<_>>(), wanted, "{query}");
+    }
+}

@@ -31,10 +31,14 @@ async fn a_key_is_one_transfer() {
     let door = Door::set(relay).await;
     let first = door.pay(SENDER, "k-1", payment("alice.near", "1000000")).await;
     assert_eq!(first.status, 201, "{first:?}");
-    let body = json!({"transfer_id": "k-1", "status": "RECEIVED", "receiver_id": "alice.near",
+    let body = json!({"transfer_id": "k-1", "req_id": first.body["req_id"],
+        "status": "RECEIVED", "receiver_id": "alice.near",
         "amount": "1000000", "created_at": first.body["created_at"], "tx_hash": null,
         "completed_at": null});
     assert_eq!(first.body, body);
+    let id = first.body["req_id"].as_str().expect("an id");
+    let found = door.get(("ops", "ops:read"), "/api/v1/transfers?key=k-1").await;
+    assert_eq!(found.body["transfers"][0]["req_id"], id, "{found:?}");
     let again = door.pay(SENDER, "k-1", payment("alice.near", "01000000")).await;
     assert_eq!((again.status, &again.body), (200, &body), "{again:?}");
     assert_eq!(again.headers["idempotency-replayed"], "true");
@@ -106,7 +110,7 @@ async fn a_transfer_is_read_with_what_happened_to_it() {
     let mut body = read.body.clone();
     assert!(body["updated_at"].is_string());
     body["updated_at"] = Value::Null;
-    let shown = json!({"transfer_id": "k", "status": "RECEIVED", "receiver_id": "alice.near",
+    let shown = json!({"transfer_id": "k", "req_id": opened.body["req_id"], "status": "RECEIVED", "receiver_id": "alice.near",
         "amount": "5", "tx_hash": null, "retry_count": 0, "created_at": created,
         "updated_at": null, "completed_at": null, "error_message": null,
         "events": [{"time": created, "event": "RECEIVED"}]});

@@ -49,6 +49,36 @@ fn bare(method: &Method, path: &str) -> Request<Body> {
     Request::builder().method(method).uri(path).body(Body::empty()).expect("a request")
 }
 
+/// Turns red where one route ignores a parameter: `dry_run` of another one would be done.
+#[tokio::test]
+async fn a_route_without_parameters_refuses_any() {
+    let door = Door::open().await;
+    let api = door.get(("x", "admin"), "/openapi.json").await.body;
+    let mut refused = 0;
+    for (method, path, open, scope) in routes(&door).await {
+        let of = |(template, methods): (&String, &Value)| {
+            let same = template.split('/').zip(path.split('/'));
+            let fits = template.matches('/').count() == path.matches('/').count()
+                && same.into_iter().all(|(one, other)| one == other || one.starts_with('{'));
+            let operation = &methods[method.as_str().to_lowercase()];
+            (fits && operation.is_object()).then(|| operation.clone())
+        };
+        let operation = api["paths"].as_object().expect("paths").iter().find_map(of);
+        let parameters = operation.expect("the operation")["parameters"].clone();
+        let declared = parameters.as_array().into_iter().flatten();
+        if open || scope.is_empty() || declared.into_iter().any(|one| one["in"] == "query") {
+            continue;
+        }
+        let mut request = bare(&method, &format!("{path}?dry_run=true"));
+        let token = format!("Bearer {}", door.token("4001", &scope));
+        request.headers_mut().insert(header::AUTHORIZATION, token.parse().expect("a header"));
+        let reply = door.send(request).await;
+        assert_eq!(reply.status, 400, "{method} {path}: {reply:?}");
+        refused += 1;
+    }
+    assert!(refused > 40, "{refused}");
+}
+
 #[tokio::test]
 async fn every_documented_route_is_there_and_asks_for_a_token() {
     let door = Door::open().await;

@@ -149,6 +149,8 @@ fn both_ways_at_once_by_two_servers_with_all_messages_again() {
         ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
         ("PORTAGE_LEDGERS__SPOT__URL", &spot.process.url),
         ("PORTAGE_LEDGERS__SPOT__TOKEN", SPOT_TOKEN),
+        // one of them starts again behind seals of the other
+        ("PORTAGE_AUDIT__MAC_SECRET", "one key for the audit of both servers"),
     ];
     let (mut one, other) = (Served::start(&settings), Served::start(&settings));
     accounts(&one);

@@ -1,6 +1,7 @@
-//! Accounts of the pipeline from the command line, on both stores and over a kill.
+//! Numbered accounts from the command line, on both stores and over a kill.
 
 use super::{Served, said};
+use crate::own::script::TOKEN;
 use serde_json::Value;
 
 const URL: &str = "DATABASE_URL";
@@ -38,7 +39,7 @@ fn life_of_an_account(served: &mut Served) {
     assert!(runs(served, &withdraw("out-1"), 0).contains("500.000000"));
     assert!(runs(served, "freeze ACC-1 --reason order", 0).contains("FROZEN"));
     assert!(runs(served, &withdraw("out-2"), 65).contains("ACCOUNT_FROZEN"));
-    assert!(runs(served, "unfreeze ACC-1 --reason ended", 0).contains("PROPOSED"));
+    assert!(runs(served, "unfreeze ACC-1 --reason ended", 75).contains("PROPOSED"));
     assert!(runs(served, &withdraw("out-2"), 65).contains("ACCOUNT_FROZEN"));
     assert!(runs(served, "unfreeze ACC-1 --reason ended --as second", 0).contains("ACTIVE"));
     assert!(runs(served, "close ACC-1 --reason ended", 65).contains("500.000000 USDT"));
@@ -66,4 +67,19 @@ fn an_account_lives_in_postgresql() {
     life_of_an_account(&mut Served::start(&[(URL, database.url())]));
     let row = "SELECT account_number, owner_id, currency, balance, status FROM accounts_tb ORDER BY 1 LIMIT 1";
     assert_eq!(database.sql(row).expect("a row"), "ACC-1|4001|USDT|0|CLOSED");
+}
+
+/// Turns red where a ledger that lists no accounts, and never will, makes the list fail as a silent one does.
+#[test]
+fn a_ledger_without_a_list_of_accounts_is_noted() {
+    let served = Served::start(&[
+        ("PORTAGE_LEDGERS__MARGIN__KIND", "remote"),
+        ("PORTAGE_LEDGERS__MARGIN__FORM", "simple"),
+        ("PORTAGE_LEDGERS__MARGIN__URL", "http://127.0.0.1:9"),
+        ("PORTAGE_LEDGERS__MARGIN__TOKEN", TOKEN),
+    ]);
+    served.fund("4001", "100");
+    let (code, text) = said(&served.run(&["account", "list"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("100.000000") && text.contains("MARGIN does not list"), "{text}");
 }

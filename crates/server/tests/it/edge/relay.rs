@@ -3,6 +3,7 @@
 
 mod cancelled;
 mod custody;
+mod faults;
 mod identity;
 mod key_scope;
 mod keys;
@@ -10,7 +11,7 @@ mod timeline;
 mod token_asset;
 mod token_check;
 
-use super::{Served, head, post, refused, said};
+use super::{Served, eventually, head, post, refused, said};
 use serde_json::{Value, json};
 
 const SENDER: &str = "relay:create relay:read";
@@ -52,6 +53,62 @@ pub(super) fn reads(served: &Served, sub: &str, key: &str) -> (u16, Value) {
     let token = served.token(sub, SENDER);
     let reply = served.ask(&head("GET", &format!("/transfer/{key}"), &token, ""));
     (reply.status, reply.body)
+}
+
+/// The state of the payment under a key.
+pub(super) fn status(served: &Served, key: &str) -> Value {
+    reads(served, "payouts", key).1["status"].clone()
+}
+
+/// Pays under a key; the id of the transfer.
+pub(super) fn taken_in(served: &Served, key: &str) -> String {
+    let (code, body) = pays_to(served, "alice.devnet", key);
+    assert_eq!(code, 201, "{body}");
+    body["req_id"].as_str().expect("an id").to_owned()
+}
+
+pub(super) fn completed(served: &Served, keys: &[&str]) {
+    let done = |key: &&str| status(served, key) == "COMPLETED";
+    eventually("they are paid", || keys.iter().all(done));
+}
+
+/// The open cases: kind and facts.
+pub(super) fn cases(served: &Served) -> Vec<(String, String)> {
+    let cases = served.json(&["ops", "cases"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let cases = cases["cases"].as_array().expect("cases").iter();
+    cases.map(|case| (text(&case["kind"]), text(&case["facts"]))).collect()
+}
+
+/// Whether a case of that kind is open.
+pub(super) fn told(served: &Served, kind: &str) -> bool {
+    cases(served).iter().any(|case| case.0 == kind)
+}
+
+fn ops(served: &Served, words: &[&str]) {
+    let more = ["--reason", "a test"];
+    let (code, text) = said(&served.run(&[&["ops"], words, &more].concat()));
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// A person pauses the chain.
+pub(super) fn pause(served: &Served) {
+    ops(served, &["pause", "chain", "NEAR"]);
+}
+
+/// The pauses that stand and that a person set, or the engine.
+pub(super) fn pauses(served: &Served, of_person: bool) -> Vec<String> {
+    let all = served.json(&["ops", "pauses"]);
+    let all = all["pauses"].as_array().expect("pauses").iter();
+    let chosen = all.filter(|pause| (pause["reason"] == "a test") == of_person);
+    chosen.map(|pause| pause["id"].to_string().trim_matches('"').to_owned()).collect()
+}
+
+/// A person lifts what persons paused.
+pub(super) fn unpause(served: &Served) {
+    let own = pauses(served, true);
+    assert!(!own.is_empty(), "a person's pause");
+    own.iter().for_each(|number| ops(served, &["unpause", number]));
 }
 
 /// What is shown of a transfer, but for when it was written last: a worker that takes it over writes it.

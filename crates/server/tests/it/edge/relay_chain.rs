@@ -41,6 +41,11 @@ impl LocalChain {
         Self::over(Options { validity_period, ..Self::options() })
     }
 
+    /// With this number of providers.
+    pub(super) fn of_providers(endpoints: usize) -> Self {
+        Self::over(Options { endpoints, ..Self::options() })
+    }
+
     /// Two endpoints, and blocks that come fast.
     pub(super) fn options() -> Options {
         let blocks = Blocks::Every(Duration::from_millis(150));
@@ -256,7 +261,7 @@ fn a_day_has_one_budget_of_registrations() {
 /// all callers); where what is beyond the share fails at once; and where nothing tells of what waits.
 #[test]
 fn one_caller_uses_up_its_own_share_of_a_days_registrations() {
-    let chain = LocalChain::start();
+    let chain = LocalChain::of_providers(3);
     for receiver in ["m1.devnet", "m2.devnet", "m3.devnet"] {
         chain.devnet.create_account(receiver, 10).expect("a new receiver");
     }

@@ -4,47 +4,16 @@
 //! Turns red where a lane that is ahead is not looked at before the first claim, where a payment that is found
 //! is not bound to its transfer, and where a memo that no transfer has lets the pool go on.
 
-use super::relay::{pays_to, reads};
+use super::relay::{cases, completed, pause, status, taken_in, unpause};
 use super::relay_chain::LocalChain;
-use super::{Served, eventually, said};
+use super::{Served, eventually};
 use devnet::near::near_primitives::action::{Action, FunctionCallAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 
-fn status(served: &Served, key: &str) -> Value {
-    reads(served, "payouts", key).1["status"].clone()
-}
-
-fn pays(served: &Served, key: &str) {
-    let (code, body) = pays_to(served, "alice.devnet", key);
-    assert_eq!(code, 201, "{body}");
-}
-
-fn completed(served: &Served, keys: &[&str]) {
-    let done = |key: &&str| status(served, key) == "COMPLETED";
-    eventually("they are paid", || keys.iter().all(done));
-}
-
-fn pause(served: &Served) {
-    let (code, text) = said(&served.run(&["ops", "pause", "chain", "NEAR", "--reason", "a test"]));
-    assert_eq!(code, Some(0), "{text}");
-}
-
-fn unpause(served: &Served) {
-    let pauses = served.json(&["ops", "pauses"]);
-    let mine =
-        pauses["pauses"].as_array().expect("pauses").iter().find(|one| one["reason"] == "a test");
-    let number = mine.expect("a person's pause")["id"].to_string();
-    let number = number.trim_matches('"');
-    let (code, text) = said(&served.run(&["ops", "unpause", number, "--reason", "a test"]));
-    assert_eq!(code, Some(0), "{text}");
-}
-
 fn kinds(served: &Served) -> Vec<String> {
-    let cases = served.json(&["ops", "cases"]);
-    let cases = cases["cases"].as_array().expect("cases");
-    cases.iter().map(|case| case["kind"].as_str().unwrap_or_default().to_owned()).collect()
+    cases(served).into_iter().map(|(kind, _)| kind).collect()
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -59,11 +28,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn keep(dir: &Path) {
+/// Copies the data of a folder, to go back to.
+pub(super) fn keep(dir: &Path) {
     copy(&dir.join("data"), &dir.join("kept"));
 }
 
-fn set_back(dir: &Path) {
+/// The data of a folder is what it was at the last [`keep`].
+pub(super) fn set_back(dir: &Path) {
     std::fs::remove_dir_all(dir.join("data")).expect("it was there");
     copy(&dir.join("kept"), &dir.join("data"));
 }
@@ -74,12 +45,12 @@ fn a_journal_that_was_set_back_pays_nothing_again() {
     let mut served = chain.served(2);
     let first = ["k-1", "k-2", "k-3", "k-4"];
     first.iter().for_each(|key| {
-        pays(&served, key);
+        taken_in(&served, key);
         completed(&served, &[key]);
     });
     pause(&served);
     let waiting = ["k-5", "k-6", "k-7"];
-    waiting.iter().for_each(|key| pays(&served, key));
+    waiting.iter().for_each(|key| drop(taken_in(&served, key)));
     let queued =
         |served: &Served| waiting.iter().all(|key| status(served, key) == "QUEUED_TRANSFER");
     eventually("they wait", || queued(&served));
@@ -92,7 +63,7 @@ fn a_journal_that_was_set_back_pays_nothing_again() {
     completed(&served, &waiting);
     unpause(&served);
     assert_eq!(chain.payments().len(), 7, "one was paid twice");
-    pays(&served, "k-8");
+    taken_in(&served, "k-8");
     completed(&served, &["k-8"]);
     eventually("every case is over", || kinds(&served).is_empty());
     assert_eq!(chain.payments().len(), 8);
@@ -101,7 +72,7 @@ fn a_journal_that_was_set_back_pays_nothing_again() {
     unpause(&served);
     eventually("a person is asked", || kinds(&served).contains(&"FOREIGN_PAYMENT".to_owned()));
     completed(&served, &waiting);
-    pays(&served, "k-9");
+    taken_in(&served, "k-9");
     let keys = served.json(&["relay", "status"]);
     assert!(keys["paused"].to_string().contains("FOREIGN_PAYMENT"), "{keys}");
     assert_eq!(chain.payments().len(), 8);
@@ -113,7 +84,7 @@ fn a_key_that_another_program_uses_is_explained() {
     let chain = LocalChain::start();
     let served = chain.served(2);
     for key in ["k-1", "k-2", "k-3"] {
-        pays(&served, key);
+        taken_in(&served, key);
         completed(&served, &[key]);
     }
     for wallet in &chain.keys {
@@ -131,7 +102,7 @@ fn a_key_that_another_program_uses_is_explained() {
         eventually("it is final", || chain.devnet.nonce(&wallet.account, &key) == Some(nonce));
     }
     for key in ["k-4", "k-5", "k-6"] {
-        pays(&served, key);
+        taken_in(&served, key);
         completed(&served, &[key]);
     }
     eventually("every case is over", || kinds(&served).is_empty());

@@ -159,7 +159,7 @@ fn one_too_many_is_closed_at_once() {
     for _ in 0..5 {
         assert_eq!(rest(&mut served.connect()), "");
     }
-    assert!(served.log().contains("no place for a connection"), "{}", served.log());
+    super::eventually("it is logged", || served.log().contains("no place for a connection"));
     let counted = asked(&mut held[0], &head("GET", "/metrics", "x", "")).expect("an answer").page;
     let line = "portage_http_connections_refused_total{reason=\"full\"} 5\n";
     assert!(counted.contains(line), "{counted}");

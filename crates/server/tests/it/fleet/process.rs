@@ -2,7 +2,6 @@
 
 use crate::fixture::process::binary;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,8 +36,7 @@ pub(super) struct Process {
 }
 
 pub(super) fn free_port() -> u16 {
-    let bound = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    bound.local_addr().expect("its number").port()
+    testbed::free_port().expect("a free port")
 }
 
 /// The binary with a folder and these settings, and nothing of the caller's.

@@ -182,14 +182,15 @@ impl Home {
         ids.iter().map(|id| states[id]).collect()
     }
 
-    /// Waits for HALT and until it is stored; its reason.
+    /// Waits for HALT and until it is stored; the reason that is stored.
     pub(crate) fn halted(&self) -> String {
-        let stored = |home: &Self| {
-            let status = home.run(home.store().service_status()).expect("the journal");
-            status.halted.is_some() && home.engine().halted().is_some()
-        };
-        assert!(self.until(stored), "no HALT");
-        self.engine().halted().expect("a reason").to_string()
+        let mut reason = None;
+        let stored = self.until(|home| {
+            reason = home.run(home.store().service_status()).expect("the journal").halted;
+            reason.is_some() && home.engine().halted().is_some()
+        });
+        assert!(stored, "no HALT");
+        reason.expect("a reason").to_string()
     }
 
     /// The books add up, twice, and nothing is stopped.

@@ -207,9 +207,8 @@ fn a_ledger_that_knows_of_a_later_halt_halts_a_journal_that_was_set_back() {
     fixture.outside.block_on(fixture.spot().keep_halt(fixture.spot().known(), 7));
     let before = fixture.books(fixture.spot());
     let ids = [fixture.home.opened(fixture.there(), USERS.start, 5)];
-    let says = |why: &str| why.contains("SPOT was told of HALT 7");
-    let halted = fixture.home.until(|home| home.engine().halted().is_some_and(|why| says(&why)));
-    assert!(halted, "{:?}", fixture.home.engine().halted());
+    let why = fixture.home.halted();
+    assert!(why.contains("SPOT was told of HALT 7"), "{why}");
     assert_eq!(fixture.books(fixture.spot()), before, "something was executed");
     let halted = done(&fixture, "ann", AdminAction::Halt);
     let ActionResult::Halted { halt: Some(9), quiet: true, .. } = halted else {
@@ -233,9 +232,11 @@ fn a_ledger_whose_halt_is_out_of_reach_halts_again_after_a_resume() {
     fixture.work(1);
     fixture.outside.block_on(fixture.spot().keep_halt(fixture.spot().known(), 1_000_000));
     fixture.home.opened(fixture.there(), USERS.start, 5);
-    let says = |why: &str| why.contains("SPOT was told of HALT 1000000") && why.contains("reach");
-    let halted = || fixture.home.until(|home| home.engine().halted().is_some_and(|why| says(&why)));
-    assert!(halted(), "{:?}", fixture.home.engine().halted());
+    let halts = || {
+        let why = fixture.home.halted();
+        assert!(why.contains("SPOT was told of HALT 1000000") && why.contains("reach"), "{why}");
+    };
+    halts();
     let resume = AdminAction::Resume { accept: Vec::new() };
     let ActionResult::Proposed { approval } = done(&fixture, "ann", resume) else {
         panic!("it needs a second person")
@@ -246,7 +247,8 @@ fn a_ledger_whose_halt_is_out_of_reach_halts_again_after_a_resume() {
         Err(Objection::NotPossible(why)) if why.contains("halted again") => {}
         Err(other) => panic!("{other:?}"),
     }
-    assert!(halted(), "it is resumed, and nothing moves at this ledger");
+    // it is resumed, and nothing moves at this ledger
+    halts();
 }
 
 /// What a ledger does without being asked is found by the proof.

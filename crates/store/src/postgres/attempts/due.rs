@@ -2,9 +2,8 @@
 //! table `due`, a leased attempt without a time is one that its worker carries right now.
 
 use super::read::all;
-use crate::postgres::columns::ABSURD;
 use crate::postgres::error::StoreError;
-use crate::postgres::read::due::{LATE, LIVES, LeaseRequest, MOMENT};
+use crate::postgres::read::due::{LATE, LIVES, LeaseRequest, MOMENT, SET_BACK};
 use crate::postgres::read::read_pool::written;
 use crate::postgres::session::connect::Pooled;
 use kernel::attempt::Attempt;
@@ -21,11 +20,11 @@ pub(crate) async fn lease(
     let sql = format!(
         "WITH {MOMENT}, mine AS (SELECT a.attempt_id FROM attempts a, moment m \
            WHERE a.closed_at IS NULL AND a.flow IN ({names}) \
-           AND (a.due_at IS NULL OR a.due_at <= m.now OR a.due_at > m.now + {ABSURD}) AND CASE \
-             WHEN a.leased_by = $2 THEN a.due_at <= m.now - {LATE} OR a.due_at > m.now + {ABSURD} \
+           AND (a.due_at IS NULL OR a.due_at <= m.now OR a.put_at > m.now + {SET_BACK}) AND CASE \
+             WHEN a.leased_by = $2 THEN a.due_at <= m.now - {LATE} OR a.put_at > m.now + {SET_BACK} \
              ELSE NOT EXISTS (SELECT FROM workers w WHERE w.worker = a.leased_by AND {LIVES}) END \
            ORDER BY a.due_at NULLS FIRST, a.serial LIMIT $3 FOR UPDATE OF a SKIP LOCKED) \
-         UPDATE attempts a SET leased_by = $2, due_at = NULL FROM mine \
+         UPDATE attempts a SET leased_by = $2, due_at = NULL, put_at = NULL FROM mine \
          WHERE a.attempt_id = mine.attempt_id RETURNING a.attempt_id"
     );
     let found = written(db, &sql, &[&now, &worker, &limit]).await?;

@@ -1,6 +1,6 @@
 UPDATE attempts a
 SET version = n.version, sent = n.sent, due_at = n.due_at, leased_by = n.leased_by,
-  closed_at = n.closed_at
+  closed_at = n.closed_at, put_at = CASE WHEN n.due_at IS NOT NULL THEN $8::bigint END
 FROM (
   SELECT
     unnest($1::uuid[]) AS attempt_id, unnest($2::int[]) AS was, unnest($3::int[]) AS version,

@@ -9,7 +9,7 @@ use crate::postgres::write::read_rows::{LockMode, Query, locking};
 use crate::postgres::write::row_set::RowSet;
 use crate::postgres::write::statement::{Statements, params};
 use crate::postgres::write::workspace::{BatchWorkspace, Undecided};
-use crate::postgres::write::write_rows::column;
+use crate::postgres::write::write_rows::{RowTimes, column};
 use kernel::attempt::{Attempt, AttemptId, Form};
 use kernel::flow::table::Flows;
 use kernel::ids::Millis;
@@ -188,7 +188,7 @@ impl Statements {
         &mut self,
         flows: &Flows,
         rows: &mut [ChangedAttempt],
-        at: i64,
+        times: RowTimes,
         worker: i64,
     ) {
         // transactions that wait for each other's rows wait in one order
@@ -206,7 +206,7 @@ impl Statements {
             .filter_map(|row| Some((row, row.stored?)))
             .collect();
         if !made.is_empty() {
-            self.opened_attempts(flows, &made, at, worker);
+            self.opened_attempts(flows, &made, times, worker);
         }
         if !moved.is_empty() {
             self.exactly(
@@ -220,6 +220,7 @@ impl Statements {
                     column(&moved, |(_, head, _)| head.due_at.map(int)),
                     column(&moved, |(_, head, _)| holder(*head, worker)),
                     column(&moved, |(_, head, _)| head.closed.map(int)),
+                    times.put,
                 ],
             );
         }
@@ -232,13 +233,19 @@ impl Statements {
         self.forms(rows);
     }
 
-    fn opened_attempts(&mut self, flows: &Flows, rows: &[OpenedRow<'_>], at: i64, worker: i64) {
+    fn opened_attempts(
+        &mut self,
+        flows: &Flows,
+        rows: &[OpenedRow<'_>],
+        times: RowTimes,
+        worker: i64,
+    ) {
         let table = |attempt: &Attempt| flows.table(attempt.flow);
         self.exactly(
             rows.len(),
             OPENED,
             params![
-                at,
+                times.at,
                 column(rows, |(row, ..)| Uuid::from_u128(row.id.0)),
                 column(rows, |(row, ..)| small(row.version)),
                 column(rows, |(_, (attempt, _), _)| i16::from(attempt.chain.0)),
@@ -250,6 +257,7 @@ impl Statements {
                 column(rows, |(.., head)| head.due_at.map(int)),
                 column(rows, |(.., head)| holder(*head, worker)),
                 column(rows, |(.., head)| head.closed.map(int)),
+                times.put,
             ],
         );
         let members: Vec<(i64, Uuid, i32)> = rows

@@ -10,9 +10,10 @@ use kernel::operation::Operation;
 use kernel::operators::{Approval, ApprovalStatus, Halt, PastAction, Subject};
 use kernel::ports::Fut;
 use kernel::ports::admin_queries::{
-    AdminQueries, CaseFile, CaseRow, Delivery, Search, Stat, Tells,
+    AdminQueries, CaseFile, CaseRow, Delivery, MovementSearch, Search, Stat, Tells,
 };
 use kernel::ports::audit::{Audit, Trail};
+use kernel::ports::ledger::BookedMovement;
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -73,6 +74,10 @@ impl AdminQueries for Postgres {
         limit: usize,
     ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         Box::pin(async move { self.read_pool.actions(subject.as_deref(), before, limit).await })
+    }
+
+    fn movements(&self, search: MovementSearch) -> Fut<'_, Result<Vec<BookedMovement>, Cause>> {
+        Box::pin(async move { self.read_pool.movements(&search).await })
     }
 
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>> {

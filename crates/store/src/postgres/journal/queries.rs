@@ -134,6 +134,10 @@ impl OperatorQueries for Postgres {
         Box::pin(self.read_pool.confirmed(self.read_pool.approval(id)))
     }
 
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        Box::pin(self.read_pool.confirmed(self.read_pool.pending_approvals()))
+    }
+
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         Box::pin(
             async move { self.read_pool.confirmed(self.read_pool.numbered_accounts(&of)).await },

@@ -8,7 +8,7 @@ use super::read_pool::{ReadPool, rows, written};
 use super::transfers::{ended, records};
 use crate::columns::flow_names;
 use crate::postgres::attempts;
-use crate::postgres::columns::{self, ABSURD, int};
+use crate::postgres::columns::{self, int};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::COLUMNS;
 use crate::postgres::session::connect::Pooled;
@@ -22,6 +22,9 @@ use std::sync::PoisonError;
 
 /// A row that this process keeps in its own heap is given out only when it is late by this time.
 pub(crate) const LATE: Millis = 5_000;
+/// A due time that was put later than this from now was put by a clock that has been set back since. A process reads the
+/// time some moments before it sees a row.
+pub(crate) const SET_BACK: Millis = 1_000;
 /// The number of due rows that one query compares with each other.
 const COMPARED: i64 = 50_000;
 /// The number of batches of dead workers that one statement takes over, up to 1 024 transfers
@@ -60,8 +63,8 @@ const ATTEMPTED: &str = "EXISTS (SELECT FROM attempt_members m JOIN attempts a U
 fn ripe() -> String {
     let (now, late) = ("(SELECT now FROM moment)", LATE);
     format!(
-        "(d.due_at IS NULL OR d.due_at <= {now} OR d.due_at > {now} + {ABSURD}) AND CASE \
-         WHEN d.leased_by = $2 THEN d.due_at <= {now} - {late} OR d.due_at > {now} + {ABSURD} \
+        "(d.due_at IS NULL OR d.due_at <= {now} OR d.put_at > {now} + {SET_BACK}) AND CASE \
+         WHEN d.leased_by = $2 THEN d.due_at <= {now} - {late} OR d.put_at > {now} + {SET_BACK} \
          ELSE NOT EXISTS (SELECT FROM workers w, moment m WHERE w.worker = d.leased_by AND {LIVES}) \
          END AND CASE WHEN {ATTEMPTED} THEN false ELSE true END"
     )
@@ -94,7 +97,7 @@ async fn lease(db: &Pooled, request: LeaseRequest<'_>) -> Result<BTreeMap<i64, b
            FROM seen JOIN due d USING (transfer_id) JOIN transfers t USING (transfer_id) \
            WHERE {ripe} ORDER BY t.deaths, d.due_at NULLS FIRST, d.transfer_id LIMIT $3 \
            FOR UPDATE OF d SKIP LOCKED) \
-         UPDATE due d SET leased_by = $2, due_at = NULL, orphan = false FROM mine \
+         UPDATE due d SET leased_by = $2, due_at = NULL, put_at = NULL, orphan = false FROM mine \
          WHERE d.transfer_id = mine.transfer_id RETURNING d.transfer_id, mine.orphan"
     );
     let found = written(db, &sql, &[&now, &worker, &limit]).await?;
@@ -111,8 +114,9 @@ async fn adopt(db: &Pooled, flows: &Flows, now: Option<i64>, own: i64) -> Result
              WHERE w.worker = b.worker AND {LIVES}) \
            ORDER BY b.batch LIMIT {TAKEN} FOR UPDATE OF b SKIP LOCKED), \
          taken AS (UPDATE open_batches b SET worker = $2 FROM dead WHERE b.batch = dead.batch), \
-         open AS (INSERT INTO due (transfer_id, due_at, orphan) \
-           SELECT t.transfer_id, CASE WHEN dead.went THEN m.now END, NOT dead.went \
+         open AS (INSERT INTO due (transfer_id, due_at, put_at, orphan) \
+           SELECT t.transfer_id, CASE WHEN dead.went THEN m.now END, \
+             CASE WHEN dead.went THEN m.now END, NOT dead.went \
            FROM dead JOIN transfers t ON t.transfer_id BETWEEN dead.batch AND dead.hi, moment m \
            WHERE NOT ({}) ON CONFLICT DO NOTHING) \
          SELECT count(*) FROM dead",

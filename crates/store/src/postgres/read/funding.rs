@@ -6,7 +6,7 @@ use crate::postgres::columns::{self, count, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::operation;
 use crate::postgres::session::connect::Pooled;
-use crate::postgres::single::{BOOKED, booked};
+use crate::postgres::single::{BOOKED, OF_REFERENCE, booked_movement};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::operation::{Key, Operation};
@@ -22,8 +22,8 @@ async fn highest(db: &Pooled) -> Result<u64, StoreError> {
 /// The earlier result of a movement's reference, if there is one.
 async fn before(db: &Pooled, movement: &External) -> Result<Option<Moved>, StoreError> {
     let key: (&str, &str) = (columns::direction(movement.direction), &movement.reference);
-    let row = one(db, BOOKED, &[&key.0, &key.1]).await?;
-    row.map(|row| booked(movement, &row)).transpose()
+    let row = one(db, &format!("{BOOKED} {OF_REFERENCE}"), &[&key.0, &key.1]).await?;
+    row.map(|row| Ok(booked_movement(&row)?.answer(movement))).transpose()
 }
 
 fn holding(row: &Row) -> Result<Holding, StoreError> {

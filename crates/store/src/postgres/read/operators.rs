@@ -6,6 +6,7 @@ use crate::postgres::error::StoreError;
 use crate::postgres::session::connect::Pooled;
 use kernel::ids::Id;
 use kernel::operators::{Approval, Halt, OpenCase, PastAction};
+use kernel::ports::journal::PENDING_APPROVALS;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
@@ -90,9 +91,11 @@ pub(crate) async fn resumes(db: &Pooled) -> Result<Vec<PastAction>, StoreError> 
 }
 
 /// Every approval as [`proposal`] reads it, with its status at the time `$1`; NULL: now.
+/// One whose end is more than [`kernel::operators::LONGEST_APPROVAL`] away has lapsed too.
 pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, value, \
     reason, requested_by, requested_at, CASE WHEN status = 'PENDING' \
-      AND expires_at <= coalesce($1::bigint, portage_now()) THEN 'LAPSED' ELSE status END AS status, \
+      AND expires_at - coalesce($1::bigint, portage_now()) NOT BETWEEN 1 AND 31536000000 \
+      THEN 'LAPSED' ELSE status END AS status, \
     decided_by, decided_at, expires_at FROM approvals) a";
 
 pub(crate) fn proposal(row: &Row) -> Result<Approval, StoreError> {
@@ -120,6 +123,17 @@ pub(crate) async fn approval(
 ) -> Result<Option<Approval>, StoreError> {
     let sql = format!("{APPROVAL} WHERE approval_id = $2");
     one(db, &sql, &[&now, &columns::uuid(id)]).await?.map(|row| proposal(&row)).transpose()
+}
+
+/// The approvals that wait, oldest first.
+pub(crate) async fn pending_approvals(
+    db: &Pooled,
+    now: Option<i64>,
+) -> Result<Vec<Approval>, StoreError> {
+    let sql = format!("{APPROVAL} WHERE status = 'PENDING' ORDER BY approval_id LIMIT $2");
+    let rows =
+        db.query(&db.prepared(&sql).await?, &[&now, &columns::most(PENDING_APPROVALS)]).await?;
+    rows.iter().map(proposal).collect()
 }
 
 /// Reads a halt from (halt, reason, at, lifted_at).

@@ -40,11 +40,14 @@ const MESSAGES: &str = "SELECT n, id, partition, place, payload, headers FROM pa
 const TRY_AGAIN: &str = "UPDATE parked_keys SET failures = $4, cause = $5, due_at = $6 \
     WHERE consumer = $1 AND topic = $2 AND partition_key = $3";
 
-/// Whether one was parked since is decided by the key's row, as the last one who locked it left it.
+/// Whether one was parked since is decided by the key's row, as the last one who locked it left it. That some waited
+/// before, also under a key that waits anew, the messages say.
 const UNPARK: &str = "WITH gone AS (DELETE FROM parked \
-      WHERE consumer = $1 AND topic = $2 AND partition_key = $3 AND n <= $4) \
+      WHERE consumer = $1 AND topic = $2 AND partition_key = $3 AND id = ANY($4)) \
     DELETE FROM parked_keys \
-    WHERE consumer = $1 AND topic = $2 AND partition_key = $3 AND last <= $4";
+    WHERE consumer = $1 AND topic = $2 AND partition_key = $3 AND last <= $5 \
+      AND NOT EXISTS (SELECT FROM parked \
+        WHERE consumer = $1 AND topic = $2 AND partition_key = $3 AND id <> ALL ($4))";
 
 const CONSUMED: &str = "SELECT event_id FROM inbox WHERE consumer = $1 AND event_id = ANY($2)";
 
@@ -146,10 +149,11 @@ impl ReadPool {
         Ok(())
     }
 
-    async fn unpark(&self, name: &ParkedName, upto: u64) -> Result<(), Cause> {
+    async fn unpark(&self, name: &ParkedName, consumed: &[u128], upto: u64) -> Result<(), Cause> {
         let (group, topic, key) = (&*name.group, &*name.topic, &*name.key);
+        let ids: Vec<Uuid> = consumed.iter().copied().map(Uuid::from_u128).collect();
         let db = self.lease().await?;
-        written(&db, UNPARK, &[&group, &topic, &key, &int(upto)]).await?;
+        written(&db, UNPARK, &[&group, &topic, &key, &ids, &int(upto)]).await?;
         Ok(())
     }
 }
@@ -188,7 +192,12 @@ impl Inbox for Postgres {
         Box::pin(async move { self.read_pool().try_again(&name, &next).await })
     }
 
-    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(async move { self.read_pool().unpark(&name, upto).await })
+    fn unpark(
+        &self,
+        name: ParkedName,
+        consumed: Vec<u128>,
+        upto: u64,
+    ) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(async move { self.read_pool().unpark(&name, &consumed, upto).await })
     }
 }

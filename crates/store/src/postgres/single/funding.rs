@@ -3,32 +3,41 @@
 
 use super::{Finish, SingleTransaction, TransactionBody};
 use crate::audit_chain::AuditChain;
-use crate::postgres::columns::{count, direction, int, read_amount, small, uint};
+use crate::postgres::columns::{count, direction, int, read_amount, read_direction, small, uint};
 use crate::postgres::error::StoreError;
+use crate::postgres::read::operators::{maybe, words};
 use crate::postgres::write::work::FenceRequest;
 use crate::postgres::write::workspace::BookedExternal;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, UserId};
-use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
-use kernel::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
+use kernel::ports::ledger::{Authority, BookedMovement, External, Moved, StatusChange, Stored};
+use kernel::rules::{self, MovementPlan, Request, Stopped};
 use tokio_postgres::Row;
 
-/// Reads the booked movement of (direction, reference).
-pub(crate) const BOOKED: &str = "SELECT operation_id, user_id, asset_id, amount::text, \
-    available::text, at, account_number FROM externals WHERE direction = $1 AND reference = $2";
+/// Reads booked movements, each in the order of [`booked_movement`].
+pub(crate) const BOOKED: &str = "SELECT operation_id, direction, reference, user_id, account_number, asset_id, \
+    amount::text, available::text, reason, caller, at FROM externals";
 
-/// The earlier result of the movement's reference.
-pub(crate) fn booked(movement: &External, row: &Row) -> Result<Moved, StoreError> {
-    let booked = BookedMovement {
-        operation: uint(row.try_get(0)?),
-        user: UserId(uint(row.try_get(1)?)),
-        asset: AssetId(count(row.try_get(2)?)),
-        amount: read_amount(row.try_get(3)?)?,
-        available: read_amount(row.try_get(4)?)?,
-        at: uint(row.try_get(5)?),
-        number: row.try_get::<_, Option<&str>>(6)?.map(Into::into),
+/// The condition for the movement of a (direction, reference).
+pub(crate) const OF_REFERENCE: &str = "WHERE direction = $1 AND reference = $2";
+
+pub(crate) fn booked_movement(row: &Row) -> Result<BookedMovement, StoreError> {
+    let movement = External {
+        direction: read_direction(row.try_get(1)?)?,
+        reference: words(row, 2)?,
+        user: UserId(uint(row.try_get(3)?)),
+        number: maybe(row, 4)?,
+        asset: AssetId(count(row.try_get(5)?)),
+        amount: read_amount(row.try_get(6)?)?,
+        reason: words(row, 8)?,
+        caller: words(row, 9)?,
     };
-    Ok(booked.answer(movement))
+    Ok(BookedMovement {
+        operation: uint(row.try_get(0)?),
+        movement,
+        available: read_amount(row.try_get(7)?)?,
+        at: uint(row.try_get(10)?),
+    })
 }
 
 /// A tombstone, or what is stored already; the inner error: HALT keeps it from being written.
@@ -95,8 +104,9 @@ impl TransactionBody<Moved> for Request {
     ) -> Result<Finish<Moved>, StoreError> {
         let movement = &self.movement;
         let (direction, reference) = (direction(movement.direction), &*movement.reference);
-        if let Some(row) = transaction.row(BOOKED, &[&direction, &reference]).await? {
-            return Ok(Finish::Rollback(booked(movement, &row)?));
+        let sql = format!("{BOOKED} {OF_REFERENCE}");
+        if let Some(row) = transaction.row(&sql, &[&direction, &reference]).await? {
+            return Ok(Finish::Rollback(booked_movement(&row)?.answer(movement)));
         }
         transaction.read_external_request(self).await?;
         let booking = match rules::book(&mut transaction.workspace, self) {

@@ -9,7 +9,7 @@ mod puts;
 mod rare_rows;
 mod seal;
 
-pub(crate) use funding::{BOOKED, booked};
+pub(crate) use funding::{BOOKED, OF_REFERENCE, booked_movement};
 
 use super::columns::int;
 use super::error::StoreError;
@@ -70,15 +70,7 @@ impl WriterTask {
                 row_set.unit(&unit, false);
                 row_set.transfers.append(&mut row_set.fresh);
                 let done = self.retry(&row_set, locks(&unit), &*unit);
-                reply.give(done.await.unwrap_or_else(|error| match error {
-                    StoreError::Full | StoreError::Unwritable { .. } => Wrote::Full,
-                    error @ (StoreError::AssumptionFailed
-                    | StoreError::Refused(_)
-                    | StoreError::Locked
-                    | StoreError::Damaged(_)
-                    | StoreError::Failed(_)
-                    | StoreError::Cut(_)) => Wrote::Unknown(error.cause()),
-                }));
+                reply.give(done.await.unwrap_or_else(|error| error.outcome()));
             }
             SingleWrite::Fence(fence, sender) => {
                 let row_set = RowSet { legs: [fence.key.id].into(), ..RowSet::default() };
@@ -151,6 +143,7 @@ impl WriterTask {
         body: &F,
     ) -> Result<A, StoreError> {
         let said = self.try_once(row_set, wait, locks, body).await;
+        let said = self.check_rights(said).await;
         let said = self.note_answer(said);
         match &said {
             Ok(_) => self.writers().shared.health.write_accepted(),

@@ -3,9 +3,10 @@
 
 use super::SingleTransaction;
 use crate::audit_chain::AuditChain;
+use crate::columns::FORGOTTEN_CASES;
 use crate::postgres::columns::{int, small, subject, uuid};
 use crate::postgres::error::StoreError;
-use kernel::ids::Id;
+use kernel::ids::{Id, Millis};
 use kernel::money::Asset;
 use kernel::operators::{
     Accepted, Action, ApprovalStatus, Case, JOURNAL, Note, Proposal, RESUME, Scope, Subject,
@@ -69,6 +70,18 @@ impl SingleTransaction<'_> {
         let sql = "INSERT INTO case_notes (case_id, at, caller, kind, text) \
                    SELECT case_id, $2, $3, $4, $5 FROM cases WHERE case_id = $1";
         self.execute(sql, &[&int(case), &self.at(), &caller, &kind, &&**words]).await?;
+        Ok(())
+    }
+
+    /// Forgets cases that were closed before this time, oldest first, and what belongs to them.
+    pub(crate) async fn forget_cases(&self, before: Millis) -> Result<(), StoreError> {
+        let sql = "WITH old AS MATERIALIZED (SELECT case_id FROM \
+                       (SELECT case_id, closed_at FROM cases ORDER BY case_id LIMIT $2) first \
+                       WHERE closed_at < $1 AND case_id < (SELECT max(case_id) FROM cases)), \
+                     notes AS (DELETE FROM case_notes WHERE case_id IN (SELECT case_id FROM old)), \
+                     told AS (DELETE FROM webhook_deliveries WHERE case_id IN (SELECT case_id FROM old)) \
+                   DELETE FROM cases WHERE case_id IN (SELECT case_id FROM old)";
+        self.execute(sql, &[&int(before), &FORGOTTEN_CASES]).await?;
         Ok(())
     }
 
@@ -141,7 +154,7 @@ impl SingleTransaction<'_> {
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         let Proposal { id, kind, subject, value, reason, caller, lasts } = proposal;
         let (id, at, stand) = (uuid(*id), self.at(), ApprovalStatus::Pending.name());
-        let expires = int(self.workspace.at.saturating_add(*lasts));
+        let expires = int(self.workspace.put.saturating_add(*lasts));
         self.execute(
             sql,
             &[&id, kind, &&**subject, &&**value, &&**reason, &&**caller, &at, &stand, &expires],

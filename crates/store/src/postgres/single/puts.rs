@@ -63,6 +63,7 @@ impl SingleTransaction<'_> {
             Put::Decide { id, stand, caller } => self.decision(*id, *stand, caller).await?,
             Put::Asset(asset) => self.asset(asset).await?,
             Put::ForgetDays(before) => self.forget_days(*before).await?,
+            Put::ForgetCases(before) => self.forget_cases(*before).await?,
         }
         Ok(())
     }

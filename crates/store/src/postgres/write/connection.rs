@@ -35,6 +35,8 @@ pub(crate) struct WriteConnection {
 pub(crate) struct WriteTime {
     /// The time of its rows.
     pub(crate) at: Millis,
+    /// The database's own time, by which whatever is due is found.
+    pub(crate) put: Millis,
     /// How far the journal's time is ahead of the database's.
     pub(crate) ahead: Millis,
 }
@@ -53,7 +55,18 @@ pub(crate) struct ConnectionContext {
     pub(crate) health: Arc<WriterHealth>,
 }
 
+/// The rights that every transfer needs, from its opening to its end: the tables, and what is done there.
+const RIGHTS: &str = include_str!("sql/rights.sql");
+
 impl WriteConnection {
+    /// True where this session has the rights and the tables that every transfer needs.
+    ///
+    /// # Errors
+    /// Nothing is known of them.
+    pub(crate) async fn may_write(&self) -> Result<bool, StoreError> {
+        Ok(self.client.query_one(RIGHTS, &[]).await?.try_get(0)?)
+    }
+
     /// Connects, and takes the first lane that no session holds; `lock`: the longest wait for a
     /// row.
     ///
@@ -77,7 +90,7 @@ impl WriteConnection {
         let sql = "INSERT INTO lanes VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING";
         let statement = client.prepared(sql).await.map_err(unreachable)?;
         client.alone(&statement, &[&lane]).await.map_err(|error| {
-            if let StoreError::Unwritable { reason, .. } = &error {
+            if let StoreError::Unwritable { reason, .. } | StoreError::NoRight(reason) = &error {
                 shared.health.write_refused(reason);
             }
             failed(&error)
@@ -89,8 +102,8 @@ impl WriteConnection {
         Ok(Self { client, lane, n, at, seq, shared })
     }
 
-    /// The time of a write that the database gave this one, which never goes back; and how far the journal's time is
-    /// ahead of the database's, by which whatever is due is found.
+    /// The time of a write that the database gave this one, which never goes back; the database's own, by which whatever
+    /// is due is found; and how far the journal's time is ahead of that.
     pub(crate) fn time(&self, database: Millis) -> WriteTime {
         let now = match &self.shared.time {
             Time::Database => database,
@@ -99,7 +112,7 @@ impl WriteConnection {
         let journal = self.shared.journal_time.now();
         let at =
             [self.at, journal].into_iter().fold(now, |at, last| if last > at { last } else { at });
-        WriteTime { at, ahead: journal.saturating_sub(now) }
+        WriteTime { at, put: now, ahead: journal.saturating_sub(now) }
     }
 
     /// Notes the time of a write.

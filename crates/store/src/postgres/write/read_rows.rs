@@ -258,7 +258,7 @@ impl WriteConnection {
 
     fn flags(&self, workspace: &mut BatchWorkspace, row: &Row) -> Result<(), StoreError> {
         let time = self.time(uint(row.try_get(0)?));
-        (workspace.at, workspace.ahead) = (time.at, time.ahead);
+        (workspace.at, workspace.put, workspace.ahead) = (time.at, time.put, time.ahead);
         let horizon: Option<&str> = row.try_get(2)?;
         let horizon = horizon.map(str::parse).transpose();
         let assets: Vec<i32> = row.try_get(5)?;

@@ -30,6 +30,10 @@ impl StateReader for BatchWorkspace {
         self.at
     }
 
+    fn clock(&self) -> Millis {
+        self.put
+    }
+
     fn halted(&self) -> bool {
         self.flags.halted
     }

@@ -3,7 +3,7 @@
 
 use super::statement::{Params, Statements, params};
 use super::workspace::BatchWorkspace;
-use super::write_rows::column;
+use super::write_rows::{RowTimes, column};
 use crate::postgres::columns::{self, int, small};
 use kernel::flow::table::Flows;
 use kernel::money::Amount;
@@ -106,7 +106,7 @@ impl Statements {
         &mut self,
         flows: &Flows,
         workspace: &BatchWorkspace,
-        at: i64,
+        RowTimes { at, put }: RowTimes,
         worker: i64,
     ) -> EndedTransfers {
         let mut ended = EndedTransfers::default();
@@ -128,7 +128,7 @@ impl Statements {
             *count = count.saturating_add(1);
         }
         self.changed(flows, changed, at);
-        self.due(opened, changed, worker);
+        self.due(opened, changed, worker, put);
         ended
     }
 
@@ -224,7 +224,7 @@ impl Statements {
 
     /// Adds the rows for the scanner. A transfer that has one keeps it until it ends: the row names
     /// the worker that carries it.
-    fn due(&mut self, opened: &[Opened], changed: &[Changed], worker: i64) {
+    fn due(&mut self, opened: &[Opened], changed: &[Changed], worker: i64, put: i64) {
         let holder = |hold: Hold| (hold == Hold::Mine).then_some(worker);
         let fresh = opened.iter().filter_map(|row| {
             let due = row.record.head.due_at?;
@@ -243,7 +243,7 @@ impl Statements {
         if !rows.is_empty() {
             let transfer = column(&rows, |row| row.0);
             let due = column(&rows, |row| row.1);
-            self.add(DUE, params![transfer, due, column(&rows, |row| row.2)]);
+            self.add(DUE, params![transfer, due, column(&rows, |row| row.2), put]);
         }
         let mut over: Vec<i64> = changed
             .iter()

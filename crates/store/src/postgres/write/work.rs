@@ -146,15 +146,10 @@ impl WorkItem {
         }
     }
 
-    /// The outcome is unknown; or the store takes no writes, and nothing is written.
+    /// The outcome is unknown; or the store does not take it, and nothing is written.
     pub(crate) fn unknown(self, error: &StoreError) {
         match self {
-            Self::Unit(_, reply)
-                if matches!(error, StoreError::Full | StoreError::Unwritable { .. }) =>
-            {
-                reply.give(Wrote::Full);
-            }
-            Self::Unit(_, reply) => reply.give(Wrote::Unknown(error.cause())),
+            Self::Unit(_, reply) => reply.give(error.outcome()),
             Self::Leg(_, reply) => reply.give(Answer::Unknown(error.cause())),
         }
     }
@@ -280,7 +275,8 @@ impl<'u> BatchablePut<'u> {
             | Put::Decide { .. }
             | Put::Asset(_)
             | Put::Account { .. }
-            | Put::ForgetDays(_) => None,
+            | Put::ForgetDays(_)
+            | Put::ForgetCases(_) => None,
         }
     }
 }

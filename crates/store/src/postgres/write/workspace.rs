@@ -170,6 +170,8 @@ pub(crate) struct BatchChanges {
 #[derive(Debug, Default)]
 pub(crate) struct BatchWorkspace {
     pub(crate) at: Millis,
+    /// The time of the write by the clock that finds what is due.
+    pub(crate) put: Millis,
     /// How far the times of this process are ahead of the database's.
     pub(crate) ahead: Millis,
     pub(crate) numbers: WriteNumbers,

@@ -43,6 +43,15 @@ const UNIT: &str =
 const LANE: &str = "UPDATE lanes SET n = $2, at = $3, seq = $4 \
     WHERE lane = $1 AND n = $5 RETURNING 1";
 
+/// The times that a write gives its rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowTimes {
+    /// The time of its history.
+    pub(crate) at: i64,
+    /// The time by the clock that finds what is due.
+    pub(crate) put: i64,
+}
+
 /// One value of each row.
 pub(crate) fn column<'r, R: 'r, T>(
     rows: impl IntoIterator<Item = &'r R>,
@@ -62,17 +71,18 @@ impl Statements {
     ) -> (Self, EndedTransfers) {
         let mut all = Self::default();
         let at = int(workspace.at);
+        let times = RowTimes { at, put: int(workspace.put) };
         workspace.due_by_the_database();
         // first, as they are locked first where they are read
         all.balances(workspace);
         all.accounts(workspace);
-        let ended = all.transfers(flows, workspace, at, worker);
+        let ended = all.transfers(flows, workspace, times, worker);
         all.operations(&workspace.changes.operations, at);
         all.usage(workspace);
         all.outbox(&workspace.changes.outbox, at);
         all.inbox(workspace, at);
         all.named(workspace, at);
-        all.attempts(flows, &mut workspace.changes.attempts, at, worker);
+        all.attempts(flows, &mut workspace.changes.attempts, times, worker);
         let number = workspace.numbers.lane;
         all.books(&workspace.changes.books, number);
         all.running(&workspace.changes, number);

@@ -118,6 +118,23 @@ impl WriterTask {
         answer
     }
 
+    /// Where a right or a table was missing: looks whether it is one that every transfer needs, so that the database takes
+    /// no write of this process.
+    pub(crate) async fn check_rights<T>(
+        &mut self,
+        answer: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let (Err(StoreError::NoRight(reason)), Some(connection)) = (&answer, &self.connection)
+        else {
+            return answer;
+        };
+        match connection.may_write().await {
+            Ok(true) => answer,
+            Ok(false) => Err(StoreError::Unwritable { reason: reason.clone(), session: false }),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes all items that may be written as one group, again and again.
     pub(crate) async fn run(mut self) {
         let waiting = self.writers.waiting.clone();
@@ -254,6 +271,7 @@ impl WriterTask {
             Ok(connection) => connection.run_batch(&writers, items, mode).await,
             Err(error) => Err(error),
         };
+        let results = self.check_rights(results).await;
         let results = self.note_answer(results);
         if results.is_ok() {
             writers.shared.health.write_accepted();
@@ -358,6 +376,8 @@ impl WriterTask {
                 | StoreError::Damaged(_)
                 | StoreError::Full
                 | StoreError::Unwritable { .. }
+                | StoreError::NoRight(_)
+                | StoreError::BadValue(_)
                 | StoreError::Failed(_)
                 | StoreError::Cut(_) => item.unknown(error),
             }

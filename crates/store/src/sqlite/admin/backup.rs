@@ -156,7 +156,7 @@ impl DatabaseCopy {
         batch.finish().map_err(io_error)?;
         match wrote {
             Wrote::Written(_) => transaction.commit().map_err(io_error),
-            Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_) => {
+            Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_) => {
                 Err(io::Error::other(format!("the copy cannot be marked: {wrote:?}")))
             }
         }

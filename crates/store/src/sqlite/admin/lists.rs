@@ -1,13 +1,15 @@
-//! Reads the lists of the operators' routes: cases, approvals, actions, halts, legs and counts.
+//! Reads the lists of the operators' routes: cases, approvals, actions, halts, movements, legs and counts.
 
 use crate::sqlite::columns::{self, uint};
 use crate::sqlite::funding::operations;
+use crate::sqlite::funding::{BOOKED, booked_movement};
 use crate::sqlite::read::{operators, transfers};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::Operation;
 use kernel::operators::{Approval, ApprovalStatus, Halt, Note, PastAction, Subject};
-use kernel::ports::admin_queries::{CaseRow, NoteRow, Stat};
+use kernel::ports::admin_queries::{CaseRow, MovementSearch, NoteRow, Stat};
+use kernel::ports::ledger::BookedMovement;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
@@ -113,6 +115,26 @@ pub(crate) fn actions(
     db.prepare_cached(&sql)?
         .query_map(params![before, subject, limit], operators::action)?
         .collect()
+}
+
+/// External movements, newest first.
+pub(crate) fn movements(
+    db: &Connection,
+    search: &MovementSearch,
+) -> rusqlite::Result<Vec<BookedMovement>> {
+    let whose = match search.reference {
+        // by the index of both directions
+        Some(_) => "direction IN ('IN', 'OUT') AND reference = ?3",
+        None => "?3 IS NULL",
+    };
+    let sql = format!(
+        "{BOOKED} WHERE operation_id < ?1 AND (?2 IS NULL OR user_id = ?2) \
+         AND {whose} ORDER BY operation_id DESC LIMIT ?4"
+    );
+    let user = search.user.map(|user| columns::int(user.0));
+    let (before, limit) = (super::below(search.before), super::at_most(search.limit));
+    let row = params![before, user, search.reference.as_deref(), limit];
+    db.prepare_cached(&sql)?.query_map(row, booked_movement)?.collect()
 }
 
 /// How many transfers stand where: open ones are counted, ended ones were when they ended.

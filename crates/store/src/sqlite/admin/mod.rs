@@ -20,9 +20,10 @@ use kernel::operation::Operation;
 use kernel::operators::{Approval, ApprovalStatus, Halt, PastAction, Subject};
 use kernel::ports::Fut;
 use kernel::ports::admin_queries::{
-    AdminQueries, CaseFile, CaseRow, Delivery, Search, Stat, Tells,
+    AdminQueries, CaseFile, CaseRow, Delivery, MovementSearch, Search, Stat, Tells,
 };
 use kernel::ports::journal::UnitWriter as _;
+use kernel::ports::ledger::BookedMovement;
 use kernel::record::Record;
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -122,6 +123,10 @@ impl AdminQueries for Embedded {
     ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
         let (before, limit) = (below(before), at_most(limit));
         self.look_up(move |db, _| lists::actions(db, subject.as_deref(), before, limit))
+    }
+
+    fn movements(&self, search: MovementSearch) -> Fut<'_, Result<Vec<BookedMovement>, Cause>> {
+        self.search(move |db, _| lists::movements(db, &search))
     }
 
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>> {

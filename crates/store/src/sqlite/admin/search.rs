@@ -7,7 +7,7 @@ use crate::sqlite::columns::int;
 use crate::sqlite::rows;
 use kernel::flow::table::Flows;
 use kernel::ids::Millis;
-use kernel::ports::admin_queries::Search;
+use kernel::ports::admin_queries::{Search, SearchKey};
 use kernel::record::{Account, Record};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
@@ -36,6 +36,7 @@ pub(crate) fn transfers(
     let columns: Vec<_> = rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect();
     // what narrows the most: the batches that are not ended, a user's rows, the row's number
     let service = search.principal.as_deref().filter(|principal| makes_for_others(principal));
+    let service = service.filter(|_| search.key.is_none());
     let from = match (search.open, search.user, service) {
         (Some(true), ..) => {
             "open_batches b CROSS JOIN transfers t ON t.transfer_id BETWEEN b.lo AND b.hi"
@@ -87,7 +88,9 @@ fn conditions(
     }
     if let Some(flow) = search.flow {
         let table = flows.table(flow);
-        conditions.and("t.flow = ?", table.flow.to_owned());
+        // a plus keeps the index of flows out of the plan
+        let clause = if search.is_of_one() { "+t.flow = ?" } else { "t.flow = ?" };
+        conditions.and(clause, table.flow.to_owned());
         if let Some(state) = search.state {
             conditions.and("t.state = ?", i64::from(table.state(state).code));
         }
@@ -119,6 +122,12 @@ fn conditions(
         let agreed = "coalesce(json_extract(t.agreed, '$.account'), t.target_account) = ?";
         conditions.and(agreed, Account::Named(receiver.clone()).key());
     }
+    if let Some(key) = &search.key {
+        key_condition(flows, key, search.user.is_some(), &mut conditions);
+    }
+    if let Some(reference) = &search.reference {
+        conditions.and("t.reference = ?", reference.as_ref().to_owned());
+    }
     if let Some(least) = search.min_attempts {
         conditions.and("t.retry_count >= ?", i64::from(least));
     }
@@ -126,6 +135,27 @@ fn conditions(
         conditions.and("t.error_class = ?", class.as_ref().to_owned());
     }
     Ok(Some(conditions))
+}
+
+/// Adds the condition of a client's key: a user's rows are few; else the place where keys are unique says which rows have
+/// it, at once where the scopes are known.
+fn key_condition(flows: &Flows, key: &SearchKey, of_user: bool, conditions: &mut Conditions) {
+    let text = key.key.as_ref().to_owned();
+    if of_user {
+        return conditions.and("t.cid = ?", text);
+    }
+    let mut inner = "k.cid = ?".to_owned();
+    conditions.values.push(text.into());
+    if !key.scopes.is_empty() {
+        let marks = |count: usize| vec!["?"; count].join(", ");
+        let (all, scopes) = (marks(flows.0.len()), marks(key.scopes.len()));
+        inner = format!("{inner} AND k.flow IN ({all}) AND k.scope IN ({scopes})");
+        let names = flows.0.iter().map(|table| table.flow.to_owned());
+        let scopes = key.scopes.iter().map(|scope| scope.as_ref().to_owned());
+        conditions.values.extend(names.chain(scopes).map(Value::from));
+    }
+    let clause = format!("t.transfer_id IN (SELECT k.transfer_id FROM keys k WHERE {inner})");
+    conditions.clauses.push(clause);
 }
 
 /// Adds the condition of a state that ends its flow, or its opposite.

@@ -8,3 +8,4 @@ mod port;
 mod single;
 
 pub use port::EnlistedLedger;
+pub(crate) use single::{BOOKED, booked_movement};

@@ -9,9 +9,10 @@ use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::operation::Op;
-use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
-use kernel::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
+use kernel::ports::ledger::{Authority, BookedMovement, External, Moved, StatusChange, Stored};
+use kernel::rules::{self, MovementPlan, Request, Stopped};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::sync::Arc;
 
 impl WriteBatch<'_> {
     /// Executes one leg, on the plain path.
@@ -119,20 +120,32 @@ impl WriteBatch<'_> {
 
 /// The earlier result of the movement's reference, if there is one.
 pub(crate) fn booked(db: &Connection, movement: &External) -> rusqlite::Result<Option<Moved>> {
-    let sql = "SELECT operation_id, user_id, asset_id, amount, available, at, account_number FROM externals \
-               WHERE direction = ? AND reference = ?";
-    let read = |row: &Row<'_>| {
-        Ok(BookedMovement {
-            operation: uint(row.get(0)?),
-            user: UserId(uint(row.get(1)?)),
-            asset: AssetId(row.get(2)?),
-            amount: columns::read_amount(3, row.get_ref(3)?.as_str()?)?,
-            available: columns::read_amount(4, row.get_ref(4)?.as_str()?)?,
-            at: uint(row.get(5)?),
-            number: row.get::<_, Option<String>>(6)?.map(Into::into),
-        })
-    };
+    let sql = format!("{BOOKED} WHERE direction = ? AND reference = ?");
     let key = params![columns::direction(movement.direction), &*movement.reference];
-    let booked = db.prepare_cached(sql)?.query_row(key, read).optional()?;
+    let booked = db.prepare_cached(&sql)?.query_row(key, booked_movement).optional()?;
     Ok(booked.map(|booked| booked.answer(movement)))
+}
+
+/// Reads booked movements, each in the order of [`booked_movement`].
+pub(crate) const BOOKED: &str = "SELECT operation_id, direction, reference, user_id, account_number, asset_id, amount, \
+    available, reason, caller, at FROM externals";
+
+pub(crate) fn booked_movement(row: &Row<'_>) -> rusqlite::Result<BookedMovement> {
+    let text = |at| Ok::<_, rusqlite::Error>(Arc::from(row.get_ref(at)?.as_str()?));
+    let movement = External {
+        direction: columns::read_direction(1, row.get_ref(1)?.as_str()?)?,
+        reference: text(2)?,
+        user: UserId(uint(row.get(3)?)),
+        number: row.get::<_, Option<String>>(4)?.map(Into::into),
+        asset: AssetId(row.get(5)?),
+        amount: columns::read_amount(6, row.get_ref(6)?.as_str()?)?,
+        reason: text(8)?,
+        caller: text(9)?,
+    };
+    Ok(BookedMovement {
+        operation: uint(row.get(0)?),
+        movement,
+        available: columns::read_amount(7, row.get_ref(7)?.as_str()?)?,
+        at: uint(row.get(10)?),
+    })
 }

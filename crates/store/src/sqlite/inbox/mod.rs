@@ -19,8 +19,8 @@ pub(crate) enum InboxWrite {
     Park(Arc<str>, Vec<BusDelivery>, NextTry),
     /// A key is tried again at another time.
     TryAgain(ParkedName, NextTry),
-    /// A key's messages up to this place were consumed.
-    Unpark(ParkedName, u64),
+    /// Messages of a key were consumed.
+    Unpark { name: ParkedName, consumed: Vec<u128>, upto: u64 },
 }
 
 impl WriteBatch<'_> {
@@ -34,7 +34,7 @@ impl WriteBatch<'_> {
                 let row = params![group, topic, key, next.failures, &*next.cause, int(next.due)];
                 self.db.prepare_cached(sql)?.execute(row).map(|_| ())
             }
-            InboxWrite::Unpark(name, upto) => self.unpark(name, *upto),
+            InboxWrite::Unpark { name, consumed, upto } => self.unpark(name, consumed, *upto),
         }
     }
 
@@ -67,14 +67,18 @@ impl WriteBatch<'_> {
         Ok(())
     }
 
-    fn unpark(&self, name: &ParkedName, upto: u64) -> rusqlite::Result<()> {
+    fn unpark(&self, name: &ParkedName, consumed: &[u128], upto: u64) -> rusqlite::Result<()> {
         let (group, topic, key) = texts(name);
-        let consumed = "DELETE FROM parked \
-                        WHERE consumer = ? AND topic = ? AND partition_key = ? AND n <= ?";
-        let row = params![group, topic, key, int(upto)];
-        self.db.prepare_cached(consumed)?.execute(row)?;
+        let gone = "DELETE FROM parked \
+                    WHERE consumer = ? AND topic = ? AND partition_key = ? AND id = ?";
+        for number in consumed {
+            let row = params![group, topic, key, uuid_text(*number)];
+            self.db.prepare_cached(gone)?.execute(row)?;
+        }
         let free = "DELETE FROM parked_keys \
-                    WHERE consumer = ? AND topic = ? AND partition_key = ? AND last <= ?";
+                    WHERE consumer = ?1 AND topic = ?2 AND partition_key = ?3 AND last <= ?4 \
+                      AND NOT EXISTS (SELECT 1 FROM parked \
+                        WHERE consumer = ?1 AND topic = ?2 AND partition_key = ?3)";
         self.db.prepare_cached(free)?.execute(params![group, topic, key, int(upto)]).map(|_| ())
     }
 }

@@ -54,7 +54,12 @@ impl Inbox for Embedded {
         Box::pin(self.inbox(InboxWrite::TryAgain(name, next)))
     }
 
-    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.inbox(InboxWrite::Unpark(name, upto)))
+    fn unpark(
+        &self,
+        name: ParkedName,
+        consumed: Vec<u128>,
+        upto: u64,
+    ) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(self.inbox(InboxWrite::Unpark { name, consumed, upto }))
     }
 }

@@ -1,9 +1,10 @@
 //! Reads the rows of the outbox for its port.
 
 use crate::sqlite::columns::{self, int, uint};
-use kernel::message::Emitted;
+use kernel::message::{Emitted, bucket};
 use kernel::ports::outbox::{Backlog, Queued, UnpublishedQuery};
 use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -26,11 +27,15 @@ pub(super) fn unpublished(
          NOT IN (SELECT value FROM json_each(?)) ORDER BY place LIMIT ?"
     );
     let most = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    let without: Vec<&str> = query.without.iter().map(|key| &**key).collect();
-    let without = serde_json::Value::from(without).to_string();
+    let mut without: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for key in &query.without {
+        without.entry(bucket(key)).or_default().push(key);
+    }
     let mut found = Vec::new();
     let mut asked = db.prepare_cached(&sql)?;
     for lease in &query.leases {
+        let without = without.remove(&lease.bucket).unwrap_or_default();
+        let without = serde_json::Value::from(without).to_string();
         for row in asked.query_map(params![lease.bucket, without, most], queued)? {
             found.push(row?);
         }

@@ -5,7 +5,7 @@ use super::attempts::UNATTEMPTED;
 use super::due_attempts::HandedAttempts;
 use super::transfers;
 use crate::columns::flow_names;
-use crate::sqlite::columns::{ABSURD, int};
+use crate::sqlite::columns::int;
 use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, Millis};
 use kernel::ports::journal::{Due, DueQuery};
@@ -74,10 +74,10 @@ impl HandedOut {
                 found.push(Due::Orphan(record));
             }
         }
-        let sql = "SELECT transfer_id, due_at FROM due WHERE due_at > ?3 \
-                     OR due_at <= CASE WHEN leased_by IS NULL THEN ?1 ELSE ?2 END";
+        let sql = "SELECT transfer_id, due_at FROM due \
+                   WHERE due_at <= CASE WHEN leased_by IS NULL THEN ?1 ELSE ?2 END";
         let mut ask = db.prepare_cached(sql)?;
-        let bounds = params![int(now), int(now.saturating_sub(LATE)), int(now + ABSURD)];
+        let bounds = params![int(now), int(now.saturating_sub(LATE))];
         let ripe: Vec<(i64, i64)> = ask
             .query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;

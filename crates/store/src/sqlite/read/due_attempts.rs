@@ -3,7 +3,7 @@
 
 use super::attempts;
 use super::due::LATE;
-use crate::sqlite::columns::{ABSURD, int};
+use crate::sqlite::columns::int;
 use kernel::attempt::Attempt;
 use kernel::flow::table::Flows;
 use kernel::ids::Millis;
@@ -34,10 +34,10 @@ impl HandedAttempts {
         query: &DueQuery,
     ) -> rusqlite::Result<Vec<Attempt>> {
         let sql = "SELECT attempt_id, flow, due_at FROM attempts WHERE closed_at IS NULL AND ( \
-                     due_at IS NULL AND leased_by IS NULL OR due_at > ?3 \
+                     due_at IS NULL AND leased_by IS NULL \
                      OR due_at <= CASE WHEN leased_by IS NULL THEN ?1 ELSE ?2 END) \
                    ORDER BY due_at, serial";
-        let bounds = params![int(now), int(now.saturating_sub(LATE)), int(now + ABSURD)];
+        let bounds = params![int(now), int(now.saturating_sub(LATE))];
         let mut ask = db.prepare_cached(sql)?;
         let ripe: Vec<(String, String, Option<i64>)> = ask
             .query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?

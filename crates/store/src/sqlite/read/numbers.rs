@@ -31,8 +31,9 @@ pub(crate) fn transfers_after(
     limit: usize,
 ) -> rusqlite::Result<TransferPage> {
     let complete = last(db)?;
+    let of_flow = if flow.is_some() { "flow = ?2" } else { "?2 IS NULL" };
     let sql = format!(
-        "SELECT {} FROM transfers WHERE transfer_id > ?1 AND (?2 IS NULL OR flow = ?2) \
+        "SELECT {} FROM transfers WHERE transfer_id > ?1 AND {of_flow} \
          ORDER BY transfer_id LIMIT ?3",
         rows::COLUMNS
     );

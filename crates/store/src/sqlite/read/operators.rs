@@ -4,6 +4,7 @@ use crate::sqlite::columns::{self, int, scope, uint};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Accepted, Approval, Halt, OpenCase, PastAction, Paused};
+use kernel::ports::journal::PENDING_APPROVALS;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
@@ -110,10 +111,12 @@ pub(crate) fn resumes(db: &Connection) -> rusqlite::Result<Vec<PastAction>> {
     db.prepare_cached(&sql)?.query_map([], action)?.collect()
 }
 
-/// Every approval as [`proposal`] reads it, with its status at the time `?1`.
+/// Every approval as [`proposal`] reads it, with its status at the time `?1`. One whose end is more than
+/// [`kernel::operators::LONGEST_APPROVAL`] away has lapsed too.
 pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, \
-    value, reason, requested_by, requested_at, CASE WHEN status = 'PENDING' AND expires_at <= ?1 \
-    THEN 'LAPSED' ELSE status END AS status, decided_by, decided_at, expires_at FROM approvals)";
+    value, reason, requested_by, requested_at, CASE WHEN status = 'PENDING' \
+    AND expires_at - ?1 NOT BETWEEN 1 AND 31536000000 THEN 'LAPSED' ELSE status END AS status, \
+    decided_by, decided_at, expires_at FROM approvals)";
 
 pub(crate) fn proposal(row: &Row<'_>) -> rusqlite::Result<Approval> {
     let who: Option<Arc<str>> = row.get(8)?;
@@ -147,4 +150,11 @@ pub(crate) fn approval(db: &Connection, id: Id, now: Millis) -> rusqlite::Result
     let sql = format!("{APPROVAL} WHERE approval_id = ?2");
     let row = params![int(now), id.to_string()];
     db.prepare_cached(&sql)?.query_row(row, proposal).optional()
+}
+
+/// The approvals that wait, oldest first.
+pub(crate) fn pending_approvals(db: &Connection, now: Millis) -> rusqlite::Result<Vec<Approval>> {
+    let sql = format!("{APPROVAL} WHERE status = 'PENDING' ORDER BY approval_id LIMIT ?2");
+    let row = params![int(now), columns::most(PENDING_APPROVALS)];
+    db.prepare_cached(&sql)?.query_map(row, proposal)?.collect()
 }

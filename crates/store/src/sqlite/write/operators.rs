@@ -3,8 +3,9 @@
 
 use super::batch::WriteBatch;
 use crate::audit_chain::AuditChain;
+use crate::columns::FORGOTTEN_CASES;
 use crate::sqlite::columns::{self, int, subject};
-use kernel::ids::Id;
+use kernel::ids::{Id, Millis};
 use kernel::money::Asset;
 use kernel::operators::{
     Accepted, Action, ApprovalStatus, Case, JOURNAL, Note, Proposal, RESUME, Scope, Subject,
@@ -51,6 +52,20 @@ impl WriteBatch<'_> {
         let sql = "INSERT INTO webhook_deliveries (case_id, tells, at, attempts, due_at) \
                    VALUES (?1, ?2, ?3, 0, ?3)";
         self.db.prepare_cached(sql)?.execute(params![case, tells.name(), int(self.at)])?;
+        Ok(())
+    }
+
+    /// Forgets cases that were closed before this time, oldest first, and what belongs to them.
+    pub(crate) fn forget_cases(&self, before: Millis) -> rusqlite::Result<()> {
+        // the cases last: they are what the other two look up
+        for table in ["case_notes", "webhook_deliveries", "cases"] {
+            let sql = format!(
+                "DELETE FROM {table} WHERE case_id IN (SELECT case_id FROM \
+                   (SELECT case_id, closed_at FROM cases ORDER BY case_id LIMIT ?2) \
+                   WHERE closed_at < ?1 AND case_id < (SELECT max(case_id) FROM cases))"
+            );
+            self.db.prepare_cached(&sql)?.execute(params![int(before), FORGOTTEN_CASES])?;
+        }
         Ok(())
     }
 

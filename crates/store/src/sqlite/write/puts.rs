@@ -50,6 +50,7 @@ impl WriteBatch<'_> {
             Put::Decide { id, stand, caller } => self.decision(*id, *stand, caller),
             Put::Asset(asset) => self.asset(asset),
             Put::ForgetDays(before) => self.forget_days(*before),
+            Put::ForgetCases(before) => self.forget_cases(*before),
         }
     }
 

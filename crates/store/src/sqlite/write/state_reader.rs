@@ -23,6 +23,10 @@ impl StateReader for WriteBatch<'_> {
         self.at
     }
 
+    fn clock(&self) -> Millis {
+        self.at
+    }
+
     fn halted(&self) -> bool {
         self.state.halted
     }

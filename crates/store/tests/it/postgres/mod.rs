@@ -6,6 +6,7 @@ mod cached_balances;
 mod first;
 pub(crate) mod fixture;
 mod indexes;
+mod lapses;
 mod late;
 mod silent;
 mod standby;

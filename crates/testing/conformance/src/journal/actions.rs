@@ -238,6 +238,10 @@ async fn found(b: &JournalFixture, n: u64) -> Option<Approval> {
     b.ok("approval", b.on().journal.approval(id(n)).await)
 }
 
+async fn waiting(b: &JournalFixture) -> Vec<Approval> {
+    b.ok("the approvals that wait", b.on().journal.pending_approvals().await)
+}
+
 async fn a_proposal_waits_for_a_decision(b: &mut JournalFixture) {
     b.same("one that is not there", &found(b, 1).await, &None);
     b.loses("one that is not there", Guard::Pending(id(1))).await;
@@ -245,6 +249,8 @@ async fn a_proposal_waits_for_a_decision(b: &mut JournalFixture) {
     for _ in 0..2 {
         b.same("it", &found(b, 1).await, &Some(approval(1, at, ApprovalStatus::Pending, None)));
         b.wins("it waits", Guard::Pending(id(1))).await;
+        let waits = vec![approval(1, at, ApprovalStatus::Pending, None)];
+        b.same("it among those that wait", &waiting(b).await, &waits);
         b.same("another", &found(b, 2).await, &None);
         b.loses("another", Guard::Pending(id(2))).await;
         let taken = Proposal { caller: "ops|2".into(), ..proposal(1) };
@@ -274,6 +280,7 @@ async fn a_decision_is_made_once(b: &mut JournalFixture) {
         b.reopen().await;
         b.same("after a restart", &found(b, n).await, &should);
         b.loses("it is decided", Guard::Pending(id(n))).await;
+        b.same("none waits", &waiting(b).await, &vec![]);
     }
     let none = plain(vec![decide(9, ApprovalStatus::Approved, "ops|2")]);
     b.lost("of one that is not there", none, Guard::Pending(id(9))).await;
@@ -298,10 +305,12 @@ async fn a_proposal_lapses_by_the_journals_time(b: &mut JournalFixture) {
     let at = b.written("a proposal", plain(vec![Put::Propose(proposal(1))])).await.at;
     b.clock.set(at + LASTS - 1);
     b.wins("it waits until then", Guard::Pending(id(1))).await;
+    b.same("one waits", &waiting(b).await.len(), &1);
     b.clock.set(at + LASTS);
     for _ in 0..2 {
         b.same("it", &found(b, 1).await, &Some(approval(1, at, ApprovalStatus::Lapsed, None)));
         b.loses("it has lapsed", Guard::Pending(id(1))).await;
+        b.same("none waits", &waiting(b).await, &vec![]);
         for stand in [ApprovalStatus::Approved, ApprovalStatus::Rejected] {
             let late = plain(vec![Put::Action(action("ops|2", "late")), decide(1, stand, "ops|2")]);
             b.lost("without a guard", late, Guard::Pending(id(1))).await;

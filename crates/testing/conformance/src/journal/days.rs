@@ -207,7 +207,7 @@ async fn a_limit_holds_inside_a_group(b: &mut JournalFixture) {
     let lost = |wrote: &[Wrote]| -> Vec<Option<Guard>> {
         let one = |w: &Wrote| match w {
             Wrote::Lost(guard) => Some(guard.clone()),
-            Wrote::Written(_) | Wrote::Full | Wrote::Unknown(_) => None,
+            Wrote::Written(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_) => None,
         };
         wrote.iter().map(one).collect()
     };

@@ -11,7 +11,8 @@ checks! {
     a_free_one_comes_when_its_time_has_come,
     one_that_is_handed_out_comes_once,
     a_kept_one_comes_only_when_its_keeper_forgot_it,
-    an_absurd_time_counts_as_come,
+    a_long_wait_is_a_wait,
+    a_time_that_a_clock_set_back_left_ahead_comes_within_its_wait,
     one_that_ended_never_comes,
     a_time_is_taken_back,
     no_more_than_asked_for,
@@ -77,16 +78,34 @@ async fn a_kept_one_comes_only_when_its_keeper_forgot_it(b: &mut JournalFixture)
     b.same("once", &b.due(FAR).await, &vec![]);
 }
 
-async fn an_absurd_time_counts_as_come(b: &mut JournalFixture) {
+/// The settings bound no wait: one of hours is not taken for a mistake and tried at each look.
+async fn a_long_wait_is_a_wait(b: &mut JournalFixture) {
+    const WAIT: u64 = 3 * 3_600_000;
     let record = b.opened(1).await;
-    b.timed(&record, Some(NOON + 2 * 3_600_000), Free).await;
-    b.same("two hours off", &b.due(FAR).await, &vec![("transfer", id(1))]);
-    let record = b.opened(2).await;
-    b.timed(&record, Some(u64::MAX / 4), Free).await;
-    b.same("for ever off", &b.due(FAR).await, &vec![("transfer", id(2))]);
-    let record = b.opened(3).await;
-    b.timed(&record, Some(NOON + 3_000_000), Free).await;
-    b.same("fifty minutes off", &b.due(FAR).await, &vec![]);
+    b.timed(&record, Some(NOON + WAIT), Free).await;
+    for later in [0, 10_000, WAIT - 1] {
+        b.clock.set(NOON + later);
+        b.same("before its time", &b.due(FAR).await, &vec![]);
+    }
+    b.clock.set(NOON + WAIT);
+    b.same("in its time", &b.due(FAR).await, &vec![("transfer", id(1))]);
+}
+
+/// The wait is counted from when it was written, whatever that clock showed.
+async fn a_time_that_a_clock_set_back_left_ahead_comes_within_its_wait(b: &mut JournalFixture) {
+    const WAIT: u64 = 20_000;
+    for (n, ahead) in [(1, 59 * 60_000), (2, 366 * 86_400_000)] {
+        let record = b.opened(n).await;
+        b.clock.set(NOON + ahead);
+        let record = b.timed(&record, Some(b.on().journal.now() + WAIT), Free).await;
+        b.clock.set(NOON);
+        // another process, which saw nothing of the jump
+        b.reopen().await;
+        b.clock.forward(2 * WAIT + 2);
+        b.same("after its wait", &b.due(FAR).await, &vec![("transfer", id(n))]);
+        b.same("once", &b.due(FAR).await, &vec![]);
+        b.moved(&record, "FAILED").await;
+    }
 }
 
 async fn one_that_ended_never_comes(b: &mut JournalFixture) {

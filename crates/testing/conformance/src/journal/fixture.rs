@@ -162,7 +162,7 @@ impl JournalFixture {
     pub(super) async fn written(&self, what: &str, unit: Unit) -> Written {
         match self.one(unit).await {
             Wrote::Written(written) => written,
-            wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
+            wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_)) => {
                 panic!("{}: {what}: {wrote:?} instead of written", self.check)
             }
         }

@@ -252,6 +252,7 @@ async fn forks_of_one_group_share_the_balance(b: &mut JournalFixture) {
             kernel::unit::Wrote::Written(_) => {}
             kernel::unit::Wrote::Lost(_)
             | kernel::unit::Wrote::Full
+            | kernel::unit::Wrote::Refused(_)
             | kernel::unit::Wrote::Unknown(_) => b.holds(false, "one of a group", wrote),
         }
     }

@@ -117,7 +117,9 @@ async fn writes_of_many_are_each_answered(b: &mut JournalFixture) {
     for wrote in wrote.into_iter().flatten() {
         match wrote {
             Wrote::Written(written) => numbers.extend(written.serial),
-            Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_) => b.holds(false, "one", &wrote),
+            Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_) => {
+                b.holds(false, "one", &wrote)
+            }
         }
     }
     numbers.sort_unstable();

@@ -4,12 +4,13 @@ use super::local_chain::{LocalChain, RELAY, Setup, named};
 use kernel::ids::Id;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::record::{Account, Record};
+use kernel::record::{Account, Record, Terms};
 use kernel::retry::Backoff;
 use sim::chain::{ChainFlow, ChainRules, Paid, PlayedChain};
 use sim::generic::chain::{ChainCase, ChainClient, ChainTrial, Harm};
-use sim::generic::relay::{CASES, RelayCase, insist_on};
+use sim::generic::relay::{AskedTransfer, CASES, RelayCase, insist_on};
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::{Arc, PoisonError};
 
 /// A case of the relay with its real adapter.
@@ -46,7 +47,10 @@ impl ChainCase for NearCase {
     }
 
     fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow<LocalChain> {
-        let chain = LocalChain::start(rules, (clock, seed), &self.setup, &self.relay.receivers);
+        let others = self.relay.others();
+        let mut receivers = self.relay.receivers.to_vec();
+        receivers.extend(others.iter().map(String::as_str));
+        let chain = LocalChain::start(rules, (clock, seed), &self.setup, &receivers);
         let mut last = self.setup.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some(chain.clone());
         let facts = chain.clone();
@@ -64,14 +68,15 @@ impl ChainCase for NearCase {
     }
 
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
-        let mut all = self.relay.terms(at.series);
-        for terms in &mut all {
-            terms.source.account = Account::Named(RELAY.into());
-            if let Account::Named(receiver) = &terms.target.account {
-                terms.target.account = Account::Named(named(receiver).into());
-            }
+        let mut all = self.relay.asked(at.series);
+        for AskedTransfer { terms, others } in &mut all {
+            iter::once(terms).chain(others).for_each(on_local_chain);
         }
         Box::pin(insist_on(at, all))
+    }
+
+    fn may_be_refused(&self) -> bool {
+        self.relay.may_be_refused()
     }
 
     fn faults(&self, chains: &[LocalChain], ended: &[Record], _: Harm) -> Vec<String> {
@@ -89,5 +94,13 @@ impl ChainCase for NearCase {
         }
         faults.extend(chains.iter().flat_map(|chain| chain.unbalanced(ended)));
         faults
+    }
+}
+
+/// The terms with the accounts of the local chain.
+pub(crate) fn on_local_chain(terms: &mut Terms) {
+    terms.source.account = Account::Named(RELAY.into());
+    if let Account::Named(receiver) = &terms.target.account {
+        terms.target.account = Account::Named(named(receiver).into());
     }
 }

@@ -18,7 +18,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
 use kernel::record::Record;
 use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
-use sim::chain::{ChainRules, Locking, Paid, PlayedChain, REFUSES_FOR};
+use sim::chain::{ChainRules, Locking, Paid, PlayedChain, REFUSES_FOR, STRANGE_BLOCKS};
 use sim::generic::relay::{NEAR, RelayCase};
 use sim::world::SplitMix;
 use std::collections::BTreeMap;
@@ -67,7 +67,9 @@ pub(crate) struct Setup {
     pub(crate) providers: usize,
     /// Number of providers that have to agree.
     pub(crate) providers_needed: usize,
-    /// What the first provider does wrong until it is healed.
+    /// The place of the provider that lies, among them.
+    pub(crate) liar: usize,
+    /// What that provider does wrong until it is healed.
     pub(crate) lies: Vec<Rule>,
     /// Whether the events of a success are compared with its members.
     pub(crate) events: bool,
@@ -88,6 +90,7 @@ impl Default for Setup {
             stranger: false,
             providers: 2,
             providers_needed: 2,
+            liar: 0,
             lies: Vec::new(),
             events: true,
             last: LastChain::default(),
@@ -106,6 +109,8 @@ struct SentForm {
 
 struct State {
     draws: SplitMix,
+    /// What the blocks draw.
+    of_blocks: SplitMix,
     /// The adapter that was made last: its process reads its facts by it.
     near: Option<NearChain>,
     flows: Option<Arc<Flows>>,
@@ -126,7 +131,7 @@ struct Inner {
     keys: Vec<Wallet>,
     setup: Setup,
     stranger: Stranger,
-    /// The first provider lies no more.
+    /// The provider that lied lies no more.
     healed: AtomicBool,
     /// When the case began, and at which block.
     began: (Millis, u64),
@@ -171,6 +176,7 @@ impl LocalChain {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let state = State {
             draws: SplitMix(seed ^ 0x10CA_1C4A_1100_0001),
+            of_blocks: SplitMix(seed ^ 0x10CA_1C4A_1100_0002),
             near: None,
             flows: None,
             sent: BTreeMap::new(),
@@ -231,12 +237,17 @@ impl LocalChain {
 
     /// What goes wrong in a block of the case, before it is made.
     fn disturbs(&self, block: u64) {
-        let refuses_from = self.0.rules.refuses_from;
+        let ChainRules { refuses_from, strangers, .. } = self.0.rules;
         if refuses_from > 0 && block == refuses_from {
             self.0.devnet.refuse_every_account(Some(BROKEN));
         }
         if refuses_from > 0 && block == refuses_from + REFUSES_FOR {
             self.0.devnet.refuse_every_account(None);
+        }
+        let (of_blocks, keys) = (&mut self.state().of_blocks, &self.0.keys);
+        if block < STRANGE_BLOCKS && of_blocks.once_in(1, strangers) {
+            let key = usize::try_from(of_blocks.next() % 1_000).unwrap() % keys.len();
+            self.0.devnet.wallet_signs(&keys[key]).unwrap();
         }
     }
 
@@ -255,14 +266,14 @@ impl LocalChain {
         self.0.runtime.block_on(bounded).unwrap_or_else(|_| panic!("a call does not end"))
     }
 
-    /// The first provider lies no more, and what it kept back is lost.
+    /// The provider that lied lies no more, and what it kept back is lost.
     pub(crate) fn heal(&self) {
         self.0.healed.store(true, Ordering::SeqCst);
     }
 
-    /// Host and port of the first provider, as cases name it.
+    /// Host and port of the provider that lies, as cases name it.
     pub(crate) fn liar(&self) -> String {
-        self.0.devnet.endpoint(0).unwrap().url().replace("http://", "")
+        self.0.devnet.endpoint(self.0.setup.liar).unwrap().url().replace("http://", "")
     }
 
     /// The token's contract is checked, as the server does after its start and later.
@@ -271,9 +282,9 @@ impl LocalChain {
         drop(self.runs(near.check_tokens()));
     }
 
-    /// The kinds of requests that the first provider had.
+    /// The kinds of requests that the provider that lies had.
     pub(crate) fn asked_of_liar(&self) -> Vec<String> {
-        self.0.devnet.endpoint(0).unwrap().requests().into_keys().collect()
+        self.0.devnet.endpoint(self.0.setup.liar).unwrap().requests().into_keys().collect()
     }
 
     /// Another program uses the relay's first key: it sends the account itself one yocto.

@@ -1,4 +1,4 @@
-//! A process dies once at each row of the relay's page of crashes that the simulated chain's cases come to, and the next
+//! A process dies once at each crash point of the relay's table that the simulated chain's cases come to, and the next
 //! one goes on: the local chain's cases come to the same rows.
 
 use super::case::NearTrial;
@@ -6,12 +6,10 @@ use super::local_chain::RULES;
 use super::whole_set;
 use sim::generic::chain::{crash_at_every_row, unplayed_rows};
 
-const PAGE: &str = include_str!("../../../../../docs/proof/relay.md");
-
 fn dies_at_every_row(fuse: bool) {
     let trial = NearTrial { fuse: vec![fuse], ..NearTrial::new(RULES) };
     let played = crash_at_every_row(&trial, "relay").reached();
-    let faults = unplayed_rows("relay", PAGE, fuse, played.iter().map(String::as_str));
+    let faults = unplayed_rows("relay", played.iter().map(String::as_str));
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

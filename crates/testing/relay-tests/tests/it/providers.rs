@@ -62,7 +62,7 @@ pub(crate) enum Sends {
 /// What the providers do at this block of a case, as its setup says.
 pub(crate) fn script(devnet: &Devnet, setup: &Setup, block: u64, lies: bool) {
     endpoints(devnet).for_each(|endpoint| endpoint.clear());
-    if lies && let Some(liar) = devnet.endpoint(0) {
+    if lies && let Some(liar) = devnet.endpoint(setup.liar) {
         setup.lies.iter().for_each(|rule| liar.add(rule.clone()));
     }
     if block < setup.liar_until

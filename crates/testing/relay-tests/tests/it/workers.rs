@@ -16,8 +16,14 @@ fn a_worker_that_stood_still_does_not_ask_after_an_old_form() {
     let mut trial = NearTrial::new(rules);
     trial.cases.truncate(1);
     let sends = Sends::Withheld { until: 25 };
-    let play =
-        ChainWorkers { end: WorkerEnd::Paused, after: 1_500, troubles: Vec::new(), apart: false };
+    let play = ChainWorkers {
+        end: WorkerEnd::Paused,
+        after: 1_500,
+        troubles: Vec::new(),
+        apart: false,
+        paused: None,
+        fails_over: None,
+    };
     for case in &mut trial.cases {
         case.setup = Setup { sends, ..Setup::default() };
         for seed in 0..3 {

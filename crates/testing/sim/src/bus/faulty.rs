@@ -314,6 +314,14 @@ impl Bus for FaultyBus {
         self.inner.newest(topics, limit)
     }
 
+    fn topics_name(&self) -> Fut<'_, Result<Arc<str>, Cause>> {
+        self.inner.topics_name()
+    }
+
+    fn partition_count(&self, topic: &Arc<str>) -> Option<u32> {
+        self.inner.partition_count(topic)
+    }
+
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {
         self.inner.probe()
     }

@@ -1,6 +1,6 @@
 //! The bus port of the simulated broker, without faults on the link.
 
-use super::broker::{Broker, partitions};
+use super::broker::{Broker, PARTITIONS, partitions};
 use super::broker_fault::{BrokerFault, Taken};
 use super::member::SimMember;
 use crate::world::breath;
@@ -156,6 +156,14 @@ impl Bus for SimBus {
         let newest = partitions(&topics)
             .flat_map(|of| broker.read(&of, broker.end(&of).saturating_sub(limited), limit));
         Box::pin(std::future::ready(Ok(newest.collect())))
+    }
+
+    fn topics_name(&self) -> Fut<'_, Result<Arc<str>, Cause>> {
+        Box::pin(std::future::ready(Ok("simulated".into())))
+    }
+
+    fn partition_count(&self, _topic: &Arc<str>) -> Option<u32> {
+        Some(PARTITIONS)
     }
 
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {

@@ -1,7 +1,7 @@
 //! Transactions that another program signs with a key of the pool, and the way an adapter finds them.
 
 use super::node::Mood;
-use super::state::{Locking, SimChain, State};
+use super::state::{ChainRules, Locking, SimChain, State};
 use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use kernel::answer::{Cause, Evidence};
 use kernel::attempt::{Form, Lock, Purpose};
@@ -11,6 +11,9 @@ use kernel::ports::chain::{
 };
 use kernel::record::Account;
 use std::sync::Arc;
+
+/// The height from which wallets leave a relay's keys alone, so that each run ends.
+pub const STRANGE_BLOCKS: u64 = 80;
 
 /// The account whose keys the simulated chains know.
 const OWN: &str = "relay.near";
@@ -35,13 +38,52 @@ impl State {
             expires: None,
             session: 0,
         };
-        self.sent.push((tx, Inclusion::Included(height, Outcome::Success)));
+        let outcome = self.execute(&tx);
+        self.sent.push((tx, Inclusion::Included(height, outcome)));
         lock
+    }
+
+    /// A wallet uses one of our keys in a block where the rules draw it.
+    pub(super) fn draw_wallet(&mut self) {
+        let ChainRules { locking, lanes, strangers, wallets_pay, .. } = self.rules;
+        let may = locking == Locking::Nonce && self.height < STRANGE_BLOCKS;
+        if !may || !self.draws.once_in(1, strangers) {
+            return;
+        }
+        let lane = 1 + self.draws.next() % u64::try_from(lanes).unwrap_or(1);
+        let lane = format!("key-{lane}");
+        let pays = wallets_pay && self.draws.once_in(1, 2);
+        let actions = if pays { self.paid_next(&lane) } else { Vec::new() };
+        self.spend_elsewhere(&lane, actions);
+    }
+
+    /// What the form pays that was sent with the next number of a lane: the first of its members, or all. Whatever has
+    /// that number pays them in its place.
+    fn paid_next(&mut self, lane: &str) -> Vec<Paid> {
+        let next = self.nonce(lane, u64::MAX) + 1;
+        let is_next = |tx: &&Transaction| {
+            &*tx.lane == lane && number(&tx.lock) == next && self.broadcasts.contains_key(&tx.name)
+        };
+        let form = self.signed.values().filter(|tx| tx.effect == Effect::Pays).find(is_next);
+        let mut actions = form.map(|tx| tx.actions.clone()).unwrap_or_default();
+        let all = u64::try_from(actions.len()).unwrap_or(1);
+        if all > 0 {
+            let most = 1 + self.draws.next() % all;
+            actions.truncate(usize::try_from(most).unwrap_or(1));
+        }
+        actions
+    }
+
+    /// True while no node shows what a block holds.
+    fn hides(&self) -> bool {
+        let ChainRules { hides_from, hides_for, .. } = self.rules;
+        let drawn = hides_from > 0 && (hides_from..hides_from + hides_for).contains(&self.height);
+        self.hides_blocks || drawn
     }
 
     /// The height up to which two nodes show the final blocks, where neither is older than `floor`.
     fn shown_height(&mut self, floor: u64) -> Result<u64, Cause> {
-        let mut last = self.final_height();
+        let mut last = self.shown_final();
         for mood in self.moods() {
             match mood {
                 Mood::Honest => {}
@@ -98,7 +140,7 @@ impl SimChain {
             lane: lane.clone(),
             now: at(lane, last),
             start: match since {
-                Some(_) if state.hides_blocks && state.nonce(lane, last) > 0 => None,
+                Some(_) if state.hides() && state.nonce(lane, last) > 0 => None,
                 since => Some(at(lane, since.unwrap_or(last))),
             },
         };
@@ -111,7 +153,7 @@ impl SimChain {
         let spends = |(tx, ..): &(&Transaction, u64, Outcome)| {
             &*tx.lane == lane && number(&tx.lock) >= number(lock)
         };
-        let included = state.included(upto).filter(|_| !state.hides_blocks);
+        let included = state.included(upto).filter(|_| !state.hides());
         let height = included.filter(spends).map(|(_, at, _)| at).min()?;
         let nonce = |at| Lock::from(state.nonce(lane, at).to_string().as_str());
         let before = height.saturating_sub(1);
@@ -128,13 +170,13 @@ impl SimChain {
     /// What spent them. What is only said to have been used elsewhere is in no block.
     pub(super) fn foreign(&self, mark: &LaneMark) -> Result<Vec<ForeignUse>, Cause> {
         let state = self.now();
-        let last = state.final_height();
+        let last = state.shown_final();
         let own = |(tx, ..): &(&Transaction, u64, Outcome)| {
             tx.lane == mark.lane && number(&tx.lock) > number(&mark.lock)
         };
         let mut found: Vec<_> = state.included(last).filter(own).collect();
         found.sort_by_key(|(tx, ..)| number(&tx.lock));
-        if found.is_empty() || state.hides_blocks {
+        if found.is_empty() || state.hides() {
             Err(Cause::of("NOT_SHOWN"))
         } else {
             Ok(found.iter().map(used).collect())

@@ -41,7 +41,7 @@ impl State {
     }
 
     fn key_list(&self, mood: Mood) -> KeyList {
-        let last = self.final_height();
+        let last = self.shown_final();
         let (final_height, shows) = match mood {
             Mood::Honest => (last, true),
             Mood::Lags(lag) => (last.saturating_sub(lag), true),

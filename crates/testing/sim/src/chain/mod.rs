@@ -23,6 +23,7 @@ mod transaction;
 pub use facts::{RelayFacts, account_exists};
 pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
 pub use flow::{ChainFlow, ChainPorts, FactsOf, LinkedChain, relay_terms};
+pub use foreign::STRANGE_BLOCKS;
 pub use learned::{FactLog, LinkedFacts};
 pub use played::PlayedChain;
 pub use port::SimPort;

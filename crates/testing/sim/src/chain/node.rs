@@ -38,7 +38,7 @@ impl SimChain {
             Mood::Lags(lag) => lag,
             Mood::Honest | Mood::Lies => 0,
         };
-        let height = state.height;
+        let height = state.shown(state.height);
         [state.nonce(lane, height), state.nonce(lane, height.saturating_sub(lag))]
     }
 }
@@ -60,7 +60,7 @@ impl State {
     }
 
     fn view(&self, mood: Mood, lane: &str, names: &[Arc<[u8]>]) -> View {
-        let last = self.final_height();
+        let last = self.shown_final();
         let (upto, final_height) = match mood {
             Mood::Honest => (last, last),
             Mood::Lags(lag) => (last.saturating_sub(lag), last.saturating_sub(lag)),

@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 /// A contract that refuses whatever comes does so for this number of blocks.
 pub const REFUSES_FOR: u64 = 12;
-/// This number of refusals condemns a receiver that no other one is paid beside.
-const ALONE: usize = 3;
 
 impl State {
     /// True in a block in which the contract refuses every payment and registration.
@@ -18,8 +16,8 @@ impl State {
     }
 
     /// True where the receiver of a form that failed alone in a final block is to blame: the contract served another one
-    /// between its first refusal and this one, or refused it alone again and again, for longer than any contract refuses
-    /// everyone. On a chain whose contracts refuse nothing without a reason the first refusal says so.
+    /// between its first refusal and this one. On a chain whose contracts refuse nothing without a reason the first refusal
+    /// says so.
     pub(super) fn is_to_blame(&self, name: &[u8], at: u64) -> bool {
         if self.rules.refuses_from == 0 {
             return true;
@@ -31,15 +29,11 @@ impl State {
             let by = tx.actions.get(*culprit).map(|action| &action.account);
             tx.effect == effect && by == Some(&account)
         });
-        let refused: Vec<(u64, usize)> =
-            refused.map(|(tx, height, _)| (height, tx.actions.len())).collect();
-        let first = refused.iter().map(|(height, _)| *height).min().unwrap_or(at);
-        let served = self.included(at).any(|(tx, height, outcome)| {
+        let first = refused.map(|(_, height, _)| height).min().unwrap_or(at);
+        self.included(at).any(|(tx, height, outcome)| {
             let between = first < height && height < at;
             between && tx.effect == effect && outcome == Outcome::Success && !tx.actions.is_empty()
-        });
-        let alone = refused.iter().filter(|(_, members)| *members == 1).count();
-        served || (alone >= ALONE && at.saturating_sub(first) > REFUSES_FOR)
+        })
     }
 }
 

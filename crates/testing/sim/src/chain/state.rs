@@ -21,8 +21,6 @@ pub enum Locking {
     Reference,
 }
 
-/// Number of blocks within which wallets use our keys, so that each run ends.
-const STRANGE_BLOCKS: u64 = 80;
 /// Maximum number of blocks until what was paid is taken; after that it is called back.
 const TAKEN_WITHIN: u64 = 8;
 
@@ -55,6 +53,12 @@ pub struct ChainRules {
     ///
     /// [`REFUSES_FOR`]: super::REFUSES_FOR
     pub refuses_from: u64,
+    /// The wallets that use our keys pay now and then what the next transaction of that key pays.
+    pub wallets_pay: bool,
+    /// The first block in which no node shows what a block holds; 0: each always does.
+    pub hides_from: u64,
+    /// For how many blocks that is so.
+    pub hides_for: u64,
 }
 
 impl ChainRules {
@@ -73,6 +77,9 @@ impl ChainRules {
             misleads: 0,
             strangers: 0,
             refuses_from: 0,
+            wallets_pay: false,
+            hides_from: 0,
+            hides_for: 0,
         }
     }
 
@@ -122,6 +129,8 @@ pub(super) struct State {
     pub added: BTreeMap<Arc<str>, u64>,
     /// No node shows what a block holds.
     pub hides_blocks: bool,
+    /// No node has seen a block behind this one.
+    pub stuck_at: Option<u64>,
     /// What an oracle found on the way.
     pub faults: Vec<String>,
 }
@@ -129,6 +138,16 @@ pub(super) struct State {
 impl State {
     pub(super) fn final_height(&self) -> u64 {
         self.height.saturating_sub(self.rules.finality)
+    }
+
+    /// The newest of these blocks that any node has seen.
+    pub(super) fn shown(&self, height: u64) -> u64 {
+        self.stuck_at.filter(|stuck| *stuck < height).unwrap_or(height)
+    }
+
+    /// The newest final block that any node shows.
+    pub(super) fn shown_final(&self) -> u64 {
+        self.shown(self.final_height())
     }
 
     pub(super) fn included(&self, upto: u64) -> impl Iterator<Item = (&Transaction, u64, Outcome)> {
@@ -216,7 +235,7 @@ impl State {
         true
     }
 
-    fn execute(&self, tx: &Transaction) -> Outcome {
+    pub(super) fn execute(&self, tx: &Transaction) -> Outcome {
         let refuses = self.refuses_all();
         let fails = |action: &Paid| match tx.effect {
             Effect::Registers => refuses || self.spoils(&action.account),
@@ -244,11 +263,7 @@ impl State {
 
     fn make_block(&mut self) {
         let height = self.height;
-        let nonces = self.rules.locking == Locking::Nonce && height < STRANGE_BLOCKS;
-        if nonces && self.draws.once_in(1, self.rules.strangers) {
-            let lane = 1 + self.draws.next() % u64::try_from(self.rules.lanes).unwrap_or(1);
-            self.spend_elsewhere(&format!("key-{lane}"), Vec::new());
-        }
+        self.draw_wallet();
         for n in 0..self.sent.len() {
             let Some((tx, Inclusion::Waits(from))) = self.sent.get(n).cloned() else { continue };
             let expired = tx.expires.is_some_and(|last| height > last);
@@ -376,6 +391,7 @@ impl SimChain {
             added: BTreeMap::new(),
             deleted: BTreeMap::new(),
             hides_blocks: false,
+            stuck_at: None,
             faults: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), clock }
@@ -438,10 +454,21 @@ impl SimChain {
         self.now().hides_blocks = hides;
     }
 
+    /// From now on no node shows a block behind this one, or each shows all of them.
+    pub fn shows_upto(&self, height: Option<u64>) {
+        self.now().stuck_at = height;
+    }
+
+    /// The newest final block.
+    pub fn final_height(&self) -> u64 {
+        self.now().final_height()
+    }
+
     /// From now on nothing goes wrong any more.
     pub fn calm(&self) {
         let rules = &mut self.now().rules;
         (rules.reorganises, rules.loses, rules.misleads, rules.strangers) = (0, 0, 0, 0);
+        rules.hides_from = 0;
     }
 
     /// How often each transfer was paid in final blocks.

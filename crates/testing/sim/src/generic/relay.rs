@@ -7,18 +7,27 @@ use super::chain::{ChainCase, ChainClient, ChainTrial, Harm, join};
 use super::draws::{one_of, within};
 use crate::chain::{ChainFlow, ChainRules, Paid, SimChain, relay_terms};
 use crate::world::SplitMix;
+use engine::operators::{ActionResult, Actor, AdminAction, PerformedAction, Verdict};
 use engine::{Accepted, Refused};
 use kernel::code::Code;
 use kernel::ids::{ChainId, Id};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::record::{Record, Terms};
+use kernel::record::{Binding, Record, Terms};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter::repeat;
 use std::sync::Arc;
 
-/// How often a client asks before it gives up: more than half an hour.
-const TRIES: u32 = 3_000;
+/// How often a client asks before it gives up: on the roughest chains one lane pays some minutes for each receiver.
+const TRIES: u32 = 12_000;
+/// A transfer that is refused ends when another receiver is served: one comes after each of this number of tries.
+const ANOTHER_AFTER: u32 = 240;
+/// After this number of tries two persons end it: each worker judges by what it proved itself, and the others may all be
+/// another worker's.
+const PERSONS_AFTER: u32 = 1_700;
+/// The most others that come while one transfer waits.
+const OTHERS: usize = 6;
 
 /// The chain of the relay.
 pub const NEAR: ChainId = ChainId(20);
@@ -101,8 +110,12 @@ impl ChainCase for RelayCase {
     }
 
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
-        let terms = self.terms(at.series);
-        Box::pin(insist_on(at, terms))
+        let asked = self.asked(at.series);
+        Box::pin(insist_on(at, asked))
+    }
+
+    fn may_be_refused(&self) -> bool {
+        self.receivers.iter().any(|receiver| Self::spoils(receiver))
     }
 
     fn faults(&self, chains: &[SimChain], ended: &[Record], _: Harm) -> Vec<String> {
@@ -118,13 +131,29 @@ impl RelayCase {
         Self { name: "drawn", receivers: Cow::Owned(receivers) }
     }
 
-    /// The terms of each transfer, of the case with this number on its journal.
-    pub fn terms(&self, series: usize) -> Vec<Terms> {
-        let each = (0_u128..).zip(&*self.receivers);
-        let terms = |(n, receiver): (u128, &&str)| {
-            relay_terms(NEAR, receiver, 100 + n, &format!("case-{n}.{series}"))
+    /// What is asked for each transfer, of the case with this number on its journal.
+    pub fn asked(&self, series: usize) -> Vec<AskedTransfer> {
+        let terms = |n: usize, key: &str, receiver: &str| {
+            let amount = 100 + u128::try_from(n).unwrap_or(0);
+            relay_terms(NEAR, receiver, amount, &format!("case-{key}.{series}"))
         };
-        each.map(terms).collect()
+        let asked = |(n, receiver): (usize, &&str)| {
+            let others = self.others_of(n).into_iter();
+            let others = others.map(|other| terms(n, &other, &other)).collect();
+            AskedTransfer { terms: terms(n, &n.to_string(), receiver), others }
+        };
+        self.receivers.iter().enumerate().map(asked).collect()
+    }
+
+    /// The receivers that may be paid while transfers of the case wait: each is new to the token.
+    pub fn others(&self) -> Vec<String> {
+        (0..self.receivers.len()).flat_map(|n| self.others_of(n)).collect()
+    }
+
+    fn others_of(&self, n: usize) -> Vec<String> {
+        let spoils = self.receivers.get(n).is_some_and(|receiver| Self::spoils(receiver));
+        let others = 0..if spoils { OTHERS } else { 0 };
+        others.map(|other| format!("new-other-{n}-{other}")).collect()
     }
 
     /// Whether the chain has an account of that receiver.
@@ -145,46 +174,118 @@ impl RelayCase {
     /// What is wrong with these payments: each transfer is paid once where it is COMPLETED, and never otherwise.
     pub fn wrongly_paid(&self, paid: &BTreeMap<Id, Vec<Paid>>, ended: &[Record]) -> Vec<String> {
         let (flows, mut faults) = (flows::registry(), Vec::new());
-        for (record, receiver) in ended.iter().zip(&*self.receivers) {
+        // behind the case's own stand the others, which are all paid
+        let receivers = self.receivers.iter().copied().chain(repeat("another"));
+        for (record, receiver) in ended.iter().zip(receivers) {
             let state = flows.table(record.flow).state(record.head.state).name;
-            let times = paid.get(&record.id).map_or(0, Vec::len);
+            let of_key = paid.iter().filter(|(id, _)| key_part(**id) == key_part(record.id));
+            let times = of_key.map(|(_, paid)| paid.len()).sum::<usize>();
             let wanted = usize::from(end(receiver) == "COMPLETED");
             if state != end(receiver) || times != wanted {
                 faults.push(format!("{receiver} is {state} and was paid {times} times"));
             }
         }
-        let strangers = paid.keys().filter(|id| !ended.iter().any(|record| record.id == **id));
+        let is_of = |id: Id| ended.iter().any(|record| key_part(record.id) == key_part(id));
+        let strangers = paid.keys().filter(|id| !is_of(**id));
         faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
         faults
     }
 }
 
-/// Creates these transfers, each with its key, and asks until all ended.
+/// What the id of a transfer has of its client's key: the same in a journal that was set back.
+const fn key_part(id: Id) -> u128 {
+    id.0 & ((1 << 80) - 1)
+}
+
+/// A transfer that is asked for, and what comes while it waits.
+#[derive(Debug)]
+pub struct AskedTransfer {
+    /// The terms under which its client asks for it, with the key.
+    pub terms: Terms,
+    /// The transfers of which one comes each minute while it waits.
+    pub others: Vec<Terms>,
+}
+
+/// Creates these transfers, each with its key, and asks until all ended; the others that came meanwhile stand last.
 ///
 /// # Errors
 /// Why one of them does not.
-pub async fn insist_on(at: ChainClient, all: Vec<Terms>) -> Result<Vec<Record>, String> {
-    let asks = all.into_iter().map(|terms| Box::pin(ask(at.clone(), terms)));
-    join(asks.collect()).await.into_iter().collect()
+pub async fn insist_on(at: ChainClient, all: Vec<AskedTransfer>) -> Result<Vec<Record>, String> {
+    let others: Vec<Terms> = all.iter().flat_map(|asked| asked.others.clone()).collect();
+    let asks = all.into_iter().map(|asked| Box::pin(ask(at.clone(), asked)));
+    let mut ended = join(asks.collect()).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    for terms in others {
+        // also one that came while another process was at work
+        if is_bound(&at, &terms).await? {
+            ended.push(ask(at.clone(), AskedTransfer { terms, others: Vec::new() }).await?);
+        }
+    }
+    Ok(ended)
+}
+
+/// Two persons end a transfer that waits, where nothing of it may land.
+async fn persons_end(at: &ChainClient, id: Id, tries: u32) {
+    let actor = |caller: &str| Actor {
+        caller: caller.into(),
+        key: format!("{id} {tries}").into(),
+        reason: "the contract refuses its receiver".into(),
+    };
+    let verdict = Verdict::Rejected;
+    let resolve = AdminAction::Resolve { id, verdict, evidence: Default::default() };
+    let done = at.engine.operators.execute(actor("sim|one"), resolve).await;
+    if let Ok(PerformedAction { outcome: ActionResult::Proposed { approval }, .. }) = done {
+        let approve = AdminAction::Approve(approval);
+        drop(at.engine.operators.execute(actor("sim|other"), approve).await);
+    }
+}
+
+/// Whether the key of a transfer is bound.
+async fn is_bound(at: &ChainClient, terms: &Terms) -> Result<bool, String> {
+    let Some(Binding { scope, key, .. }) = &terms.binding else { return Ok(false) };
+    let Some(flow) = at.engine.flows().named("relay") else { return Err("no relay".into()) };
+    for _ in 0..TRIES {
+        if let Ok(found) = at.engine.intake.find_bound(flow, scope, key).await {
+            return Ok(found.is_some());
+        }
+        at.clock.sleep(250).await;
+    }
+    Err("the journal does not answer".into())
 }
 
 /// Creates a transfer with its key and asks until it ended.
-async fn ask(at: ChainClient, terms: Terms) -> Result<Record, String> {
+async fn ask(at: ChainClient, asked: AskedTransfer) -> Result<Record, String> {
+    let AskedTransfer { terms, others } = asked;
     let Some(flow) = at.engine.flows().named("relay") else { return Err("no relay".into()) };
-    let mut last = String::new();
-    for _ in 0..TRIES {
+    let may_be_refused = !others.is_empty();
+    let (mut last, mut to_come, mut spoils) = (String::new(), others.into_iter(), None);
+    for tries in 1..=TRIES {
         match at.engine.intake.create(flow, terms.clone()).await {
             Ok(Accepted { record, .. }) => {
                 let table = at.engine.flows().table(flow);
                 if table.ends(record.head.state) {
                     return Ok(record);
                 }
+                spoils = may_be_refused.then_some(record.id);
                 last = format!("it is {} {:?}", table.state(record.head.state).name, record.error);
             }
             Err(Refused::Code(Code::Overloaded)) => "overloaded".clone_into(&mut last),
             Err(Refused::Unknown(cause)) => last = cause.to_string(),
             Err(Refused::Code(code)) => return Err(format!("refused with {code}")),
             Err(Refused::Mismatch(record)) => return Err(format!("another body: {record:?}")),
+        }
+        if tries.is_multiple_of(ANOTHER_AFTER) {
+            // one that another process was asked for is paid already
+            for other in to_come.by_ref() {
+                let made = at.engine.intake.create(flow, other).await;
+                if !made.is_ok_and(|made| made.replayed) {
+                    break;
+                }
+            }
+        }
+        if let Some(id) =
+            spoils.filter(|_| tries > PERSONS_AFTER && tries.is_multiple_of(ANOTHER_AFTER))
+        {
+            persons_end(&at, id, tries).await;
         }
         at.clock.sleep(250).await;
     }

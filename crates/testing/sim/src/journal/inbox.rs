@@ -63,10 +63,10 @@ impl ParkedTable {
         waiting.take(limit).map(|(n, one)| ParkedMessage { n: *n, delivery: one.clone() }).collect()
     }
 
-    fn unpark(&mut self, name: &ParkedName, upto: u64) {
+    fn unpark(&mut self, name: &ParkedName, consumed: &[u128], upto: u64) {
         let Some(waiting) = self.0.get_mut(name) else { return };
-        waiting.messages.retain(|n, _| *n > upto);
-        if waiting.last <= upto {
+        waiting.messages.retain(|_, one| !consumed.contains(&one.message.number));
+        if waiting.last <= upto && waiting.messages.is_empty() {
             self.0.remove(name);
         }
     }
@@ -128,7 +128,12 @@ impl Inbox for SimJournal {
         }))
     }
 
-    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.noted(move |state, _| state.parked.unpark(&name, upto)))
+    fn unpark(
+        &self,
+        name: ParkedName,
+        consumed: Vec<u128>,
+        upto: u64,
+    ) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(self.noted(move |state, _| state.parked.unpark(&name, &consumed, upto)))
     }
 }

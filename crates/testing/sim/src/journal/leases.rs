@@ -10,8 +10,6 @@ use kernel::ports::journal::{Due, DueQuery, Lease, OtherLease};
 use kernel::unit::Hold;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A time further off than this was not meant.
-const ABSURD: Millis = 3_600_000;
 /// How long a worker may stay away from what it kept; after that it forgot it.
 const FORGOTTEN: Millis = 5_000;
 
@@ -189,7 +187,7 @@ impl Leases {
             (Some(_), None) => return false,
             (None, _) => 0,
         };
-        at.is_none_or(|at| at.saturating_add(wait) <= now || at > now.saturating_add(ABSURD))
+        at.is_none_or(|at| at.saturating_add(wait) <= now)
     }
 
     /// The open attempts that this worker may take, in its hands from now on.

@@ -36,9 +36,11 @@ use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::journal::{
     Due, DueQuery, Lease, Linked, OtherLease, ServiceStatus, UnitWriter, WorkerLeases, Writing,
 };
+use kernel::record::{Record, System};
 use kernel::unit::{Unit, Wrote};
 use standby::Away;
 use state::State;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use testkit::OpenedStore;
@@ -142,6 +144,39 @@ impl Place {
     /// The kinds of the cases that were opened, in order.
     pub fn cases(&self) -> Vec<&'static str> {
         self.now().cases()
+    }
+
+    /// What is paused, and the rows of the lanes, as text for a run that does not end.
+    pub(crate) fn stands(&self) -> String {
+        let state = self.now();
+        let lanes = state.resources.iter().filter(|(name, _)| name.starts_with("lane:"));
+        format!("paused: {:?}, {:?}", self.status().paused, lanes.collect::<Vec<_>>())
+    }
+
+    /// The transfers that are open and that no open case is about: neither one of their own, nor one of the attempt
+    /// that they are members of, nor one of the chain that they are paid from. An attempt that was made after `since`
+    /// needs none: its members go on.
+    pub(crate) fn waiting_without_case(&self, since: Millis) -> Vec<Record> {
+        let state = self.now();
+        let subjects: BTreeSet<Subject> =
+            state.open_cases().into_iter().map(|case| case.subject).collect();
+        let is_asked = |record: &&Record| match record.source().system {
+            System::Ledger(_) => subjects.contains(&Subject::Transfer(record.id)),
+            System::Chain(chain) => {
+                let attempts = state.open_attempts(chain);
+                let mut own = attempts
+                    .iter()
+                    .filter(|attempt| attempt.members.iter().any(|member| member.id == record.id));
+                subjects.contains(&Subject::Chain(chain))
+                    || subjects.contains(&Subject::Transfer(record.id))
+                    || own.any(|attempt| {
+                        Id(attempt.id.0).at() > since
+                            || subjects.contains(&Subject::Attempt(attempt.id))
+                    })
+            }
+        };
+        let open = state.open.iter().filter_map(|id| state.transfers.get(id));
+        open.filter(|record| !is_asked(record)).cloned().collect()
     }
 
     /// The same with what each is about.
@@ -272,7 +307,7 @@ impl SimJournal {
 fn unproven(wrote: Wrote) -> Wrote {
     match wrote {
         Wrote::Written(_) => Wrote::Unknown(Cause::of(NOT_REPLICATED)),
-        wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => wrote,
+        wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_) | Wrote::Unknown(_)) => wrote,
     }
 }
 

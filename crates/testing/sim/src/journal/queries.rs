@@ -171,6 +171,11 @@ impl OperatorQueries for SimJournal {
         Box::pin(async move { self.readable().map(|()| self.place.now().approval(id, self.now())) })
     }
 
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        let found = self.readable().map(|()| self.place.now().pending_approvals(self.now()));
+        Box::pin(std::future::ready(found))
+    }
+
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         let found = self.readable().map(|()| self.place.now().accounts.list(&of));
         Box::pin(std::future::ready(found))

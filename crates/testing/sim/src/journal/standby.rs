@@ -8,6 +8,7 @@ use super::observe::Durable;
 use super::state::State;
 use super::{Observer, Place};
 use kernel::ids::Id;
+use kernel::ports::journal::RESTORED_ROW;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// What the standby has while it is away, and what it lacks.
@@ -60,8 +61,10 @@ impl Place {
         Backup(self.now())
     }
 
-    /// The journal is as it was at a backup, and says so. No process may be at work.
-    pub fn restore(&self, Backup(state): Backup) {
+    /// The journal is as it was at a backup, and says so, as `portage restore` has it say. No process may be at work.
+    pub fn restore(&self, Backup(mut state): Backup) {
+        let resources = &mut Arc::make_mut(&mut state).resources;
+        resources.entry(RESTORED_ROW.into()).or_insert_with(|| (0, "a test".into())).0 += 1;
         *self.lock() = state;
     }
 

@@ -1,11 +1,11 @@
 //! Computes the cells of the crash matrix from a flow's table: every crash point, times every answer of every call
 //! on a path through it.
 
-use kernel::flow::crash_points;
-use kernel::flow::crash_points::{Moment, Point};
 use kernel::flow::life::{Step, Via};
 use kernel::flow::table::{A, S, Table};
 use std::collections::BTreeSet;
+use tables::crash_points;
+use tables::crash_points::{Moment, Point};
 
 /// What a call was answered in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

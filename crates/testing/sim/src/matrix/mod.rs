@@ -16,12 +16,12 @@ use crate::generic::{Spot, TestTransfer, Trial};
 use crate::journal::Fault;
 use crate::ledger::Trouble;
 use cells::{CallAnswer, Cell};
-use kernel::flow::crash_points::{Moment, Point};
 use kernel::flow::life::{Leg, Side, Via};
 use kernel::flow::table::{A, S, Table};
 use kernel::ids::LedgerId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use tables::crash_points::{Moment, Point};
 
 /// What was played, and what it reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::MatrixStats;
 use super::cells::{Cell, answers, formula};
-use kernel::flow::crash_points;
-use kernel::flow::crash_points::{Moment, Point};
 use kernel::flow::life::Via;
 use kernel::flow::table::Table;
+use tables::crash_points;
+use tables::crash_points::{Moment, Point};
 
 const fn moment(moment: Moment) -> &'static str {
     match moment {

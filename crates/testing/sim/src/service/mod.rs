@@ -14,7 +14,7 @@ mod wraps;
 pub use client::{Ended, ask_until_ended, settle_down};
 pub use ledgers::{LedgerPorts, Restart};
 pub use oracle::{Expected, Truth};
-pub use wraps::{PortWraps, Wrap};
+pub use wraps::{PortWraps, Wrap, around};
 
 use crate::journal::Place;
 use crate::world::{Sim, Stop};

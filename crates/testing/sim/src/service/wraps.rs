@@ -32,6 +32,11 @@ pub struct PortWraps {
     pub chain: Wrap<dyn Chain>,
 }
 
+/// One wrap around another one: the outer one is what the engine reaches.
+pub fn around<P: ?Sized + 'static>(outer: Wrap<P>, inner: Wrap<P>) -> Wrap<P> {
+    Arc::new(move |port| outer(inner(port)))
+}
+
 impl Default for PortWraps {
     /// Nothing stands around them.
     fn default() -> Self {

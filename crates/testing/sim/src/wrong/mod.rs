@@ -9,6 +9,7 @@ pub mod builds;
 mod chains;
 mod external_movements;
 mod journals;
+mod lanes;
 mod lasting;
 mod ledgers;
 mod messages;
@@ -46,12 +47,12 @@ pub fn journal(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> 
 
 /// What stands around a chain port, with the lie of that name; `None` where there is none.
 pub fn chain(name: &str) -> Option<Wrap<dyn Chain>> {
-    chains::wrap(name)
+    chains::wrap(name).or_else(|| lanes::wrap(name))
 }
 
 /// What stands around the journal of a flow that sends, with the lie of that name.
 pub fn chain_journal(name: &str) -> Option<Wrap<dyn Journal>> {
-    chains::journal_wrap(name)
+    chains::journal_wrap(name).or_else(|| lanes::journal_wrap(name))
 }
 
 /// What stands around the ports and the journal of a flow that sends, with the lie of that name, where there is one.

@@ -8,6 +8,7 @@ use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
 use kernel::operators::Subject;
 use sim::chain::{Moment, Paid, relay_terms};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Two lanes that were used, and a chain that persons paused.
@@ -96,7 +97,7 @@ fn what_names_a_transfer_in_another_way_keeps_the_chain_stopped() {
         env.run(5_000);
         let actions = match wrong {
             "amount" => vec![paid(ids[0], "alice", 99)],
-            "receiver" => vec![paid(ids[0], "mallory", 100)],
+            "receiver" => vec![paid(ids[0], "carol", 100)],
             "over" => vec![paid(over[0], "alice", 100)],
             _ => vec![paid(Id(1 << 100), "alice", 100)],
         };
@@ -129,7 +130,12 @@ fn what_names_a_transfer_in_another_way_keeps_the_chain_stopped() {
 /// claimed again once two persons let the chain go on.
 #[test]
 fn each_payment_of_a_transaction_is_judged_by_itself() {
-    let mut env = ChainEnv::open(None);
+    judged_by_itself(None);
+}
+
+#[expect(clippy::indexing_slicing, clippy::expect_used, reason = "the body of a test")]
+fn judged_by_itself(wrong: Option<&str>) {
+    let mut env = ChainEnv::open(wrong);
     let over = env.pays(&["alice"]);
     let number = used_lanes_after(&env);
     let ids = env.pays_again(&["alice", "bob", "carol", "dave", "erin"]);
@@ -185,6 +191,12 @@ fn each_payment_of_a_transaction_is_judged_by_itself() {
     let times: Vec<usize> = ids.iter().map(|id| chain.get(id).map_or(0, Vec::len)).collect();
     // the other program's are counted: what it paid exactly has one of ours no more
     assert_eq!(times, [1, 2, 3, 1, 1]);
+}
+
+#[test]
+fn a_transaction_that_is_thrown_away_with_its_members_is_found() {
+    let played = catch_unwind(AssertUnwindSafe(|| judged_by_itself(Some("foreign-thrown-away"))));
+    assert!(played.is_err(), "it was not found");
 }
 
 /// Turns red where a client that repeats its key after a restore is paid twice: before the transaction of the lost

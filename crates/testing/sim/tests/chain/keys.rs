@@ -12,7 +12,10 @@ use kernel::ports::journal::{Journal, ServiceStatus};
 use kernel::unit::{Put, Unit, Wrote};
 use sim::chain::{ChainRules, Locking, Paid};
 use sim::generic::chain::{ChainWorker, some_lanes};
+use sim::service::{PortWraps, around};
+use sim::wrong;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use testkit::wrapper::{JournalWrapper, Wrapper};
@@ -21,7 +24,7 @@ const RECEIVERS: [&str; 5] = ["alice", "bob", "carol", "dave", "alice"];
 
 /// A worker that has only one of the two keys.
 fn with_key(cluster: &mut Cluster, number: u64, key: usize) -> ChainWorker {
-    cluster.service.wraps.chain = some_lanes(key - 1..key);
+    cluster.service.wraps.chain = around(cluster.wraps.chain.clone(), some_lanes(key - 1..key));
     cluster.join(number)
 }
 
@@ -82,7 +85,11 @@ fn lift(cluster: &Cluster, worker: &ChainWorker) {
 /// looked at).
 #[test]
 fn a_worker_without_the_key_lifts_no_stop() {
-    let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 5);
+    split_keys(&PortWraps::default());
+}
+
+fn split_keys(wraps: &PortWraps) {
+    let mut cluster = Cluster::with(ChainRules::calm(Locking::Nonce), 5, wraps);
     let (one, other, ids) = split(&mut cluster);
     cluster.ports.chain.hide_blocks(true);
     pays_elsewhere(&cluster, "key-1", &ids, 0..5);
@@ -132,7 +139,12 @@ impl JournalWrapper for StaleStatus {
 /// Turns red where a worker claims that does not know of a stop yet (run: a claim without the guard of the count).
 #[test]
 fn a_worker_claims_nothing_after_a_stop_that_it_does_not_know_of() {
-    let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 11);
+    unknown_stop(&PortWraps::default());
+}
+
+#[expect(clippy::indexing_slicing, reason = "the body of a test")]
+fn unknown_stop(wraps: &PortWraps) {
+    let mut cluster = Cluster::with(ChainRules::calm(Locking::Nonce), 11, wraps);
     let one = with_key(&mut cluster, 1, 1);
     let plain = cluster.service.wraps.journal.clone();
     let heals = Arc::new(AtomicBool::new(false));
@@ -141,6 +153,7 @@ fn a_worker_claims_nothing_after_a_stop_that_it_does_not_know_of() {
         let (kept, heals) = (OnceLock::new(), healed.clone());
         Arc::new(Wrapper(StaleStatus { inner, kept, heals }))
     });
+    cluster.service.wraps.journal = around(plain.clone(), cluster.service.wraps.journal.clone());
     let other = with_key(&mut cluster, 2, 2);
     cluster.service.wraps.journal = plain;
     cluster.service.sim.run_for(5_000);
@@ -171,8 +184,12 @@ fn a_worker_claims_nothing_after_a_stop_that_it_does_not_know_of() {
 /// set back, and paid everything that waits (run: the chain's number counts when it is first seen).
 #[test]
 fn a_key_that_a_journal_which_was_set_back_never_saw_is_compared_first() {
+    key_without_row(&PortWraps::default());
+}
+
+fn key_without_row(wraps: &PortWraps) {
     for hidden in [false, true] {
-        let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 7);
+        let mut cluster = Cluster::with(ChainRules::calm(Locking::Nonce), 7, wraps);
         let one = with_key(&mut cluster, 1, 1);
         let ids = cluster.pays_for(&one, "a", &RECEIVERS);
         cluster.service.sim.run_for(30_000);
@@ -204,8 +221,12 @@ fn a_key_that_a_journal_which_was_set_back_never_saw_is_compared_first() {
 /// where a hundred of them in a row stop the chain for longer than it takes to read them.
 #[test]
 fn a_wallet_that_takes_the_number_of_an_open_attempt_strands_nothing() {
+    taken_number(&PortWraps::default());
+}
+
+fn taken_number(wraps: &PortWraps) {
     for wallets in [1, 2, 100] {
-        let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 9);
+        let mut cluster = Cluster::with(ChainRules::calm(Locking::Nonce), 9, wraps);
         let one = with_key(&mut cluster, 1, 1);
         cluster.ports.chain.swallow(true);
         let ids = cluster.pays_for(&one, "a", &RECEIVERS);
@@ -290,4 +311,57 @@ fn what_took_the_number_of_an_attempt_may_have_paid_its_members() {
     cluster.service.sim.run_for(120_000);
     assert_eq!(cluster.states(&one, &ids), ["COMPLETED"; 5]);
     assert_eq!((times_paid(&cluster, &ids), cluster.cases(&one)), (vec![1; 5], vec![]));
+}
+
+/// Turns red where a process that begins believes nodes that have seen less of the chain than the journal has stored:
+/// they show a key level that paid everything that waits (run: the floor is what this process saw).
+#[test]
+fn nodes_behind_what_the_journal_has_stored_show_no_lane_level() {
+    old_nodes(&PortWraps::default());
+}
+
+fn old_nodes(wraps: &PortWraps) {
+    let cluster = Cluster::with(ChainRules::calm(Locking::Nonce), 5, wraps);
+    let (one, chain) = (cluster.join(1), cluster.ports.chain.clone());
+    let mut seen = 0;
+    for key in ["a", "b"] {
+        seen = chain.final_height();
+        let ids = cluster.pays_for(&one, key, &RECEIVERS);
+        cluster.service.sim.run_for(30_000);
+        assert_eq!(cluster.states(&one, &ids), ["COMPLETED"; 5]);
+    }
+    let ids = waiting(&cluster, &one);
+    pays_elsewhere(&cluster, "key-1", &ids, 0..5);
+    one.sim.kill("killed by the test");
+    cluster.service.sim.run_for(5_000);
+    chain.shows_upto(Some(seen));
+    let next = cluster.join(3);
+    lift(&cluster, &next);
+    cluster.service.sim.run_for(60_000);
+    assert_eq!(times_paid(&cluster, &ids), [1; 5]);
+    assert_eq!(cluster.states(&next, &ids), ["QUEUED_TRANSFER"; 5]);
+    chain.shows_upto(None);
+    cluster.service.sim.run_for(120_000);
+    assert_eq!(cluster.states(&next, &ids), ["COMPLETED"; 5]);
+    assert_eq!((times_paid(&cluster, &ids), cluster.cases(&next)), (vec![1; 5], vec![]));
+}
+
+/// A schedule with this around the ports of its workers.
+type Schedule = fn(&PortWraps);
+
+/// Each wrong build of what is held of keys is found by its schedule.
+#[test]
+fn wrong_builds_of_keys_are_found() {
+    let builds: [(&str, Schedule); 5] = [
+        ("stop-ended-without-its-rows", split_keys),
+        ("claims-past-a-stop", unknown_stop),
+        ("new-key-at-the-chains-nonce", key_without_row),
+        ("no-floor", old_nodes),
+        ("lock-spent-for-ever", taken_number),
+    ];
+    for (name, schedule) in builds {
+        let Some(wraps) = wrong::chains(name) else { panic!("no wrong build {name}") };
+        let played = catch_unwind(AssertUnwindSafe(|| schedule(&wraps)));
+        assert!(played.is_err(), "{name} was not found");
+    }
 }

@@ -1,7 +1,6 @@
 //! The relay flow over the simulated chain under the generic tests, with each kind of lock.
 
-use super::page::page;
-use expect_test::expect_file;
+use super::crash_points::dies_at_every_one;
 use sim::chain::{ChainRules, Locking};
 use sim::generic::chain::{
     crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
@@ -49,12 +48,7 @@ fn relay_crash_after_every_write() {
     trials().for_each(|trial| crash_after_every_write(&trial));
 }
 
-const RELAY: &str = "With the product's own adapter over the local chain a process dies at each of these rows once \
-    ([there](local-chain.md)).\n\nWrong build, seen red on PostgreSQL: `not-found-is-dead` (what a dead worker sent is not found, and \
-    is paid again).\n\n";
-
 #[test]
 fn relay_crash_matrix() {
-    let trial = RelayTrial::new(ChainRules::calm(Locking::Nonce));
-    expect_file!["../../../../../docs/proof/relay.md"].assert_eq(&page("relay", &trial, RELAY));
+    dies_at_every_one("relay", &RelayTrial::new(ChainRules::calm(Locking::Nonce)));
 }

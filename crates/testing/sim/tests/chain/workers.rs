@@ -14,7 +14,7 @@ use sim::chain::{
 use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, ChainWorker, Harm, joined};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
-use sim::service::{SimService, simulated};
+use sim::service::{PortWraps, SimService, simulated};
 use sim::world::Sim;
 use std::sync::Arc;
 use testkit::wrapper::{ChainWrapper, Wrapper};
@@ -26,6 +26,8 @@ pub(super) struct Cluster {
     pub(super) service: SimService,
     pub(super) ports: ChainPorts,
     pub(super) place: Place,
+    /// What stands around the ports of every worker: a wrong build.
+    pub(super) wraps: PortWraps,
 }
 
 impl Cluster {
@@ -36,10 +38,14 @@ impl Cluster {
         let site = simulated(&sim, &place);
         let (mut service, ports) = case.service(rules, CaseEnv { sim, flows, site, seed });
         service.settings.lease_ms = 3_000;
-        Self { service, ports, place }
+        Self { service, ports, place, wraps: PortWraps::default() }
     }
 
     pub(super) fn new(rules: ChainRules, seed: u64) -> Self {
+        Self::with(rules, seed, &PortWraps::default())
+    }
+
+    pub(super) fn with(rules: ChainRules, seed: u64, wraps: &PortWraps) -> Self {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
@@ -52,7 +58,8 @@ impl Cluster {
         let ports = ChainPorts::new(&sim, &flows, ChainFlow::relay(chain));
         let mut service = ports.service(sim, flows, site);
         service.settings.lease_ms = 3_000;
-        Self { service, ports, place }
+        service.wraps = wraps.clone();
+        Self { service, ports, place, wraps: wraps.clone() }
     }
 
     pub(super) fn join(&self, number: u64) -> ChainWorker {

@@ -66,46 +66,41 @@ fn relay_on_sqlite_fails_at_every_step() {
     every_step_failed(&RelayTrial { fuse: vec![true], ..one_case });
 }
 
-/// The process dies once at each row of the page of a flow.
+/// The process dies once at each crash point of a flow.
 #[track_caller]
-fn dies_at_every_row<C: ChainCase>(locking: Locking, flow: &'static str, page: &str, fuse: bool) {
+fn dies_at_every_row<C: ChainCase>(locking: Locking, flow: &'static str, fuse: bool) {
     let all = ChainTrial::<C> { fuse: vec![fuse], ..on_sqlite(ChainRules::calm(locking), flow) };
     let played = crash_at_every_row(&all, flow).reached();
-    let faults = unplayed_rows(flow, page, fuse, played.iter().map(String::as_str));
+    let faults = unplayed_rows(flow, played.iter().map(String::as_str));
     assert_eq!(faults, [""; 0]);
 }
 
-const RELAY: &str = include_str!("../../../../../docs/proof/relay.md");
-
 #[test]
 fn relay_on_sqlite_dies_at_every_row_fused() {
-    dies_at_every_row::<RelayCase>(Locking::Nonce, "relay", RELAY, true);
+    dies_at_every_row::<RelayCase>(Locking::Nonce, "relay", true);
 }
 
 #[test]
 fn relay_on_sqlite_dies_at_every_row_plain() {
-    dies_at_every_row::<RelayCase>(Locking::Nonce, "relay", RELAY, false);
+    dies_at_every_row::<RelayCase>(Locking::Nonce, "relay", false);
 }
-
-const SWAP_IN: &str = include_str!("../../../../../docs/proof/swap_in.md");
-const SWAP_OUT: &str = include_str!("../../../../../docs/proof/swap_out.md");
 
 #[test]
 fn swap_in_on_sqlite_dies_at_every_row_fused() {
-    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_in", SWAP_IN, true);
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_in", true);
 }
 
 #[test]
 fn swap_in_on_sqlite_dies_at_every_row_plain() {
-    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_in", SWAP_IN, false);
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_in", false);
 }
 
 #[test]
 fn swap_out_on_sqlite_dies_at_every_row_fused() {
-    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_out", SWAP_OUT, true);
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_out", true);
 }
 
 #[test]
 fn swap_out_on_sqlite_dies_at_every_row_plain() {
-    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_out", SWAP_OUT, false);
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_out", false);
 }

@@ -4,14 +4,13 @@
 use crate::internal::{cases, trial};
 use crate::spot::in_memory;
 use crate::wrong::complaint;
-use expect_test::expect_file;
-use kernel::flow::crash_points;
 use kernel::flow::life::Step;
 use kernel::flow::table::Table;
 use sim::generic::Trial;
 use sim::matrix::cells::{answers, formula, fused};
 use sim::matrix::{all, page};
 use std::collections::BTreeSet;
+use tables::crash_points;
 
 /// The three ways through the table, in both directions: the other cases differ in nothing that a
 /// crash could meet.
@@ -39,9 +38,7 @@ fn internal_crash_matrix() {
     println!("{once} died once, {twice} twice; {} cells reached", stats.reached.len());
     assert_eq!(reached(0), formula(&table), "the plain path");
     assert_eq!(reached(1), fused(&table), "the fused path");
-    let head = "# The crash matrix of `internal`\n\n";
-    let page = format!("{head}{}\n{}", include_str!("matrix.md"), page::page(&table, &stats));
-    expect_file!["../../../../../docs/proof/matrix.md"].assert_eq(&page);
+    println!("{}", page::page(&table, &stats));
 }
 
 /// A table with one row fewer has fewer points, answers and cells: they are counted, not listed.

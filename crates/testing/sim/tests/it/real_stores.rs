@@ -195,6 +195,9 @@ impl OperatorQueries for Waiting<dyn Journal> {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(async move { wait(self.0.approval(id)) })
     }
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        Box::pin(async move { wait(self.0.pending_approvals()) })
+    }
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         Box::pin(async move { wait(self.0.numbered_accounts(of)) })
     }
@@ -396,8 +399,13 @@ impl Inbox for Waiting<dyn Inbox> {
     fn try_again(&self, name: ParkedName, next: NextTry) -> Fut<'_, Result<(), Cause>> {
         Box::pin(written(self.0.try_again(name, next)))
     }
-    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(written(self.0.unpark(name, upto)))
+    fn unpark(
+        &self,
+        name: ParkedName,
+        consumed: Vec<u128>,
+        upto: u64,
+    ) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(written(self.0.unpark(name, consumed, upto)))
     }
 }
 

@@ -162,7 +162,7 @@ async fn image(journal: &dyn Journal, day: Day) -> String {
 fn answer(wrote: Wrote) -> Wrote {
     match wrote {
         Wrote::Unknown(cause) => Wrote::Unknown(Cause::of(cause.class)),
-        wrote @ (Wrote::Written(_) | Wrote::Lost(_) | Wrote::Full) => wrote,
+        wrote @ (Wrote::Written(_) | Wrote::Lost(_) | Wrote::Full | Wrote::Refused(_)) => wrote,
     }
 }
 

@@ -192,7 +192,7 @@ fn red(mutation: Mutation, check: &str) {
 fn each_wrong_ledger_turns_its_check_red() {
     red(Mutation::AnswersAnybody, "a_request_for_another_ledger_executes_nothing");
     red(Mutation::FencesNothing, "a_fence_before_keeps_the_effect_from_ever_happening");
-    red(Mutation::FencesPushes, "a_push_is_never_fenced");
+    red(Mutation::FencesPushes, "a_refund_is_never_fenced");
     red(Mutation::ListsNewestFirst, "operations_are_listed_in_order_and_none_is_missing");
     red(Mutation::LosesTheLast, "operations_are_listed_in_order_and_none_is_missing");
     red(Mutation::TotalsAreOff, "done_is_sticky");

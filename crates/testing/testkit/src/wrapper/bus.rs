@@ -70,6 +70,13 @@ impl<T: BusWrapper> Bus for Wrapper<T> {
     ) -> Fut<'_, Result<Vec<BusDelivery>, Cause>> {
         self.0.inner().newest(topics, limit)
     }
+    fn topics_name(&self) -> Fut<'_, Result<Arc<str>, Cause>> {
+        self.0.inner().topics_name()
+    }
+
+    fn partition_count(&self, topic: &Arc<str>) -> Option<u32> {
+        self.0.inner().partition_count(topic)
+    }
     fn probe(&self) -> Fut<'_, Result<(), Cause>> {
         self.0.inner().probe()
     }

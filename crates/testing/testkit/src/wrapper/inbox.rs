@@ -59,7 +59,12 @@ impl<T: InboxWrapper> Inbox for Wrapper<T> {
     fn try_again(&self, name: ParkedName, next: NextTry) -> Fut<'_, Result<(), Cause>> {
         self.0.inner().try_again(name, next)
     }
-    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
-        self.0.inner().unpark(name, upto)
+    fn unpark(
+        &self,
+        name: ParkedName,
+        consumed: Vec<u128>,
+        upto: u64,
+    ) -> Fut<'_, Result<(), Cause>> {
+        self.0.inner().unpark(name, consumed, upto)
     }
 }

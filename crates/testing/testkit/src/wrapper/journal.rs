@@ -122,6 +122,10 @@ pub trait JournalWrapper: Send + Sync {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.inner().approval(id)
     }
+    /// In the place of [`OperatorQueries::pending_approvals`].
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        self.inner().pending_approvals()
+    }
     /// In the place of [`ServiceQueries::resource`].
     fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
         self.inner().resource(name)
@@ -300,6 +304,9 @@ impl<T: JournalWrapper> OperatorQueries for Wrapper<T> {
     }
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.0.approval(id)
+    }
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        self.0.pending_approvals()
     }
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         self.0.numbered_accounts(of)

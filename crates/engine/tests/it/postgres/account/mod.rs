@@ -1,5 +1,5 @@
-//! The crash matrix of `account` on PostgreSQL: two workers share a database and a broker, and at each row of
-//! the page of crashes the one that comes to its place and moment first dies. The other goes on with everything,
+//! The crash matrix of `account` on PostgreSQL: two workers share a database and a broker, and at each place
+//! and moment of the matrix the one that comes there first dies. The other goes on with everything,
 //! a third one takes the place of the dead one, and the next row is played.
 //!
 //! Wrong builds that turn it red, each in a test here: the inbox row in a unit of its own after its effect, and
@@ -20,8 +20,6 @@ use sim::wrong;
 use std::time::Duration;
 use testbed::Database;
 
-/// Computed by the same matrix on the simulated journal: this one has every row of it.
-const PAGE: &str = include_str!("../../../../../../docs/proof/account.md");
 /// The maximum number of plays of a row. A row whose moment did not come is played again on other accounts: the
 /// machine's timing decides which messages come together.
 const PLAYS: usize = 30;
@@ -35,13 +33,6 @@ fn settings(fuse: bool) -> Settings {
         false => Backoff { base: 200, cap: 800 },
     };
     Settings { lease_ms: 400, resend, ..quick(fuse) }
-}
-
-fn rows(fuse: bool) -> Vec<DeathPoint> {
-    let on_path = |row: &DeathPoint| row.paths.get(usize::from(fuse)) == Some(&true);
-    let rows: Vec<DeathPoint> = DeathPoint::all(PAGE).into_iter().filter(on_path).collect();
-    assert!(rows.len() > 30, "{} rows", rows.len());
-    rows
 }
 
 /// Two workers die at some of the rows, one after the other; then everything is judged.
@@ -62,7 +53,7 @@ async fn dies_at(database: Database, rows: &[DeathPoint], fuse: bool) {
 
 /// Most of a play is waiting for leases and for what is sent again: several are played at once.
 async fn dies_at_every_row(fuse: bool) {
-    let rows = rows(fuse);
+    let rows = DeathPoint::all();
     // a database is made with a program that is waited for, and no pipeline goes on meanwhile
     let some = rows.chunks(8).map(|some| (Database::given().expect("a database"), some));
     let parts: Vec<_> = some.collect();
@@ -85,8 +76,8 @@ async fn found(name: &str, row: (&str, &str), timeout: Millis) -> String {
     let database = Database::given().expect("a database");
     let database = SharedDatabase::new(database, settings(true));
     let mut pipeline = Pipeline::open(database, wraps, timeout).await;
-    let is = |one: &DeathPoint| (one.place.as_str(), one.moment.as_str()) == row;
-    let row = rows(true).into_iter().find(is).expect("a row of the page");
+    let is = |one: &DeathPoint| (one.place, one.moment) == row;
+    let row = DeathPoint::all().into_iter().find(is).expect("a row of the matrix");
     assert!(pipeline.play(&row).await, "{row:?}");
     let faults = pipeline.faults().await.join("; ");
     pipeline.end().await;

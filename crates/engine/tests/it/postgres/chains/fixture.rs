@@ -5,6 +5,7 @@ use engine::{Engine, Parts, Settings};
 use futures_util::FutureExt as _;
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
+use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::ports::facts::{FactSource, Gathered};
@@ -81,6 +82,9 @@ fn chains(played: &ChainFlow) -> Vec<SimChain> {
     std::iter::once(&played.chain).chain(&played.others).cloned().collect()
 }
 
+/// How long a deposit waits for what does not come, in milliseconds.
+const WAIT_MS: Millis = 4_000;
+
 /// Two workers on one database, on which one case is played after the other, each over chains of its own. A worker
 /// that died is replaced before the next case.
 pub(super) struct ChainWorkers {
@@ -94,6 +98,8 @@ pub(super) struct ChainWorkers {
     workers: Vec<Worker>,
     /// The number of cases that were played.
     series: usize,
+    /// Until when a deposit of the present case waits for what does not come, by its chain's time.
+    deadline: Millis,
 }
 
 /// What came of a case.
@@ -116,6 +122,7 @@ impl ChainWorkers {
             timeout: Duration::from_secs(180),
             workers: Vec::new(),
             series: 0,
+            deadline: 0,
         }
     }
 
@@ -159,7 +166,8 @@ impl ChainWorkers {
     ) -> Result<Vec<Record>, String> {
         let (engine, journal) = (worker.engine.clone(), worker.process.store.clone());
         let (clock, series) = (Arc::new(self.database.clock.clone()), self.series);
-        let insist = case.insists(ChainClient { engine, journal, clock, series });
+        let deadline = self.deadline;
+        let insist = case.insists(ChainClient { engine, journal, clock, series, deadline });
         let late = |_| Err("it takes too long".to_owned());
         tokio::time::timeout(self.timeout, insist).await.unwrap_or_else(late)
     }
@@ -172,6 +180,7 @@ impl ChainWorkers {
     ) -> ChainPlayed {
         let seed = u64::try_from(self.series).unwrap_or_default();
         let played = case.over(self.rules, Arc::new(self.database.clock.clone()), seed);
+        self.deadline = played.chain.final_time().saturating_add(WAIT_MS);
         self.workers.iter().for_each(|worker| worker.play_over(&played, &self.database.flows));
         while self.workers.len() < 2 {
             let worker = self.start_worker(&played).await;

@@ -1,4 +1,4 @@
-//! A page of crashes that is played, each row once, and held to the page.
+//! The crash points of a flow's table: a worker dies at each once.
 
 use super::fixture::{ChainPlayed, ChainWorkers, ChainWraps};
 use crate::postgres::fixture::quick;
@@ -15,16 +15,15 @@ use tokio::sync::Semaphore;
 
 /// The number of plays at once: most of a play is waiting for blocks and for a lease.
 const AT_ONCE: usize = 6;
-/// Limits the pages at once, in all tests together: a pair of workers takes some twenty of the server's connections.
-static PAGES: Semaphore = Semaphore::const_new(2);
+/// Limits the matrices at once, in all tests together: a pair of workers takes some twenty of the server's connections.
+static MATRICES: Semaphore = Semaphore::const_new(2);
 /// The maximum number of plays of a row. A row to which no worker came is played in other cases that come to it: the
 /// machine's timing decides which transfers go in company.
 const PLAYS: usize = 6;
 
 /// The matrix of one flow.
-pub(super) struct ChainPage<C> {
+pub(super) struct ChainCrashes<C> {
     flow: &'static str,
-    page: &'static str,
     rules: ChainRules,
     cases: PhantomData<C>,
 }
@@ -66,18 +65,9 @@ fn settings(fuse: bool) -> Settings {
     Settings { lease_ms: 400, scan_interval_ms: 150, ..quick(fuse) }
 }
 
-impl<C: ChainCase<Chain = SimChain>> ChainPage<C> {
-    /// Computed by the same matrix on the simulated journal, the page has every row of its table.
-    pub(super) const fn new(flow: &'static str, page: &'static str, rules: ChainRules) -> Self {
-        Self { flow, page, rules, cases: PhantomData }
-    }
-
-    fn rows(&self, fuse: bool) -> Vec<ChainDeathPoint> {
-        let flows = flows::registry();
-        let table = flows.table(flows.named(self.flow).expect("the flow"));
-        let mut rows = ChainDeathPoint::all(table, self.page);
-        rows.retain(|row| row.paths.get(usize::from(fuse)) == Some(&true));
-        rows
+impl<C: ChainCase<Chain = SimChain>> ChainCrashes<C> {
+    pub(super) const fn new(flow: &'static str, rules: ChainRules) -> Self {
+        Self { flow, rules, cases: PhantomData }
     }
 
     /// A worker dies at one row, in the first of these cases in which it comes to it.
@@ -100,19 +90,19 @@ impl<C: ChainCase<Chain = SimChain>> ChainPage<C> {
         ChainPlayed { reached: false, faults: Vec::new() }
     }
 
-    /// A worker dies at every row of the page.
+    /// A worker dies at every crash point of the table.
     pub(super) async fn dies_at_every_row(&self, fuse: bool) {
-        let _turn = PAGES.acquire().await.expect("it is never closed");
+        let _turn = MATRICES.acquire().await.expect("it is never closed");
         let trial = ChainTrial::<C> { fuse: vec![fuse], ..ChainTrial::new(self.rules) };
         let cases: BTreeMap<String, Vec<C>> = cases_of_rows(&trial, self.flow);
-        let (points, pairs) = (self.rows(fuse), Pairs::default());
+        let (points, pairs) = (ChainDeathPoint::all(self.flow), Pairs::default());
         let row = |point| Row { point, cases: cases.get(&point.row).map_or(&[], Vec::as_slice) };
         let rows: Vec<Row<'_, C>> = points.iter().map(row).collect();
         let plays = stream::iter(&rows).map(|row| self.dies_at(row, fuse, &pairs));
         let plays: Vec<ChainPlayed> = plays.buffered(AT_ONCE).collect().await;
         let died = rows.iter().zip(&plays).filter(|(_, played)| played.reached);
         let died = died.map(|(row, _)| row.point.row.as_str());
-        let mut faults = unplayed_rows(self.flow, self.page, fuse, died);
+        let mut faults = unplayed_rows(self.flow, died);
         faults.extend(plays.into_iter().flat_map(|played| played.faults));
         pairs.end().await;
         assert_eq!(faults, [""; 0]);
@@ -130,7 +120,8 @@ impl<C: ChainCase<Chain = SimChain>> ChainPage<C> {
             .into_iter()
             .find(|case| case.words() == wrong.case && case.flow() == self.flow);
         let mut workers = ChainWorkers::new(settings(true), self.rules).wrong(wraps, wrong.within);
-        let row = self.rows(true).into_iter().find(|one| one.row.starts_with(wrong.row));
+        let row =
+            ChainDeathPoint::all(self.flow).into_iter().find(|one| one.row.starts_with(wrong.row));
         let row = row.expect("the row");
         let played = workers.play(&case.expect("the case"), &row).await;
         workers.end().await;

@@ -2,25 +2,24 @@
 //!
 //! Wrong build that turns it red, in a test here: a debit that is sent as soon as it is signed, and not yet stored.
 
-use super::matrix::{ChainPage, Wrong};
+use super::matrix::{ChainCrashes, Wrong};
 use sim::chain::{ChainRules, Locking};
 use sim::generic::swaps::SwapCase;
 use std::time::Duration;
 
-const PAGE: ChainPage<SwapCase> = ChainPage::new(
+const CRASHES: ChainCrashes<SwapCase> = ChainCrashes::new(
     "swap_in",
-    include_str!("../../../../../../docs/proof/swap_in.md"),
     ChainRules { block_ms: 20, ..ChainRules::calm(Locking::Reference) },
 );
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_dies_at_every_row_fused() {
-    PAGE.dies_at_every_row(true).await;
+    CRASHES.dies_at_every_row(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_dies_at_every_row_plain() {
-    PAGE.dies_at_every_row(false).await;
+    CRASHES.dies_at_every_row(false).await;
 }
 
 /// The other worker signs again under another reference: the receiver is paid twice.
@@ -32,6 +31,6 @@ async fn a_debit_that_is_sent_before_it_is_stored_is_found() {
         row: "| accepted | claim → debiting | signed, not stored",
         within: Duration::from_secs(20),
     };
-    let faults = PAGE.found(&wrong).await;
+    let faults = CRASHES.found(&wrong).await;
     assert!(faults.contains("times, and voided 0"), "{faults}");
 }

@@ -3,25 +3,24 @@
 //! Wrong builds that turn it red, each in a test here: the edge of a dead payout dropped, an attempt that is proven
 //! again after its close, and a decision that keeps nothing of what it was made from.
 
-use super::matrix::{ChainPage, Wrong};
+use super::matrix::{ChainCrashes, Wrong};
 use sim::chain::{ChainRules, Locking};
 use sim::generic::swaps::SwapCase;
 use std::time::Duration;
 
-const PAGE: ChainPage<SwapCase> = ChainPage::new(
+const CRASHES: ChainCrashes<SwapCase> = ChainCrashes::new(
     "swap_out",
-    include_str!("../../../../../../docs/proof/swap_out.md"),
     ChainRules { block_ms: 20, ..ChainRules::calm(Locking::Reference) },
 );
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_dies_at_every_row_fused() {
-    PAGE.dies_at_every_row(true).await;
+    CRASHES.dies_at_every_row(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_dies_at_every_row_plain() {
-    PAGE.dies_at_every_row(false).await;
+    CRASHES.dies_at_every_row(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,7 +31,7 @@ async fn a_payout_whose_dead_edge_is_dropped_is_found() {
         row: "| sending |  | proven, not stored",
         within: Duration::from_secs(5),
     };
-    let faults = PAGE.found(&wrong).await;
+    let faults = CRASHES.found(&wrong).await;
     assert!(faults.contains("takes too long"), "{faults}");
 }
 
@@ -45,7 +44,7 @@ async fn a_payout_that_is_proven_after_its_close_is_found() {
         row: "| sending | done → processed | after the write",
         within: Duration::from_secs(20),
     };
-    let faults = PAGE.found(&wrong).await;
+    let faults = CRASHES.found(&wrong).await;
     assert!(faults.contains("open: ") || faults.contains("VERDICT_REFUSED"), "{faults}");
 }
 
@@ -57,6 +56,6 @@ async fn a_mapping_that_is_not_kept_is_found() {
         row: "| pending_receival | yes → ready for processing | after the write",
         within: Duration::from_secs(20),
     };
-    let faults = PAGE.found(&wrong).await;
+    let faults = CRASHES.found(&wrong).await;
     assert!(faults.contains("keeps no facts for it"), "{faults}");
 }

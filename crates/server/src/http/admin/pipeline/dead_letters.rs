@@ -112,7 +112,7 @@ fn row(letter: DeadLetter) -> DeadLetterMessage {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "They went back; with `dry_run` a `MessagesPreview` of which would"),
+        (status = 200, body = Done, description = "They went back: `REDRIVEN`; with `dry_run` a `MessagesPreview` of which would"),
         (status = 400, body = Problem, description = "Too many at once: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such topic: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),

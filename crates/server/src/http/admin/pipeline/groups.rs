@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "It goes on there; with `dry_run` a `MessagesPreview` of where it would"),
+        (status = 200, body = Done, description = "It goes on there: `SOUGHT`; with `dry_run` a `MessagesPreview` of where it would"),
         (status = 400, body = Problem, description = "No time: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such group: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "It has consumers: `NOT_POSSIBLE`; or `DUPLICATE_REQUEST`"),

@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Done, description = "They are sent again; with `dry_run` a `MessagesPreview` of how many would be"),
+        (status = 200, body = Done, description = "They are sent again: `REEMITTED`; with `dry_run` a `MessagesPreview` of how many would be"),
         (status = 400, body = Problem, description = "No range of the past: `BAD_REQUEST`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),
         (status = 500, body = Problem, description = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`"),

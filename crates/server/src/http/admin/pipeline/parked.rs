@@ -81,7 +81,7 @@ fn row(key: &ParkedKey) -> ParkedKeyRow {
     operation_id = "unpark_key", security(("token" = ["ops:act"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
-        (status = 200, body = Done, description = "It is tried now"),
+        (status = 200, body = Done, description = "It is tried now: `UNPARKED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such key is parked: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),

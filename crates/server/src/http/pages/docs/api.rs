@@ -89,7 +89,7 @@ const AUTHORIZATION: &str = "<section id=\"authorization\">\n<h2>Authorization</
     <p>Each request shows a token (JWT) as <code>Authorization: Bearer …</code>. Beside each route stands the scope that \
     the token needs; <code>admin</code> has them all. In production your identity provider signs the tokens. A server \
     with the development key takes those that <code>portage token</code> makes on its machine:</p>\n\
-    <pre>URL=<span class=\"origin\">127.0.0.1:3000</span>\n\
+    <pre>URL=<span class=\"origin\">HOST:PORT</span>\n\
     TOKEN=$(portage token --sub 4001 --scope \"transfers:create transfers:read\")   # a user\n\
     TOKEN=$(portage token --sub anna --scope \"ops:read ops:act\")                  # an operator</pre>\n\
     <p>The curl lines of this page use these two variables.</p>\n\

@@ -88,7 +88,12 @@ pub(super) const GROUPS: &[Group] = &[
         title: "Operators: accounts and money from outside",
         about: "Deposits and withdrawals book money that came into, or leaves, the ledgers of this server. Each has a \
             reference that counts once. Numbered accounts are opened, frozen and closed here.",
-        paths: &["/api/v1/ops/accounts", "/api/v1/ops/deposits", "/api/v1/ops/withdrawals"],
+        paths: &[
+            "/api/v1/ops/accounts",
+            "/api/v1/ops/deposits",
+            "/api/v1/ops/withdrawals",
+            "/api/v1/ops/movements",
+        ],
     },
     Group {
         id: "group-assets",

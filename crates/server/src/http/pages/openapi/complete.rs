@@ -98,9 +98,10 @@ fn wholes(all: &Value, schema: &Value) -> Vec<Variant> {
     })
 }
 
-/// The forms that one of several alternatives may come to; an alternative without a name goes by its place.
+/// The forms that one of several alternatives may come to; an alternative without a name or a title goes by its place.
 fn alternative(all: &Value, place: usize, one: &Value) -> Vec<Variant> {
-    let name = reference(one).map_or_else(|| place.to_string(), str::to_owned);
+    let name = reference(one).or_else(|| one["title"].as_str());
+    let name = name.map_or_else(|| place.to_string(), str::to_owned);
     let about = &resolved(all, one)["description"];
     let named = |found: Variant| Variant {
         name: format!("{name}{}", found.name),
@@ -213,7 +214,7 @@ fn common(operation: &mut Value) {
         (true, &["500"][..]),
         (has_body, &["400", "413", "415"]),
         (has_place, &["404"]),
-        (guarded, &["401", "403"]),
+        (guarded, &["400", "401", "403"]),
     ];
     let problem = json!({ "content": { "application/json": { "schema": { "$ref": PROBLEM } } } });
     let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
@@ -242,7 +243,8 @@ fn described(operation: &mut Value, schemas: &Value) {
     for (number, response) in responses.into_iter().flatten() {
         let Some(response) = response.as_object_mut() else { continue };
         let about = response.get("description").and_then(Value::as_str).unwrap_or_default();
-        let named = named(about);
+        let about = about.to_owned();
+        let named = named(&about);
         let codes = if named.is_empty() { usual(number) } else { named };
         if about.is_empty() {
             let sentence = codes.first().map_or("Done", |code| sentence(*code));
@@ -252,6 +254,10 @@ fn described(operation: &mut Value, schemas: &Value) {
         let contents = response.get_mut("content").and_then(Value::as_object_mut);
         let contents = contents.into_iter().flat_map(Map::values_mut);
         for content in contents.filter_map(Value::as_object_mut) {
+            content
+                .get_mut("schema")
+                .into_iter()
+                .for_each(|schema| narrow(schema, &about, schemas));
             let Some(schema) = content.get("schema").cloned() else { continue };
             if failed && examples::is_problem(&schema, schemas) {
                 let all = codes.iter().map(|code| {
@@ -269,6 +275,23 @@ fn described(operation: &mut Value, schemas: &Value) {
     }
 }
 
+/// Of the results of actions, those whose words the sentence names.
+fn narrow(schema: &mut Value, about: &str, schemas: &Value) {
+    if reference(schema) != Some("Done") {
+        return;
+    }
+    let is_named = |one: &&Value| {
+        let word = resolved(schemas, one).pointer("/properties/outcome/enum/0");
+        words(about).any(|named| word.is_some_and(|word| word == named))
+    };
+    let results = schemas.pointer("/Done/oneOf").and_then(Value::as_array).into_iter().flatten();
+    match results.filter(is_named).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        [one] => *schema = (*one).clone(),
+        several => *schema = json!({ "oneOf": several }),
+    }
+}
+
 fn with_example(content: &mut Map<String, Value>, schemas: &Value) {
     let given = content.contains_key("example") || content.contains_key("examples");
     let example = content.get("schema").and_then(|schema| examples::of(schema, schemas));
@@ -277,9 +300,14 @@ fn with_example(content: &mut Map<String, Value>, schemas: &Value) {
     }
 }
 
+/// The words that a sentence has in code.
+fn words(about: &str) -> impl Iterator<Item = &str> {
+    about.split('`').skip(1).step_by(2)
+}
+
 /// The codes that a sentence names.
 fn named(about: &str) -> Vec<Code> {
-    about.split('`').skip(1).step_by(2).filter_map(Code::parse).collect()
+    words(about).filter_map(Code::parse).collect()
 }
 
 /// The codes of a status where the route names none.

@@ -50,6 +50,10 @@ pub(super) fn of(schema: &Value, schemas: &Value) -> Option<Value> {
     if let Some(example) = schema.get("example").or_else(|| schema["examples"].get(0)) {
         return Some(example.clone());
     }
+    // a word that tells alternatives apart
+    if let Some([word]) = schema["enum"].as_array().map(Vec::as_slice) {
+        return Some(word.clone());
+    }
     if let Some(first) = schema["oneOf"].as_array().and_then(|all| all.first()) {
         return of(first, schemas);
     }

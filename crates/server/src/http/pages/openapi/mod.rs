@@ -11,7 +11,9 @@ use crate::http::balances::{accounts, user_balances};
 use crate::http::transfers::{batch, list, routes, v2};
 use crate::http::{App, account_transfers, relay};
 use axum::Router;
+use axum::http::Method;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -22,8 +24,8 @@ use utoipa_axum::routes;
 #[openapi(
     info(
         title = "Portage",
-        description = "Moves money between ledgers that share no transaction, and never loses, \
-                       duplicates or strands any of it. Amounts are decimal strings in the asset's \
+        description = "Moves money between ledgers that share no transaction, and never loses any of it, \
+                       pays any of it twice or leaves any of it stuck. Amounts are decimal strings in the asset's \
                        unit; answers print them with all decimals that the asset has. Times are \
                        RFC 3339 in UTC. Unknown fields are refused.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
@@ -65,6 +67,7 @@ fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(user_balances::balances))
         .routes(routes!(admin::external_movement::deposit))
         .routes(routes!(admin::external_movement::withdraw))
+        .routes(routes!(admin::movements::list))
         .routes(routes!(admin::conservation::conservation))
         .routes(routes!(audit_proof::verify))
         .routes(routes!(audit_proof::seals))
@@ -135,6 +138,24 @@ pub fn description() -> &'static Value {
         api
     });
     &WHOLE
+}
+
+/// Whether a route of the description declares no query parameter; false for what is no route of it.
+pub(in crate::http) fn takes_no_parameters(method: &Method, path: &str) -> bool {
+    static NONE: LazyLock<BTreeSet<(String, String)>> = LazyLock::new(|| {
+        let is_query = |parameter: &Value| parameter["in"] == "query";
+        let mut none = BTreeSet::new();
+        for (path, methods) in description()["paths"].as_object().into_iter().flatten() {
+            for (method, operation) in methods.as_object().into_iter().flatten() {
+                let declared = operation["parameters"].as_array().into_iter().flatten();
+                if !declared.into_iter().any(is_query) {
+                    none.insert((method.to_uppercase(), path.clone()));
+                }
+            }
+        }
+        none
+    });
+    NONE.contains(&(method.as_str().to_owned(), path.to_owned()))
 }
 
 /// The description as JSON.

@@ -1,4 +1,4 @@
-//! Accounts of the pipeline over HTTP: opened, funded, frozen and closed by operators, read by their owner.
+//! Numbered accounts over HTTP: opened, funded, frozen and closed by operators, read by their owner.
 //!
 //! Wrong builds that were run: see the line above each test.
 

@@ -2,18 +2,9 @@
 
 use super::super::relay_chain::LocalChain;
 use super::super::{Served, eventually, said};
-use super::{pays_amount, pays_to, reads};
+use super::{pays_amount, pays_to, reads, status, told};
 use devnet::near::{Fault, Rule};
-use serde_json::{Value, json};
-
-fn status(served: &Served, key: &str) -> Value {
-    reads(served, "payouts", key).1["status"].clone()
-}
-
-fn told(served: &Served, kind: &str) -> bool {
-    let cases = served.json(&["ops", "cases"]);
-    cases["cases"].as_array().expect("cases").iter().any(|case| case["kind"] == kind)
-}
+use serde_json::json;
 
 /// The id of the one transfer in a state.
 fn id_in(served: &Served, state: &str) -> String {
@@ -61,7 +52,7 @@ fn two_persons_end_a_payment_above_the_treasury() {
     eventually("a person is told", || told(&served, "TREASURY_SHORT"));
     let id = id_in(&served, "QUEUED_TRANSFER");
     let (code, text) = cancels(&served, &id);
-    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(code, Some(75), "{text}");
     assert!(text.contains("PROPOSED"), "{text}");
     let approvals = served.json(&["ops", "approvals", "--status", "PENDING"]);
     let proposal = &approvals["approvals"][0];

@@ -3,23 +3,10 @@
 
 use super::super::relay_chain::LocalChain;
 use super::super::{Served, eventually, head, said};
-use super::{pays_to, reads};
+use super::{completed, status, taken_in};
 use devnet::near::near_primitives::hash::CryptoHash;
 use devnet::near::{Fault, Options, Rule};
 use serde_json::{Value, json};
-
-fn status(served: &Served, key: &str) -> Value {
-    reads(served, "payouts", key).1["status"].clone()
-}
-
-fn completed(served: &Served, key: &str) {
-    eventually("it is paid", || status(served, key) == "COMPLETED");
-}
-
-fn taken_in(served: &Served, key: &str) {
-    let (code, body) = pays_to(served, "alice.devnet", key);
-    assert_eq!(code, 201, "{body}");
-}
 
 /// The severity of an open case of that kind, and its facts.
 fn case(served: &Served, kind: &str) -> Option<(String, String)> {
@@ -93,7 +80,7 @@ fn another_network_than_that_of_the_settings_is_not_paid_on() {
     // the settings are mended: nothing of the wrong chain was kept
     set(&mut served, "NEAR_NETWORK", "localnet");
     served.again(|_| ());
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     assert_eq!(chain.payments().len(), 1);
     eventually("the case is closed", || case(&served, "WRONG_CHAIN").is_none());
     has_providers(&served, "connected", [2, 2, 0]);
@@ -107,7 +94,7 @@ fn another_genesis_is_not_paid_on(more: &[(&str, &str)]) -> Served {
     let settings = settings.iter().map(|(name, value)| (&**name, &**value));
     let mut served = Served::start(&settings.chain(more.iter().copied()).collect::<Vec<_>>());
     taken_in(&served, "k-1");
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     let key = chain.keys[0].public_key().to_string();
     let retire = ["relay", "keys", "retire", &*key, "--reason", "ticket 4711", "--timeout", "1"];
     let other = LocalChain::over(Options { seed: 1, ..LocalChain::options() });
@@ -128,7 +115,7 @@ fn another_genesis_is_not_paid_on(more: &[(&str, &str)]) -> Served {
     set(&mut served, "RELAY_ACCESS_KEYS", &keys.join(","));
     set(&mut served, "NEAR_RPC_URL", &chain.devnet.urls().join(","));
     served.again(|_| ());
-    completed(&served, "k-2");
+    completed(&served, &["k-2"]);
     assert_eq!((chain.payments().len(), other.payments().len()), (2, 0));
     served
 }
@@ -152,7 +139,7 @@ fn a_store_of_a_release_before_is_bound_to_the_first_chain_that_it_meets() {
     let chain = LocalChain::start();
     let mut served = chain.served(1);
     taken_in(&served, "k-1");
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     served.again(|dir| {
         let file = dir.join("data").join(store::sqlite::FILE);
         let db = rusqlite::Connection::open(file).expect("the store");
@@ -160,7 +147,7 @@ fn a_store_of_a_release_before_is_bound_to_the_first_chain_that_it_meets() {
         assert_eq!(gone, Ok(1), "the row by which it is bound");
     });
     taken_in(&served, "k-2");
-    completed(&served, "k-2");
+    completed(&served, &["k-2"]);
     let bound = served.json(&["relay", "status"])["identity"].clone();
     assert_eq!(bound["genesis_hash"], json!(chain.devnet.genesis_hash().to_string()), "{bound}");
 }
@@ -180,7 +167,7 @@ fn two_chains_that_fit_the_settings_bind_nothing() {
     assert_eq!(found["identity"], Value::Null, "it is bound to one of two: {found}");
     assert_eq!((chain.payments().len(), status(&served, "k-1") != "COMPLETED"), (0, true));
     second.clear();
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     let bound = served.json(&["relay", "status"])["identity"].clone();
     assert_eq!(bound["genesis_hash"], json!(chain.devnet.genesis_hash().to_string()), "{bound}");
 }
@@ -188,7 +175,7 @@ fn two_chains_that_fit_the_settings_bind_nothing() {
 /// Turns red where a provider of another chain is believed or sent to, or keeps the others from paying.
 #[test]
 fn one_provider_of_another_chain_among_three_is_left_out() {
-    let chain = LocalChain::over(Options { endpoints: 3, ..LocalChain::options() });
+    let chain = LocalChain::of_providers(3);
     let liar = chain.devnet.endpoint(1).expect("an endpoint");
     let mainnet = Fault::OtherChain {
         chain_id: "mainnet".to_owned(),
@@ -197,7 +184,7 @@ fn one_provider_of_another_chain_among_three_is_left_out() {
     liar.add(Rule::always(mainnet));
     let served = chain.served(1);
     taken_in(&served, "k-1");
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     let left_out: Vec<String> =
         liar.requests().into_keys().filter(|kind| kind != "status").collect();
     assert_eq!(left_out, [""; 0], "it is asked nothing else");
@@ -219,7 +206,7 @@ fn one_of_two_that_becomes_another_chain_stops_the_relay() {
     let chain = LocalChain::start();
     let served = chain.served(1);
     taken_in(&served, "k-1");
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     let liar = chain.devnet.endpoint(0).expect("an endpoint");
     liar.add(other_chain());
     eventually("a person is told", || case(&served, "WRONG_CHAIN").is_some());
@@ -230,7 +217,7 @@ fn one_of_two_that_becomes_another_chain_stops_the_relay() {
     has_providers(&served, "connected", [2, 1, 1]);
     assert_eq!((chain.payments().len(), status(&served, "k-2") != "FAILED"), (1, true));
     liar.clear();
-    completed(&served, "k-2");
+    completed(&served, &["k-2"]);
     assert_eq!(chain.payments().len(), 2);
     eventually("the case is closed", || case(&served, "WRONG_CHAIN").is_none());
 }
@@ -254,7 +241,7 @@ fn providers_that_are_down_at_start_are_unknown() {
     eventually("it answers", || asked_often(&first.requests()));
     assert_eq!(served.json(&["relay", "status"])["identity"], Value::Null);
     chain.forgets_rules();
-    completed(&served, "k-1");
+    completed(&served, &["k-1"]);
     let bound = served.json(&["relay", "status"])["identity"].clone();
     assert_eq!(bound["chain_id"], json!("portage-devnet"), "{bound}");
     has_providers(&served, "connected", [2, 2, 0]);

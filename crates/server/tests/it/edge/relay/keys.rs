@@ -3,7 +3,7 @@
 
 use super::super::relay_chain::LocalChain;
 use super::super::{Served, eventually, portage, said};
-use super::{pays_to, reads};
+use super::{completed, pays_to, reads};
 use devnet::near::near_primitives::account::AccessKey;
 use devnet::near::near_primitives::action::{Action, AddKeyAction};
 use devnet::near::{Fault, Rule, Wallet};
@@ -13,20 +13,11 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-fn status(served: &Served, key: &str) -> Value {
-    reads(served, "payouts", key).1["status"].clone()
-}
-
 fn pays(served: &Served, keys: &[&str]) {
     for key in keys {
         let (code, body) = pays_to(served, "alice.devnet", key);
         assert_eq!(code, 201, "{body}");
     }
-}
-
-fn completed(served: &Served, keys: &[&str]) {
-    let done = |key: &&str| status(served, key) == "COMPLETED";
-    eventually("they are paid", || keys.iter().all(done));
 }
 
 /// A key as `portage relay keys` shows it.

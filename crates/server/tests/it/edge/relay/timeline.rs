@@ -52,7 +52,7 @@ fn errors(shown: &Value) -> Vec<(String, String)> {
 /// How often a try for a receiver had no answer in its present state.
 fn tries(served: &Served, receiver: &str) -> u64 {
     let found = served.json(&["ops", "find", "--flow", "relay", "--receiver", receiver]);
-    found["transfers"][0]["retry_count"].as_u64().unwrap_or_default()
+    found["transfers"][0]["unknown_answers"].as_u64().unwrap_or_default()
 }
 
 /// Turns red where providers that hold a transfer up leave no event, where each try or each start of the service leaves

@@ -1,4 +1,4 @@
-//! Reads the lists of the operators' routes: cases, approvals, actions, halts, legs and counts.
+//! Reads the lists of the operators' routes: cases, approvals, actions, halts, movements, legs and counts.
 
 use crate::postgres::columns::{self, uint};
 use crate::postgres::error::StoreError;
@@ -8,11 +8,13 @@ use crate::postgres::read::sums::COLUMNS;
 use crate::postgres::read::transfers;
 use crate::postgres::rows::operation;
 use crate::postgres::session::connect::Pooled;
+use crate::postgres::single::{BOOKED, booked_movement};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId};
 use kernel::operation::Operation;
 use kernel::operators::{Approval, ApprovalStatus, Halt, Note, PastAction, Subject};
-use kernel::ports::admin_queries::{CaseRow, NoteRow, Stat};
+use kernel::ports::admin_queries::{CaseRow, MovementSearch, NoteRow, Stat};
+use kernel::ports::ledger::BookedMovement;
 use tokio_postgres::Row;
 
 /// The operations that each ledger stored for a transfer.
@@ -115,6 +117,29 @@ pub(crate) async fn actions(
         operators::ACTION_COLUMNS
     );
     rows(db, &sql, &[&before, &subject, &limit]).await?.iter().map(operators::action).collect()
+}
+
+/// External movements, newest first.
+pub(crate) async fn movements(
+    db: &Pooled,
+    search: &MovementSearch,
+) -> Result<Vec<BookedMovement>, StoreError> {
+    let whose = match search.reference {
+        // by the index of both directions
+        Some(_) => "direction IN ('IN', 'OUT') AND reference = $3",
+        None => "$3::text IS NULL",
+    };
+    let sql = format!(
+        "{BOOKED} WHERE operation_id < $1 AND ($2::bigint IS NULL OR user_id = $2) \
+         AND {whose} ORDER BY operation_id DESC LIMIT $4"
+    );
+    let user = search.user.map(|user| columns::int(user.0));
+    let (before, limit) = (super::below(search.before), super::at_most(search.limit));
+    rows(db, &sql, &[&before, &user, &search.reference.as_deref(), &limit])
+        .await?
+        .iter()
+        .map(booked_movement)
+        .collect()
 }
 
 /// How many transfers stand where: open ones are counted, ended ones were when they ended; all of

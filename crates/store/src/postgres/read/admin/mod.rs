@@ -14,7 +14,8 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, Serial};
 use kernel::operation::Operation;
 use kernel::operators::{Approval, ApprovalStatus, Halt, PastAction, Subject};
-use kernel::ports::admin_queries::{CaseFile, CaseRow, Delivery, Search, Stat};
+use kernel::ports::admin_queries::{CaseFile, CaseRow, Delivery, MovementSearch, Search, Stat};
+use kernel::ports::ledger::BookedMovement;
 use kernel::record::Record;
 
 /// The most rows that one list gives, whatever is asked.
@@ -87,6 +88,13 @@ impl ReadPool {
     ) -> Result<Vec<PastAction>, Cause> {
         let (before, limit) = (below(before), at_most(limit));
         Ok(lists::actions(&self.question().await?, subject, before, limit).await?)
+    }
+
+    pub(crate) async fn movements(
+        &self,
+        search: &MovementSearch,
+    ) -> Result<Vec<BookedMovement>, Cause> {
+        Ok(lists::movements(&self.search().await?, search).await?)
     }
 
     pub(crate) async fn stats(&self) -> Result<Vec<Stat>, Cause> {

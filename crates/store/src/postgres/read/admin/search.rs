@@ -11,7 +11,7 @@ use crate::postgres::rows::COLUMNS;
 use crate::postgres::session::connect::Pooled;
 use crate::postgres::write::statement::{Params, borrowed};
 use kernel::flow::table::Flows;
-use kernel::ports::admin_queries::Search;
+use kernel::ports::admin_queries::{Search, SearchKey};
 use kernel::record::{Account, Record};
 use tokio_postgres::types::ToSql;
 
@@ -93,7 +93,9 @@ fn conditions(flows: &Flows, search: &Search) -> Conditions {
     }
     if let Some(flow) = search.flow {
         let table = flows.table(flow);
-        conditions.and("t.flow = $", table.flow);
+        // compared as the index of flows sorts, where that index is to be read
+        let clause = if search.is_of_one() { "t.flow = $" } else { "t.flow COLLATE \"C\" = $" };
+        conditions.and(clause, table.flow);
         if let Some(state) = search.state {
             conditions.and("t.state = $", table.state(state).code);
         }
@@ -125,6 +127,12 @@ fn conditions(flows: &Flows, search: &Search) -> Conditions {
         let agreed = "coalesce(t.agreed::jsonb ->> 'account', t.target_account) = $";
         conditions.and(agreed, Account::Named(receiver.clone()).key());
     }
+    if let Some(key) = &search.key {
+        key_condition(flows, key, search.user.is_some(), &mut conditions);
+    }
+    if let Some(reference) = &search.reference {
+        conditions.and("t.reference = $", reference.as_ref().to_owned());
+    }
     if let Some(least) = search.min_attempts {
         conditions.and("t.retry_count >= $", small(least));
     }
@@ -132,4 +140,31 @@ fn conditions(flows: &Flows, search: &Search) -> Conditions {
         conditions.and("t.error_class = $", class.as_ref().to_owned());
     }
     conditions
+}
+
+/// Adds the condition of a client's key: a user's rows are few; else the place where keys are unique says which rows have
+/// it, at once where the scopes are known. It is read first, as a whole, so that no plan scans the transfers for it.
+fn key_condition(flows: &Flows, key: &SearchKey, of_user: bool, conditions: &mut Conditions) {
+    let text = key.key.as_ref().to_owned();
+    if of_user {
+        return conditions.and("t.cid = $", text);
+    }
+    if key.scopes.is_empty() {
+        return conditions.and(
+            "t.transfer_id = ANY (ARRAY(SELECT k.transfer_id FROM keys k WHERE k.cid = $))",
+            text,
+        );
+    }
+    let names: Vec<String> = flows.0.iter().map(|table| table.flow.to_owned()).collect();
+    let scopes: Vec<String> = key.scopes.iter().map(|scope| scope.as_ref().to_owned()).collect();
+    let values: [Box<dyn ToSql + Sync + Send>; 3] =
+        [Box::new(text), Box::new(names), Box::new(scopes)];
+    let mut clause = "t.transfer_id = ANY (ARRAY(SELECT k.transfer_id FROM keys k \
+                      WHERE k.cid = {} AND k.flow = ANY ({}) AND k.scope = ANY ({})))"
+        .to_owned();
+    for value in values {
+        conditions.values.push(value);
+        clause = clause.replacen("{}", &format!("${}", conditions.values.len()), 1);
+    }
+    conditions.clauses.push(clause);
 }

@@ -12,6 +12,7 @@ use kernel::unit::Put;
 checks! {
     a_dead_owners_attempt_comes_and_its_members_do_not,
     an_attempt_comes_when_its_time_has_come,
+    an_attempt_that_a_clock_set_back_left_ahead_comes_within_its_wait,
     an_attempt_of_another_flow_stays_for_a_worker_that_asks_for_it,
     a_closed_attempt_gives_its_members_back,
 }
@@ -42,11 +43,23 @@ async fn an_attempt_comes_when_its_time_has_come(b: &mut JournalFixture) {
     b.same("while its keeper has it", &b.due(FAR).await, &vec![]);
     b.clock.set(start + 66_000);
     b.same("when its keeper forgot it", &b.due(FAR).await, &vec![FIRST]);
-    b.written("for ever off", moved(4, u64::MAX / 4, Free)).await;
-    b.same("an absurd time has come", &b.due(FAR).await, &vec![FIRST]);
-    let close = Next { closed: Some(start), due_at: Some(NOON), ..Next::carried(5) };
+    let close = Next { closed: Some(start), due_at: Some(NOON), ..Next::carried(4) };
     b.written("closed", plain(vec![close.put(made.id)])).await;
     b.same("a closed one", &b.due(FAR).await, &vec![]);
+}
+
+async fn an_attempt_that_a_clock_set_back_left_ahead_comes_within_its_wait(b: &mut JournalFixture) {
+    const WAIT: u64 = 20_000;
+    let made = claimed(b, 1, "1", &[1]).await;
+    b.clock.set(NOON + 59 * 60_000);
+    let due_at = Some(b.on().journal.now() + WAIT);
+    let put = Next { due_at, hold: Free, ..Next::carried(2) }.put(made.id);
+    b.written("a time", plain(vec![put])).await;
+    b.clock.set(NOON);
+    b.reopen().await;
+    b.clock.forward(2 * WAIT + 2);
+    b.same("after its wait", &b.due(FAR).await, &vec![FIRST]);
+    b.same("once", &b.due(FAR).await, &vec![]);
 }
 
 async fn an_attempt_of_another_flow_stays_for_a_worker_that_asks_for_it(b: &mut JournalFixture) {

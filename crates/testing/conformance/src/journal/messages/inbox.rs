@@ -14,6 +14,7 @@ checks! {
     a_message_that_waits_is_not_parked_twice,
     a_key_waits_until_its_last_message_was_consumed,
     a_message_that_is_parked_meanwhile_keeps_its_key_waiting,
+    what_waits_anew_is_not_unparked_by_an_earlier_reading,
     keys_of_other_groups_and_topics_are_others,
 }
 
@@ -63,7 +64,8 @@ fn numbers(waiting: &[BusDelivery]) -> Vec<u128> {
 async fn unpark(b: &JournalFixture, key: &str, nth: usize) {
     let found = b.ok("messages", b.on().inbox.parked(name(key), 100).await);
     let upto = found.get(nth).map_or(0, |message| message.n);
-    b.ok("unparked", b.on().inbox.unpark(name(key), upto).await);
+    let consumed = found.iter().take(nth + 1).map(|one| one.delivery.message.number).collect();
+    b.ok("unparked", b.on().inbox.unpark(name(key), consumed, upto).await);
 }
 
 async fn what_a_group_had_is_found_again(b: &mut JournalFixture) {
@@ -127,14 +129,34 @@ async fn a_message_that_is_parked_meanwhile_keeps_its_key_waiting(b: &mut Journa
     park(b, "a", &[1]).await;
     let last = keys(b).await.first().map_or(0, |key| key.last);
     park(b, "a", &[2]).await;
-    b.ok("unparked", b.on().inbox.unpark(name("a"), last).await);
+    b.ok("unparked", b.on().inbox.unpark(name("a"), vec![1], last).await);
     b.same("what waits", &numbers(&waiting(b, "a").await), &vec![2]);
     b.same("it waits", &keys(b).await.len(), &1);
     // one that is parked again has a place, and no row: the place of the last one frees its key
     park(b, "a", &[2]).await;
     let last = keys(b).await.first().map_or(0, |key| key.last);
-    b.ok("unparked", b.on().inbox.unpark(name("a"), last).await);
+    b.ok("unparked", b.on().inbox.unpark(name("a"), vec![2], last).await);
     b.same("it waits no more", &keys(b).await.len(), &0);
+}
+
+/// Another process, or another task, unparks what it read before the key was free and waits anew.
+///
+/// Wrong build that turns it red: messages that are unparked by their places, or a key that is freed by its last place
+/// alone.
+async fn what_waits_anew_is_not_unparked_by_an_earlier_reading(b: &mut JournalFixture) {
+    park(b, "a", &[1, 2, 3]).await;
+    let early = b.ok("messages", b.on().inbox.parked(name("a"), 100).await);
+    let (read, last): (Vec<u128>, u64) = (
+        early.iter().map(|one| one.delivery.message.number).collect(),
+        early.last().map_or(0, |one| one.n),
+    );
+    unpark(b, "a", 2).await;
+    for consumed in [read, vec![]] {
+        park(b, "a", &[4]).await;
+        b.ok("unparked late", b.on().inbox.unpark(name("a"), consumed, last).await);
+        b.same("what waits", &numbers(&waiting(b, "a").await), &vec![4]);
+        b.same("its key", &keys(b).await.len(), &1);
+    }
 }
 
 async fn keys_of_other_groups_and_topics_are_others(b: &mut JournalFixture) {

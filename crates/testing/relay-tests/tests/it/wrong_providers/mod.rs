@@ -10,7 +10,7 @@ mod verdict;
 use crate::whole_set;
 use devnet::near::Rule;
 use rows::rows;
-use run::{Load, Run};
+use run::{Liar, Load, Run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use verdict::Honest;
 
@@ -90,13 +90,21 @@ fn play(providers: usize) {
         let whole = whole_set().is_some() || !wanted.is_empty();
         (whole || is_of_each_change(lie, providers)) && lie.line().contains(&wanted)
     };
-    for lie in rows().iter().filter(played) {
-        let cell = format!("one of {providers}: {}: {}", lie.method, lie.lie);
-        let run = catch_unwind(AssertUnwindSafe(|| Run::of(providers, &lie.rules, lie.load)));
+    let rows = rows();
+    let cells = rows.iter().filter(played).enumerate().flat_map(|(n, lie)| {
+        // each place in the campaign; else by turns of two, and the first of three, which is asked for everything
+        let turn = if providers > 2 { 0 } else { n % providers };
+        let places = if whole_set().is_some() { 0..providers } else { turn..turn + 1 };
+        places.map(move |place| (lie, place))
+    });
+    for (lie, place) in cells {
+        let cell = format!("{} of {providers}: {}: {}", place + 1, lie.method, lie.lie);
+        let liar = Liar { place, rules: &lie.rules };
+        let run = catch_unwind(AssertUnwindSafe(|| Run::of(providers, liar, lie.load)));
         let faults = match run {
             Ok(run) => {
                 let seen = verdict::seen(lie.load, &run, &honest);
-                println!("{cell}: {}", verdict::words(seen, &run));
+                println!("{cell}: {}", verdict::words(lie.load, seen, &run));
                 verdict::faults(lie, &run, &honest)
             }
             Err(_) => vec!["the run did not end".to_owned()],

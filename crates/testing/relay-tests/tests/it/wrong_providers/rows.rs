@@ -9,6 +9,7 @@ use devnet::near::{Edit, Fault, Rule};
 use serde_json::{Value, json};
 
 const PLAIN: Load = Load::Plain;
+const STEADY: Load = Load::Steady;
 const SPOILED: Load = Load::Spoiled;
 const WALLET: Load = Load::Wallet;
 const LOST: Load = Load::Lost;
@@ -239,7 +240,13 @@ fn accounts() -> Vec<Lie> {
     let of = |lie, fault, ended| row("query view_account", lie, fault, PLAIN, ended);
     vec![
         of("no such account", refused("UNKNOWN_ACCOUNT"), (NotTwice, Waits, OUTVOTED)),
-        of("no NEAR", set("/amount", json!("0")), (Waits, Waits, OUTVOTED)),
+        row(
+            "query view_account",
+            "no NEAR",
+            set("/amount", json!("0")),
+            STEADY,
+            (Waits, Ends, OUTVOTED),
+        ),
         of(
             "much NEAR",
             set("/amount", json!("1000000000000000000000000000000")),
@@ -279,7 +286,7 @@ fn views() -> Vec<Lie> {
             returns(r#"{"min":"1000000000000000000000000","max":null}"#),
             (Waits, Waits, UNNAMED),
         ),
-        of(balance, "nothing", returns(r#""0""#), (Waits, Ends, OUTVOTED)),
+        row(balance, "nothing", returns(r#""0""#), STEADY, (Waits, Ends, OUTVOTED)),
         of(
             balance,
             "a huge balance",

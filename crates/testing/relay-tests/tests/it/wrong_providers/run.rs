@@ -1,24 +1,24 @@
-//! Plays one cell: two waves of transfers while the first provider lies, a look at what it made of them, then the same
+//! Plays one cell: waves of transfers while one provider lies, a look at what it made of them, then the same
 //! provider healed, and another look.
 
-use crate::case::NearCase;
-use crate::local_chain::{LocalChain, RELAY, RULES, Setup, named};
+use crate::case::{NearCase, on_local_chain};
+use crate::local_chain::{LocalChain, RULES, Setup};
 use crate::providers::Sends;
 use devnet::near::Rule;
 use kernel::ids::{Id, Millis};
 use kernel::operators::OpenCase;
-use kernel::record::{Account, Terms};
+use kernel::record::Terms;
 use sim::chain::{ChainPorts, Paid, PlayedChain};
 use sim::generic::chain::{CaseEnv, ChainCase, ChainClient};
-use sim::generic::relay::RelayCase;
+use sim::generic::relay::{AskedTransfer, RelayCase};
 use sim::journal::Place;
 use sim::service::{SimProcess, SimService, simulated};
 use sim::world::Sim;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The second wave comes so late, in milliseconds.
-const SECOND_WAVE: Millis = 25_000;
+/// From one wave to the next, in milliseconds.
+const PAUSE: Millis = 25_000;
 /// How long the provider lies.
 pub(super) const LIES: Millis = 75_000;
 /// How long after that all has ended.
@@ -30,11 +30,22 @@ const LOOK: Millis = 250;
 /// How many seconds after the transfer a case opens: fewer than by default, since a cell lies for less.
 pub(super) const CASE_AFTER: u64 = 30;
 
+/// The provider that lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Liar<'a> {
+    /// Its place among the providers.
+    pub(super) place: usize,
+    /// How it is brought to it.
+    pub(super) rules: &'a [Rule],
+}
+
 /// What is paid, and what else happens to the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Load {
     /// Receivers that hold the token and some that do not.
     Plain,
+    /// One payment after the other, so that each provider has its turn at what one alone is asked before a payment.
+    Steady,
     /// One of them makes its transaction fail.
     Spoiled,
     /// What is sent at first is taken in by no provider's chain.
@@ -44,14 +55,31 @@ pub(super) enum Load {
 }
 
 impl Load {
-    pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Spoiled, Self::Lost, Self::Wallet];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Plain, Self::Steady, Self::Spoiled, Self::Lost, Self::Wallet];
 
-    const fn waves(self) -> [&'static [&'static str]; 2] {
+    /// The receivers of each wave.
+    const fn waves(self) -> &'static [&'static [&'static str]] {
+        const ONE_EACH: [&[&str]; 13] = [&["alice"]; 13];
         match self {
             Self::Plain | Self::Lost | Self::Wallet => {
-                [&["alice", "bob", "carol", "dave", "new-1", "new-2"], &["alice", "new-3"]]
+                &[&["alice", "bob", "carol", "dave", "new-1", "new-2"], &["alice", "new-3"]]
             }
-            Self::Spoiled => [&["alice", "bad-1", "bob", "new-1"], &["carol", "bad-2"]],
+            Self::Steady => &ONE_EACH,
+            Self::Spoiled => &[&["alice", "bad-1", "bob", "new-1"], &["carol", "bad-2"]],
+        }
+    }
+
+    /// The number of waves.
+    pub(super) const fn wave_count(self) -> usize {
+        self.waves().len()
+    }
+
+    /// From one wave to the next, in milliseconds.
+    const fn pause(self) -> Millis {
+        match self {
+            Self::Steady => PAUSE / 5,
+            Self::Plain | Self::Spoiled | Self::Lost | Self::Wallet => PAUSE,
         }
     }
 }
@@ -107,22 +135,25 @@ struct Playing {
     transfers: Vec<Transfer>,
     terms: Vec<Terms>,
     accepted: Accepting,
-    asked_at: [Millis; 2],
+    /// When each wave was asked for.
+    asked_at: Vec<Millis>,
 }
 
 impl Run {
-    pub(super) fn of(providers: usize, rules: &[Rule], load: Load) -> Self {
-        let mut playing = Playing::start(providers, rules, load);
+    pub(super) fn of(providers: usize, liar: Liar<'_>, load: Load) -> Self {
+        let mut playing = Playing::start(providers, liar, load);
         let chain = playing.ports.chain.clone();
         let began = playing.sim.time();
         if load == Load::Wallet {
             chain.wallet_signs();
         }
-        chain.checks_token();
-        playing.asks(0);
-        playing.runs_until(began + SECOND_WAVE, |_| false);
-        chain.checks_token();
-        playing.asks(1);
+        let mut next = began;
+        for wave in 0..load.wave_count() {
+            playing.runs_until(next, |_| false);
+            chain.checks_token();
+            playing.asks(wave);
+            next += load.pause();
+        }
         playing.runs_until(began + LIES, |_| false);
         let (lying, asked) = (playing.look(), chain.asked_of_liar());
         chain.heal();
@@ -135,31 +166,34 @@ impl Run {
 }
 
 impl Playing {
-    fn start(providers: usize, rules: &[Rule], load: Load) -> Self {
+    fn start(providers: usize, Liar { place, rules }: Liar<'_>, load: Load) -> Self {
         let waves = load.waves();
         let receivers: Vec<&'static str> = waves.concat();
         let relay = RelayCase { name: "lies", receivers: receivers.clone().into() };
         let sends = match load {
             Load::Lost => Sends::Withheld { until: 20 },
-            Load::Plain | Load::Spoiled | Load::Wallet => Sends::Arrive,
+            Load::Plain | Load::Steady | Load::Spoiled | Load::Wallet => Sends::Arrive,
         };
         let needed = if providers == 1 { 1 } else { 2 };
         let lies = rules.to_vec();
-        let setup = Setup { providers, providers_needed: needed, lies, sends, ..Setup::default() };
-        let mut terms = relay.terms(0);
-        for terms in &mut terms {
-            terms.source.account = Account::Named(RELAY.into());
-            if let Account::Named(receiver) = &terms.target.account {
-                terms.target.account = Account::Named(named(receiver).into());
-            }
-        }
-        let first = waves.first().map_or(0, |wave| wave.len());
-        let transfers = receivers.iter().enumerate().map(|(n, receiver)| Transfer {
-            receiver,
-            wave: usize::from(n >= first),
-            id: None,
-            ended: None,
-            paid: 0,
+        let setup = Setup {
+            providers,
+            providers_needed: needed,
+            liar: place,
+            lies,
+            sends,
+            ..Setup::default()
+        };
+        let on_chain = |mut asked: AskedTransfer| {
+            on_local_chain(&mut asked.terms);
+            asked.terms
+        };
+        let terms = relay.asked(0).into_iter().map(on_chain).collect();
+        let of_waves = waves.iter().enumerate();
+        let transfers = of_waves.flat_map(|(wave, receivers)| {
+            let of_wave =
+                move |receiver| Transfer { receiver, wave, id: None, ended: None, paid: 0 };
+            receivers.iter().copied().map(of_wave)
         });
         let transfers = transfers.collect();
         let (sim, flows) = (Sim::new(1), Arc::new(flows::registry()));
@@ -171,7 +205,7 @@ impl Playing {
         let alerts = &mut service.settings.alerts;
         (alerts.after_seconds, alerts.target_pending_seconds) = (CASE_AFTER, CASE_AFTER);
         let process = service.start_alive("lies", |base| ports.next_process(base));
-        let (accepted, asked_at) = (Accepting::default(), [0; 2]);
+        let (accepted, asked_at) = (Accepting::default(), vec![0; load.wave_count()]);
         Self { sim, place, process, service, ports, transfers, terms, accepted, asked_at }
     }
 

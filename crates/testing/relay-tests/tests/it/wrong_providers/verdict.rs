@@ -1,6 +1,6 @@
 //! Holds the end of a cell against the chain's own payments: what it came to, and whether that is what the table says.
 
-use super::run::{CASE_AFTER, Load, Look, Run, Transfer};
+use super::run::{CASE_AFTER, Liar, Load, Look, Run, Transfer};
 use super::{End, Lie};
 use kernel::ids::Millis;
 use sim::generic::relay::RelayCase;
@@ -9,21 +9,30 @@ use std::collections::BTreeMap;
 /// How long a transfer may take in addition to twice the honest time, while one of the providers is found to rest.
 const MARGIN: Millis = 5_000;
 
+/// The cases about what providers show differently, which name each of them.
+const OF_PROVIDERS: [&str; 5] =
+    ["PROVIDERS_DISAGREE", "LOCK_SPENT", "WRONG_PROVIDER", "WRONG_CHAIN", "PROVIDER_OUTVOTED"];
+
 /// How long each wave takes where no provider lies; `None`: it does not end, since one provider is believed nothing but
 /// a success.
-pub(super) struct Honest(BTreeMap<Load, [Option<Millis>; 2]>);
+pub(super) struct Honest(BTreeMap<Load, Vec<Option<Millis>>>);
 
 impl Honest {
     pub(super) fn of(providers: usize) -> Self {
         let time = |load| {
-            let run = Run::of(providers, &[], load);
+            let run = Run::of(providers, Liar { place: 0, rules: &[] }, load);
             if providers > 1 {
                 assert_eq!(wrong(&run.healed), [""; 0], "without a lie, {load:?}");
             }
-            (load, [0, 1].map(|wave| slowest(&run.lying, wave)))
+            (load, slowest_of_each(load, &run.lying))
         };
         Self(Load::ALL.into_iter().map(time).collect())
     }
+}
+
+/// The longest that a transfer of each wave took.
+fn slowest_of_each(load: Load, look: &Look) -> Vec<Option<Millis>> {
+    (0..load.wave_count()).map(|wave| slowest(look, wave)).collect()
 }
 
 /// The longest that a transfer of the wave took; `None`: one has not ended.
@@ -44,7 +53,7 @@ pub(super) fn faults(lie: &Lie, run: &Run, honest: &Honest) -> Vec<String> {
     }
     let (end, seen) = (lie.end(run.providers), seen(lie.load, run, honest));
     if end != seen {
-        faults.push(format!("the table says {end:?}: {}", words(seen, run)));
+        faults.push(format!("the table says {end:?}: {}", words(lie.load, seen, run)));
     }
     // the only provider is not asked what another program spent a nonce for: it would prove nothing
     if run.providers > 1 && !was_asked(lie, run) {
@@ -57,6 +66,12 @@ pub(super) fn faults(lie: &Lie, run: &Run, honest: &Honest) -> Vec<String> {
     if waits && run.lying.open_cases.is_empty() {
         faults.push(format!("a transfer waits for more than {CASE_AFTER} s without a case"));
     }
+    // with two it is not known which of them lies, but which shows what
+    let of_providers = |kind: &str| OF_PROVIDERS.contains(&kind);
+    let unnamed = run.lying.open_cases.iter().filter(|case| {
+        run.providers == 2 && of_providers(&case.kind) && !case.facts.contains(&run.liar)
+    });
+    faults.extend(unnamed.map(|case| format!("{} does not name {}", case.kind, run.liar)));
     if run.providers > 2 {
         faults.extend(named(lie, run));
     }
@@ -75,15 +90,17 @@ pub(super) fn seen(load: Load, run: &Run, honest: &Honest) -> End {
     if false_end || !wrong(&run.healed).is_empty() {
         return End::NotTwice;
     }
-    let in_time = honest.0.get(&load).into_iter().flatten().enumerate().all(|(wave, honest)| {
-        let times = slowest(&run.lying, wave).zip(*honest);
+    let took = slowest_of_each(load, &run.lying);
+    let honest = honest.0.get(&load).into_iter().flatten();
+    let in_time = took.iter().zip(honest).all(|(took, honest)| {
+        let times = took.zip(*honest);
         times.is_some_and(|(took, honest)| took <= 2 * honest + MARGIN)
     });
     if in_time && run.lying.paused.is_empty() { End::Ends } else { End::Waits }
 }
 
 /// What it came to, in words: the end, the transfers that did not end rightly, and the open cases while it lied.
-pub(super) fn words(seen: End, run: &Run) -> String {
+pub(super) fn words(load: Load, seen: End, run: &Run) -> String {
     let not_right = |look: &Look| {
         let all = look.transfers.iter().filter(|transfer| !is_right(transfer)).map(|one| {
             let Transfer { receiver, ended, paid, .. } = one;
@@ -96,7 +113,7 @@ pub(super) fn words(seen: End, run: &Run) -> String {
         let names = if case.facts.contains(&run.liar) { " names it" } else { "" };
         *cases.entry(format!("{}{names}", case.kind)).or_default() += 1;
     }
-    let slowest = [0, 1].map(|wave| slowest(&run.lying, wave));
+    let slowest = slowest_of_each(load, &run.lying);
     format!(
         "{}; slowest {slowest:?}; {cases:?}; not right while it lied: {}, paused {}; after: {:?}",
         seen.word(),
@@ -135,7 +152,7 @@ fn named(lie: &Lie, run: &Run) -> Vec<String> {
     }
     // what is lost at first, and what a wallet does, have cases of their own
     let of_load = match lie.load {
-        Load::Plain | Load::Spoiled => "",
+        Load::Plain | Load::Steady | Load::Spoiled => "",
         Load::Lost => "CHAIN_BACKLOG",
         Load::Wallet => "LANE_AHEAD",
     };

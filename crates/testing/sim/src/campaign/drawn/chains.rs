@@ -8,6 +8,13 @@ use crate::wrong;
 
 const ROUGH: &str = "on rough chains";
 const REFUSING: &str = "with a contract that refuses all for some blocks";
+const WALLETS: &str = "with wallets that use our keys";
+const PAYING: &str = "with wallets that pay what waits";
+const HIDING: &str = "whose nodes do not show what wallets did";
+const APART: &str = "with workers of different keys";
+const PAUSED: &str = "that a person pauses";
+const FAILED_OVER: &str = "whose journal fails over";
+const SET_BACK: &str = "whose journal is set back";
 const NONCES: &str = "of the relay with nonces";
 const MARKERS: &str = "of the relay with markers";
 const REFERENCES: &str = "of the relay with references";
@@ -20,7 +27,23 @@ pub(super) const CAMPAIGN: DrawnCampaign = DrawnCampaign {
     draw: |seed| Box::new(ChainRun::of(seed)),
     knows_wrong: |name| wrong::chains(name).is_some(),
     kinds: ChainRun::kinds,
-    sorts: &[WORKERS, ROUGH, REFUSING, NONCES, MARKERS, REFERENCES, SWAP_IN, SWAP_OUT],
+    sorts: &[
+        WORKERS,
+        APART,
+        PAUSED,
+        FAILED_OVER,
+        SET_BACK,
+        ROUGH,
+        REFUSING,
+        WALLETS,
+        PAYING,
+        HIDING,
+        NONCES,
+        MARKERS,
+        REFERENCES,
+        SWAP_IN,
+        SWAP_OUT,
+    ],
 };
 
 impl DrawnRun for ChainRun {
@@ -38,14 +61,35 @@ impl DrawnRun for ChainRun {
             DrawnCase::Swaps(case) if case.flow == "swap_in" => SWAP_IN,
             DrawnCase::Swaps(_) => SWAP_OUT,
         };
-        let two = matches!(self.play, ChainPlay::Workers(_)).then_some(WORKERS);
-        let rough = self.rules.is_rough().then_some(ROUGH);
-        let refuses = (self.rules.refuses_from > 0).then_some(REFUSING);
-        [two, rough, refuses, Some(flow)].into_iter().flatten().collect()
+        let rules = &self.rules;
+        let wallets = flow == NONCES && rules.strangers > 0;
+        let workers = match &self.play {
+            ChainPlay::Workers(workers) => Some(workers),
+            ChainPlay::Processes { .. } | ChainPlay::SetBack(_) => None,
+        };
+        let apart = rules.lanes > 1 && workers.is_some_and(|workers| workers.apart);
+        let sorts = [
+            (true, flow),
+            (workers.is_some(), WORKERS),
+            (apart, APART),
+            (workers.is_some_and(|workers| workers.paused.is_some()), PAUSED),
+            (workers.is_some_and(|workers| workers.fails_over.is_some()), FAILED_OVER),
+            (matches!(self.play, ChainPlay::SetBack(_)), SET_BACK),
+            (rules.is_rough(), ROUGH),
+            (rules.refuses_from > 0, REFUSING),
+            (wallets, WALLETS),
+            (wallets && rules.wallets_pay, PAYING),
+            (wallets && rules.hides_from > 0, HIDING),
+        ];
+        sorts.into_iter().filter_map(|(is, sort)| is.then_some(sort)).collect()
     }
 
     fn kills(&self) -> bool {
-        matches!(&self.play, ChainPlay::Workers(run) if run.end == WorkerEnd::Killed)
+        match &self.play {
+            ChainPlay::Workers(run) => run.end == WorkerEnd::Killed,
+            ChainPlay::SetBack(_) => true,
+            ChainPlay::Processes { .. } => false,
+        }
     }
 
     fn play(&self, wrong: Option<&str>) -> Played {

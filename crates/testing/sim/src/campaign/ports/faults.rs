@@ -296,6 +296,9 @@ impl JournalWrapper for Spoiling {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         read!(self, approval(id))
     }
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        read!(self, pending_approvals())
+    }
     fn daily_usage(
         &self,
         user: UserId,

@@ -230,6 +230,9 @@ impl JournalWrapper for TracedJournal {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         noted!(self, "approval {}", id => self.inner.approval(id))
     }
+    fn pending_approvals(&self) -> Fut<'_, Result<Vec<Approval>, Cause>> {
+        noted!(self, "pending approvals", => self.inner.pending_approvals())
+    }
     fn daily_usage(
         &self,
         user: UserId,

@@ -1,9 +1,9 @@
-//! Kills a process at a named crash point: where it reaches a place and a moment of the crash page.
+//! Kills a process at a named crash point: where it reaches a place and a moment of the matrix.
 //!
-//! On a real store, with processes that run at once, writes have no numbers that a second run repeats. So the rows
-//! of the page are the plan, and several processes share it: the first one that reaches the moment dies.
+//! On a real store, with processes that run at once, writes have no numbers that a second run repeats. So places and
+//! moments are the plan, and several processes share it: the first one that reaches the moment dies.
 
-use super::matrix::cells;
+use super::matrix::{PLACES, cells};
 use super::{Spot, deaths};
 use crate::bus::{BusCall, BusTrouble};
 use crate::event_log::{LoggedEvent, subject};
@@ -23,32 +23,22 @@ use std::slice::from_ref;
 use std::sync::Arc;
 use testkit::wrapper::JournalWrapper;
 
-/// A row of the page: where and when a process dies.
+/// Where and when a process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeathPoint {
     /// The edges, the call, or the group.
-    pub place: String,
+    pub place: &'static str,
     /// Before it, in it, after it.
-    pub moment: String,
-    /// Whether it is played on the plain path, and on the fused one.
-    pub paths: [bool; 2],
+    pub moment: &'static str,
 }
 
 impl DeathPoint {
-    /// The rows of a page that a matrix computed.
-    pub fn all(page: &str) -> Vec<Self> {
-        let row = |line: &str| {
-            let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
-            let (place, moment, paths) = (cells.next()?, cells.next()?, cells.next()?);
-            let paths = match paths {
-                "both" => [true, true],
-                "plain" => [true, false],
-                "fused" => [false, true],
-                _ => return None,
-            };
-            Some(Self { place: place.to_owned(), moment: moment.to_owned(), paths })
+    /// Every place and moment.
+    pub fn all() -> Vec<Self> {
+        let of_place = |(place, moments): (&'static str, &'static [&'static str])| {
+            moments.iter().map(move |moment| Self { place, moment })
         };
-        page.lines().filter_map(row).collect()
+        PLACES.into_iter().flat_map(of_place).collect()
     }
 }
 
@@ -60,7 +50,7 @@ impl NextAccountDeath {
     fn strikes_at(&self, event: &LoggedEvent, spot: Spot) -> bool {
         self.strikes(|wanted| {
             let all = cells(event, spot);
-            all.iter().any(|(place, moment)| *place == wanted.place && *moment == wanted.moment)
+            all.iter().any(|(place, moment)| place == wanted.place && *moment == wanted.moment)
         })
     }
 

@@ -1,11 +1,11 @@
-//! The page of the moments at which processes died in an account trial: a row for each.
+//! The places and moments at which processes die in an account trial.
 
 use super::Spot;
 use crate::bus::{BusCall, BusTrouble};
 use crate::event_log::LoggedEvent;
 use crate::journal::Fault;
 use kernel::flow::table::Table;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The deaths of a trial: place and moment of each, with how often on the plain path and on the fused one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +17,30 @@ pub struct AccountMatrix {
 const NOT_COMMITTED: &str = "written, offset not committed";
 /// The broker has it, and the outbox does not know.
 const NOT_MARKED: &str = "published, not marked";
+const WRITE: &[&str] = &["before the write", NOT_COMMITTED];
+const PUBLICATION: &[&str] = &["written, not published", "published in part", NOT_MARKED];
+
+/// Where a process dies, and at which moments: in the writes of each edge, beside them, and in each call of the bus.
+pub(super) const PLACES: [(&str, &[&str]); 18] = [
+    ("the opening", &["before the write", "written, not answered"]),
+    ("PENDING → VALIDATING", WRITE),
+    ("VALIDATING → VALIDATED", WRITE),
+    ("VALIDATING → FAILED", WRITE),
+    ("VALIDATED → EXECUTING", WRITE),
+    ("EXECUTING → COMPLETED", WRITE),
+    ("EXECUTING → FAILED", WRITE),
+    ("a mark, a parked key, a row of the audit", &["before the write", "after the write"]),
+    ("a publication on transfer-validation", PUBLICATION),
+    ("a publication on transfer-execution", PUBLICATION),
+    ("a publication on transfer-completed", PUBLICATION),
+    ("a publication on transfer-failed", PUBLICATION),
+    ("validation-group polls", &["in hand, not consumed"]),
+    ("validation-group commits", &[NOT_COMMITTED, "offset committed"]),
+    ("execution-group polls", &["in hand, not consumed"]),
+    ("execution-group commits", &[NOT_COMMITTED, "offset committed"]),
+    ("audit-group polls", &["in hand, not consumed"]),
+    ("audit-group commits", &[NOT_COMMITTED, "offset committed"]),
+];
 
 impl AccountMatrix {
     /// How many deaths there were.
@@ -45,18 +69,20 @@ impl AccountMatrix {
         }
     }
 
-    /// The page: where, when, and on which path a process died there and everything ended all the same.
-    pub fn page(&self) -> String {
-        let mut page = "| place | the process dies | paths |\n|---|---|---|\n".to_owned();
-        for ((place, moment), runs) in &self.reached {
-            let paths = match runs {
-                [0, _] => "fused",
-                [_, 0] => "plain",
-                _ => "both",
-            };
-            page.push_str(&format!("| {place} | {moment} | {paths} |\n"));
-        }
-        page
+    /// What is wrong with these deaths as those of every place and moment, on both paths.
+    pub fn faults(&self) -> Vec<String> {
+        let of_places = PLACES.iter().flat_map(|(place, moments)| {
+            moments.iter().map(|moment| ((*place).to_owned(), *moment))
+        });
+        let all: BTreeSet<(String, &str)> = of_places.collect();
+        let not_reached =
+            all.iter().filter(|cell| self.reached.get(*cell).is_none_or(|runs| runs.contains(&0)));
+        let mut faults: Vec<String> = not_reached
+            .map(|(place, moment)| format!("{place}, {moment}: not on both paths"))
+            .collect();
+        let unknown = self.reached.keys().filter(|cell| !all.contains(*cell));
+        faults.extend(unknown.map(|(place, moment)| format!("{place}, {moment}: not listed")));
+        faults
     }
 }
 

@@ -1,10 +1,11 @@
 //! Kills a process when it reaches a crash point of the flow's table.
 //!
 //! On a real store, with processes that run at once, writes and calls have no numbers that a second run repeats. So
-//! the rows of a crash page are the plan, and several processes share it: the first one that reaches the point
+//! the crash points of the table are the plan, and several processes share it: the first one that reaches the point
 //! dies.
 
-use super::places::{Edge, Place, Places};
+use super::places::{Edge, Place, Places, table_of};
+use super::rows::is_unreached;
 use crate::chain::{ChainCall, ChainTrouble, FaultyChain, LinkedFacts};
 use crate::generic::NextDeath;
 use crate::world::{Crash, die};
@@ -12,44 +13,35 @@ use kernel::flow::table::{S, Table};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::unit::{Unit, Wrote};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 use testkit::wrapper::JournalWrapper;
 
-/// A row of a page of crashes: where and when a process dies.
+/// A crash point of a flow's table that cases come to: where and when a process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainDeathPoint {
     /// The name of the state.
     pub state: &'static str,
-    /// The row as the page has it, up to its last cell.
+    /// Its row, as [`super::ChainMatrix::page`] prints it, up to the last cell.
     pub row: String,
-    /// Whether it is played on the plain path, and on the fused one.
-    pub paths: [bool; 2],
     place: Place,
 }
 
 impl ChainDeathPoint {
-    /// The rows of a page that a matrix computed of the flow of this table, where some process died. Whether they
-    /// are all that the page has, [`super::unplayed_rows`] says.
-    pub fn all(table: &Table, page: &str) -> Vec<Self> {
+    /// Those of a flow, in the sequence of its states.
+    ///
+    /// # Panics
+    /// Where there is no such flow.
+    pub fn all(flow: &str) -> Vec<Self> {
+        let table = table_of(flow);
         let point = |place: Place| {
-            let row = Places(table).row(place);
-            let paths =
-                page.lines().find_map(|line| line.strip_prefix(&row)?.strip_suffix(" |"))?;
-            let paths = match paths {
-                "both" => [true, true],
-                "plain" => [true, false],
-                "fused" => [false, true],
-                _ => return None,
-            };
-            Some(Self { state: table.state(place.0).name, row, paths, place })
+            let (state, row) = (table.state(place.0).name, Places(&table).row(place));
+            Self { state, row, place }
         };
-        // two answers on one edge are one row
-        let all: BTreeSet<Place> = Places(table).all().into_iter().collect();
-        all.into_iter().filter_map(point).collect()
+        let points = Places(&table).all().into_iter().map(point);
+        points.filter(|point| !is_unreached(flow, point.state)).collect()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Draws a case of a flow that sends from a seed with its faults: writes and calls that fail, repeat or kill the
 //! process, calm or faulty chains, and a second worker that continues when the first one ends.
 
+use super::set_back::{ChainSetBack, LANES, set_back};
 use super::workers::{ChainWorkers, two_workers};
-use super::{ChainCase, ChainTrial, Spot, play, spots, twice};
+use super::{Calm, ChainCase, ChainTrial, Spot, play, spots, twice};
 use crate::chain::{ChainRules, ChainTrouble, Locking};
 use crate::generic::draws::{one_of, swarm, within};
 use crate::generic::relay::RelayCase;
@@ -17,8 +18,15 @@ use std::fmt;
 const DISTURBANCES: u64 = 6;
 /// A wallet signs with one of our keys in one block of this number.
 const STRANGERS: u64 = 20;
+/// The longest that one thing that goes wrong once delays the end of all, in milliseconds: what is lost with it expires
+/// first, and each wait doubles up to its bound.
+const PER_DISTURBANCE: u64 = 60_000;
 /// A contract that refuses whatever comes begins with it within this number of blocks.
 const REFUSES_BY: u64 = 30;
+/// Nodes stop to show what blocks hold within this number of blocks.
+const HIDES_BY: u64 = 60;
+/// For how many blocks they do, where that is longer than a transfer may wait without a case.
+const HIDES_LONG: u64 = 800;
 /// About how many calls of a chain a worker makes before it rests.
 const CALLS: u64 = 30;
 
@@ -55,6 +63,8 @@ pub enum ChainPlay {
     },
     /// By two workers, of which the first one ends.
     Workers(ChainWorkers),
+    /// By processes whose journal is set back.
+    SetBack(ChainSetBack),
 }
 
 /// A run that a seed stands for: the same one with the same code.
@@ -81,6 +91,17 @@ impl ChainRun {
         if matches!(case, DrawnCase::Relay(_)) && draws.once_in(1, 3) {
             rules.refuses_from = within(&mut draws, 1, REFUSES_BY);
         }
+        let mut play = play;
+        if matches!(case, DrawnCase::Relay(_)) && rules.locking == Locking::Nonce {
+            draw_wallets(&mut draws, &mut rules);
+        }
+        if let ChainPlay::Workers(workers) = &mut play {
+            draw_operators(&mut draws, workers);
+        }
+        let is_relay = matches!(case, DrawnCase::Relay(_));
+        if is_relay && rules.locking == Locking::Nonce && draws.once_in(1, 3) {
+            play = draw_set_back(&mut draws, &mut rules);
+        }
         Self { seed, case, rules, play }
     }
 
@@ -89,7 +110,8 @@ impl ChainRun {
         let writes = Fault::ALL.iter().map(|fault| format!("write {fault:?}"));
         let calls = TROUBLES.iter().map(|trouble| format!("chain {trouble:?}"));
         let learns = TROUBLES.iter().filter(|trouble| **trouble != ChainTrouble::Twice);
-        writes.chain(calls).chain(learns.map(|trouble| format!("facts {trouble:?}"))).collect()
+        let learns = learns.map(|trouble| format!("facts {trouble:?}"));
+        writes.chain(calls).chain(learns).chain(ChainSetBack::kinds()).collect()
     }
 
     fn flow(&self) -> &'static str {
@@ -149,6 +171,7 @@ impl ChainPlay {
                     workers.troubles.iter().map(|(_, trouble)| format!("chain {trouble:?}"));
                 Played { kinds: kinds.collect(), planned: format!("{:?}", workers.troubles), log }
             }
+            Self::SetBack(plan) => set_back(trial, case, seed, plan),
             Self::Processes { fuse, faults, troubles, disturbances } => {
                 let played = (*fuse, seed);
                 let calm = play(trial, case, played, &[]);
@@ -168,7 +191,16 @@ impl ChainPlay {
                 let mut draws = SplitMix(seed ^ 0xC4A1_0717_5EED_0002);
                 let picks = (0..*disturbances).filter_map(|_| one_of(&mut draws, &all));
                 let picks: Vec<Spot> = picks.collect();
-                let log = play(trial, case, played, &picks).log;
+                let Calm { log, took, .. } = play(trial, case, played, &picks);
+                let most = 2 * calm.took + PER_DISTURBANCE * (disturbances + 1);
+                assert!(
+                    trial.rules.is_rough() || took <= most,
+                    "{}, {}, {:?} fuse={fuse} seed={seed} {picks:?}: it took {took} ms, and {} undisturbed",
+                    case.flow(),
+                    case.words(),
+                    trial.rules.locking,
+                    calm.took
+                );
                 let kinds = picks.iter().map(|spot| kind(*spot)).collect();
                 Played { kinds, planned: format!("{picks:?}"), log }
             }
@@ -200,6 +232,37 @@ fn rules(draws: &mut SplitMix) -> ChainRules {
     rules
 }
 
+/// Wallets that use our keys, and nodes that do not show what those did for a while.
+fn draw_wallets(draws: &mut SplitMix, rules: &mut ChainRules) {
+    if draws.once_in(1, 2) {
+        rules.strangers = within(draws, 4, STRANGERS);
+    }
+    rules.wallets_pay = draws.once_in(1, 2);
+    if rules.strangers > 0 && draws.once_in(1, 3) {
+        rules.hides_from = within(draws, 1, HIDES_BY);
+        rules.hides_for = if draws.once_in(1, 4) { HIDES_LONG } else { within(draws, 10, 60) };
+    }
+}
+
+/// A person who pauses the chain for a while, and a journal that fails over when the first worker ends.
+fn draw_operators(draws: &mut SplitMix, workers: &mut ChainWorkers) {
+    if draws.once_in(1, 3) {
+        let from = within(draws, 0, 10_000);
+        workers.paused = Some(from..from + within(draws, 500, 30_000));
+    }
+    if draws.once_in(1, 4) {
+        workers.fails_over = Some(within(draws, 0, workers.after));
+    }
+}
+
+/// A journal that is set back: to before the first of the case, or to somewhere in it. No wallet signs meanwhile.
+fn draw_set_back(draws: &mut SplitMix, rules: &mut ChainRules) -> ChainPlay {
+    let most = if draws.once_in(1, 3) { 30 } else { 8_000 };
+    let (after, lost) = (within(draws, 0, most), within(draws, 1_000, 20_000));
+    *rules = ChainRules { lanes: LANES, strangers: 0, wallets_pay: false, hides_from: 0, ..*rules };
+    ChainPlay::SetBack(ChainSetBack { after, lost, dies: draws.once_in(1, 2) })
+}
+
 fn workers(draws: &mut SplitMix) -> ChainWorkers {
     let end = if draws.once_in(1, 2) { WorkerEnd::Killed } else { WorkerEnd::Paused };
     let after = within(draws, 0, 8_000);
@@ -210,7 +273,8 @@ fn workers(draws: &mut SplitMix) -> ChainWorkers {
         Some((n, one_of(draws, &kinds)?))
     });
     let troubles = troubles.collect();
-    ChainWorkers { end, after, troubles, apart: draws.once_in(1, 2) }
+    let apart = draws.once_in(1, 2);
+    ChainWorkers { end, after, troubles, apart, paused: None, fails_over: None }
 }
 
 impl fmt::Display for ChainRun {
@@ -223,6 +287,9 @@ impl fmt::Display for ChainRun {
             }
             ChainPlay::Processes { disturbances, .. } => format!("plain, {disturbances} faults"),
             ChainPlay::Workers(run) => format!("two workers, {:?} after {} ms", run.end, run.after),
+            ChainPlay::SetBack(plan) => {
+                format!("its journal set back by {} ms, to {} ms", plan.lost, plan.after)
+            }
         };
         write!(f, "seed={} {} {how}, {lanes} lanes", self.seed, self.flow())?;
         let rates = [
@@ -230,6 +297,8 @@ impl fmt::Display for ChainRun {
             (loses, "loses"),
             (misleads, "misleads"),
             (strangers, "a wallet signs"),
+            (u64::from(self.rules.wallets_pay), "a wallet pays"),
+            (self.rules.hides_from, "blocks are hidden from"),
         ];
         for (rate, what) in rates {
             if rate > 0 {

@@ -1,6 +1,6 @@
-//! The page of the crash points at which processes died in a trial of a flow that sends.
+//! The crash points at which processes died in a trial of a flow that sends.
 
-use super::places::{Place, Places};
+use super::places::{Place, Places, table_of};
 use super::{Calm, Spot};
 use crate::chain::ChainTrouble;
 use crate::event_log::LoggedEvent;
@@ -22,9 +22,7 @@ impl ChainMatrix {
     /// # Panics
     /// Where there is no such flow.
     pub fn of(flow: &str) -> Self {
-        let flows = flows::registry();
-        let Some(id) = flows.named(flow) else { panic!("{flow}: no such flow") };
-        Self { table: flows.table(id).clone(), deaths: 0, reached: BTreeMap::new() }
+        Self { table: table_of(flow), deaths: 0, reached: BTreeMap::new() }
     }
 
     /// How many deaths there were.

@@ -11,6 +11,8 @@ mod matrix;
 mod oracle;
 mod places;
 mod rows;
+mod set_back;
+mod waits;
 mod workers;
 
 pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
@@ -19,8 +21,10 @@ pub use drawn::{ChainPlay, ChainRun};
 pub use matrix::ChainMatrix;
 pub use oracle::chain_faults;
 pub use rows::{UNREACHED, Unreached, cases_of_rows, crash_at_every_row, unplayed_rows};
+pub use set_back::ChainSetBack;
 pub use workers::{ChainWorker, ChainWorkers, joined, some_lanes};
 
+use self::waits::{CaseWatch, RELAY, STUCK_SECONDS};
 use super::FreshSite;
 use crate::chain::{
     ChainCall, ChainFlow, ChainPorts, ChainRules, ChainTrouble, LinkedChain, Locking, Moment,
@@ -29,10 +33,11 @@ use crate::chain::{
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
 use crate::service::{PortWraps, SimProcess, SimService, simulated};
-use crate::world::Sim;
+use crate::world::{DAWN, Sim};
 use conformance::journal::Site;
 use engine::Engine;
 use kernel::flow::table::{Flows, S};
+use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
@@ -86,6 +91,11 @@ pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
     /// What is wrong with how its transfers ended on these chains, beside what those say of themselves.
     fn faults(&self, chains: &[Self::Chain], ended: &[Record], harm: Harm) -> Vec<String>;
 
+    /// True where a contract may refuse one of its receivers, which then waits for the payment of another one.
+    fn may_be_refused(&self) -> bool {
+        false
+    }
+
     /// How long a process waits between its looks at a chain.
     fn backoff(&self) -> Backoff {
         Backoff { base: 100, cap: 5_000 }
@@ -98,9 +108,15 @@ pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
         let ports = ChainPorts::new(&sim, &flows, played);
         let mut service = ports.service(sim, flows, site);
         service.settings.backoff = self.backoff();
+        if self.flow() == RELAY {
+            service.settings.alerts.after_seconds = STUCK_SECONDS;
+        }
         (service, ports)
     }
 }
+
+/// How long a deposit waits for what does not come: longer than what goes wrong on the simulated way lasts.
+const WAIT_MS: Millis = 15_000;
 
 /// One process, as the clients of a case see it.
 #[derive(Clone)]
@@ -113,6 +129,8 @@ pub struct ChainClient {
     pub clock: Arc<dyn Clock>,
     /// How many cases were played on the journal before, on other chains of the same names.
     pub series: usize,
+    /// Until when a deposit waits for what does not come, by its chain's time.
+    pub deadline: Millis,
 }
 
 impl fmt::Debug for ChainClient {
@@ -125,7 +143,7 @@ impl ChainClient {
     /// At this process, on this time.
     pub fn at(sim: &Sim, process: &SimProcess) -> Self {
         let (engine, journal) = (process.engine.clone(), process.opened.journal.clone());
-        Self { engine, journal, clock: Arc::new(sim.clone()), series: 0 }
+        Self { engine, journal, clock: Arc::new(sim.clone()), series: 0, deadline: DAWN + WAIT_MS }
     }
 }
 
@@ -204,6 +222,8 @@ struct Calm {
     learns: Vec<Vec<S>>,
     /// The writes, where the journal is the simulated one.
     log: Vec<LoggedEvent>,
+    /// The time until all had ended.
+    took: Millis,
 }
 
 /// Plays every case without a disturbance but for what the chain's rules say.
@@ -308,7 +328,7 @@ fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<
 }
 
 /// The longest wait, in seconds, for the end of a stop that a wallet's transaction made.
-const STOPS: u32 = 120;
+const STOPS: u32 = 600;
 
 /// Minimum number of deaths in a row with which a transfer that was tried alone has a case.
 const POISONOUS: usize = 3;
@@ -324,8 +344,11 @@ struct Run<'a, C: ChainCase> {
     slow: bool,
     /// A process lacks a key that another one has, and an operator is told so.
     apart: bool,
+    /// The journal is set back, and persons look at what was paid since its backup.
+    set_back: bool,
     /// How many processes died.
     deaths: usize,
+    watch: CaseWatch,
     harm: Harm,
 }
 
@@ -354,7 +377,20 @@ fn play<C: ChainCase>(
         _ => Harm::More,
     };
     let deaths = spots.iter().filter(|spot| spot.harm() == Harm::Death).count();
-    let mut run = Run { service, ports, place, case, line, slow, apart: false, deaths, harm };
+    let watch = CaseWatch::over(&place, flow);
+    let mut run = Run {
+        service,
+        ports,
+        place,
+        case,
+        line,
+        slow,
+        apart: false,
+        set_back: false,
+        deaths,
+        watch,
+        harm,
+    };
     let process = run.service.start_alive(&run.line, |base| run.ports.next_process(base));
     let linked = run.ports.linked();
     let (writes, calls) = (run.place.faults.writes(), begun(&linked));
@@ -373,6 +409,7 @@ fn play<C: ChainCase>(
             }
         }
     }
+    let began = run.service.sim.time();
     let (process, ended) = run.perform(process);
     let since = |(at, before): (&LinkedChain<C::Chain>, &u64)| {
         let calls = at.link.log_of_calls().split_off(usize::try_from(*before).unwrap_or(0));
@@ -383,6 +420,7 @@ fn play<C: ChainCase>(
         chains: linked.iter().zip(&calls).map(since).collect(),
         learns: run.ports.learned.calls().split_off(learns),
         log: counted(run.place.event_log.read(), writes),
+        took: run.watch.ended().unwrap_or(began).saturating_sub(began),
     };
     run.judge(&process, &ended);
     calm
@@ -407,10 +445,11 @@ fn begun<C>(linked: &[LinkedChain<C>]) -> Vec<u64> {
 impl<C: ChainCase> Run<'_, C> {
     /// Clients insist until every transfer ended, over as many processes as it takes.
     fn perform(&mut self, process: SimProcess) -> (SimProcess, Vec<Record>) {
-        let Self { service, ports, case, line, .. } = self;
+        let Self { service, ports, case, line, watch, .. } = self;
         let sim = service.sim.clone();
         let insist = |process: &SimProcess| {
             let insists = case.insists(ChainClient::at(&sim, process));
+            let insists = watch.watched(insists, sim.clone());
             ended_and_final(insists, sim.clone(), process.opened.journal.clone())
         };
         match service.outlive(line, process, |base| ports.next_process(base), insist) {
@@ -427,9 +466,14 @@ impl<C: ChainCase> Run<'_, C> {
         // each is closed by the fact that ends it
         let wallets = chains.iter().any(|chain| chain.rules().strangers > 0);
         let refuses = chains.iter().any(|chain| chain.rules().refuses_from > 0);
+        let hides = chains.iter().any(|chain| chain.rules().hides_from > 0);
         let expected: BTreeSet<&str> = [
             (self.slow, "ATTEMPT_SLOW"),
-            (wallets, "LANE_AHEAD"),
+            (wallets || self.set_back, "LANE_AHEAD"),
+            (self.set_back, "FOREIGN_PAYMENT"),
+            (wallets && hides, "LOCK_SPENT"),
+            (self.slow, "STUCK"),
+            (self.slow || self.case.may_be_refused(), "CHAIN_BACKLOG"),
             (refuses, "TOKEN_REFUSES"),
             (self.apart, "KEY_MISSING"),
             (self.deaths >= POISONOUS, "POISON"),
@@ -438,6 +482,7 @@ impl<C: ChainCase> Run<'_, C> {
         .filter_map(|(may_be, kind)| may_be.then_some(kind))
         .collect();
         faults.extend(self.left(process, chains, ended.to_vec()));
+        faults.extend(self.watch.silent());
         let cases = self.place.cases().into_iter().filter(|case| !expected.contains(case));
         faults.extend(cases.map(|case| format!("a case: {case}")));
         assert!(faults.is_empty(), "{}: {faults:#?}", self.line);

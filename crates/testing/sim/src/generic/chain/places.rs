@@ -1,14 +1,25 @@
 //! Maps what a process of a flow that sends is about to do to a crash point: a write, a call of a chain, a fact.
 
 use crate::chain::{ChainCall, Moment as CallMoment};
-use kernel::flow::crash_points::{self, Moment, Point};
 use kernel::flow::life::{Step, Via};
 use kernel::flow::table::{S, Table};
+use std::collections::BTreeSet;
+use tables::crash_points::{self, Moment, Point};
 
 /// A crash point: its state, its edge by the state that it leads to, its moment.
 pub(super) type Place = (S, Option<S>, Moment);
 /// From where to where a transfer goes in a write.
 pub(super) type Edge = (S, S);
+
+/// The table of a flow.
+///
+/// # Panics
+/// Where there is no such flow.
+pub(super) fn table_of(flow: &str) -> Table {
+    let flows = flows::registry();
+    let Some(id) = flows.named(flow) else { panic!("{flow}: no such flow") };
+    flows.table(id).clone()
+}
 
 /// The crash points of the flow of this table.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +31,8 @@ fn moves(edges: &[Edge]) -> impl Iterator<Item = Edge> {
 }
 
 impl Places<'_> {
-    /// Every crash point, in the order of the states.
-    pub(super) fn all(self) -> Vec<Place> {
+    /// Every crash point, in the sequence of the states. Two answers on one edge are one.
+    pub(super) fn all(self) -> BTreeSet<Place> {
         let place = |Point { state, via, moment }| {
             let edges = self.0.edges(state);
             let to = via.and_then(|via| Some(edges.iter().find(|(edge, _)| *edge == via)?.1));

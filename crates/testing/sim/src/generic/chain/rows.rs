@@ -1,7 +1,8 @@
-//! Plays each row of a crash page once, in a case that reaches it, on a store where each run takes its time. A row
-//! that is left out is listed.
+//! Plays each crash point of a flow's table once, in a case that reaches it, on a store where each run takes its time. A
+//! row that is left out is listed.
 
 use super::matrix::ChainMatrix;
+use super::places::{Places, table_of};
 use super::{ChainCase, ChainTrial, deaths, play, runs};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,46 +27,33 @@ pub const UNREACHED: [Unreached; 4] = [
     Unreached { flow: "swap_out", state: "sig created, awaiting confirmations", why: WAITS },
 ];
 
-/// The rows of a page up to their last cell, each with that cell.
-fn lines(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    let rows = page.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
-    let cells = rows.filter_map(|line| line.strip_suffix(" |"));
-    cells.filter_map(|line| line.rfind("| ").and_then(|at| line.split_at_checked(at + 2)))
+/// Whether no case reaches the crash points of this state.
+pub(super) fn is_unreached(flow: &str, state: &str) -> bool {
+    UNREACHED.iter().any(|one| one.flow == flow && one.state == state)
 }
 
-/// What is wrong with these rows of a page as those that a matrix played, on the fused path or the plain one: each
-/// row of the page was played, or stands in a state that nothing comes to.
-pub fn unplayed_rows<'r>(
-    flow: &str,
-    page: &str,
-    fuse: bool,
-    played: impl IntoIterator<Item = &'r str>,
-) -> Vec<String> {
-    let (path, other) = if fuse { ("fused", "plain") } else { ("plain", "fused") };
+/// What is wrong with these rows as those at which processes died on one path: each crash point of the flow's table is
+/// among them, unless no case reaches its state.
+///
+/// # Panics
+/// Where there is no such flow.
+pub fn unplayed_rows<'r>(flow: &str, played: impl IntoIterator<Item = &'r str>) -> Vec<String> {
+    let table = table_of(flow);
     let mut left: BTreeSet<&str> = played.into_iter().collect();
     let mut faults = Vec::new();
-    let mut rows = 0_usize;
-    for (row, paths) in lines(page) {
-        rows += 1;
-        let excused = UNREACHED
-            .iter()
-            .any(|un| un.flow == flow && row.starts_with(&format!("| {} | ", un.state)));
-        match (left.remove(row), excused) {
-            (true, false) if paths == "both" || paths == path => {}
-            (true, _) => faults.push(format!("{row}{paths} | was played {path} all the same")),
-            (false, true) if paths == "–" => {}
-            (false, false) if paths == other => {}
-            (false, _) => faults.push(format!("{row}{paths} | was not played {path}")),
+    for place in Places(&table).all() {
+        let row = Places(&table).row(place);
+        match (left.remove(row.as_str()), is_unreached(flow, table.state(place.0).name)) {
+            (true, false) | (false, true) => {}
+            (true, true) => faults.push(format!("{row} was played, and no case reaches it")),
+            (false, false) => faults.push(format!("{row} was not played")),
         }
     }
-    faults.extend(left.iter().map(|row| format!("{row} is no row of the page")));
-    if rows == 0 {
-        faults.push("the page has no row".to_owned());
-    }
+    faults.extend(left.iter().map(|row| format!("{row} is no row of the table")));
     faults
 }
 
-/// For each row of the page of a flow, the cases that come to it where nothing goes wrong, the shortest first.
+/// For each crash point of a flow, the cases that come to it where nothing goes wrong, the shortest first.
 pub fn cases_of_rows<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> BTreeMap<String, Vec<C>> {
     let mut rows: BTreeMap<String, Vec<(u64, C)>> = BTreeMap::new();
     for (case, fuse, seed) in runs(trial).filter(|(case, ..)| case.flow() == flow) {
@@ -102,30 +90,21 @@ pub fn crash_at_every_row<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> Ch
 #[cfg(test)]
 mod tests {
     use super::unplayed_rows;
-
-    const PAGE: &str = "# Crashes\n\n| state | edge | the process dies | paths |\n|---|---|---|---|\n\
-        | RECEIVED |  | before the write | both |\n\
-        | SUBMITTED | done → COMPLETED | in the write | plain |\n\
-        | QUEUED_VERIFICATION |  | proven, not stored | – |\n";
-    const RECEIVED: &str = "| RECEIVED |  | before the write | ";
-    const SUBMITTED: &str = "| SUBMITTED | done → COMPLETED | in the write | ";
-    const WAITS: &str = "| QUEUED_VERIFICATION |  | proven, not stored | ";
-
-    fn faults(page: &str, fuse: bool, played: &[&str]) -> usize {
-        unplayed_rows("relay", page, fuse, played.iter().copied()).len()
-    }
+    use crate::generic::chain::ChainDeathPoint;
 
     #[test]
     fn every_row_is_played_or_excused() {
-        assert_eq!(faults(PAGE, false, &[RECEIVED, SUBMITTED]), 0);
-        assert_eq!(faults(PAGE, true, &[RECEIVED]), 0);
-        // left out, played on the other path, excused and played all the same, no row of the page
-        assert_eq!(faults(PAGE, false, &[RECEIVED]), 1);
-        assert_eq!(faults(PAGE, true, &[RECEIVED, SUBMITTED]), 1);
-        assert_eq!(faults(PAGE, true, &[RECEIVED, WAITS]), 1);
-        assert_eq!(faults(PAGE, true, &[RECEIVED, "| PAID |  | in the write | "]), 1);
-        // a row that no case comes to, and that is not excused
-        assert_eq!(faults(&PAGE.replace("| plain |", "| – |"), true, &[RECEIVED]), 1);
-        assert_eq!(faults("", true, &[]), 1);
+        let all: Vec<String> =
+            ChainDeathPoint::all("relay").into_iter().map(|point| point.row).collect();
+        let faults =
+            |rows: &[String]| unplayed_rows("relay", rows.iter().map(String::as_str)).len();
+        assert!(all.len() > 30, "{all:?}");
+        assert_eq!(faults(&all), 0);
+        let [first, rest @ ..] = all.as_slice() else { panic!("no row") };
+        assert_eq!(faults(rest), 1, "{first} is left out");
+        let and = |row: &str| [&all[..], &[row.to_owned()]].concat();
+        let excused = "| QUEUED_VERIFICATION |  | proven, not stored | ";
+        assert_eq!(faults(&and(excused)), 1, "excused, and played all the same");
+        assert_eq!(faults(&and("| PAID |  | in the write | ")), 1, "no row of the table");
     }
 }

@@ -75,12 +75,13 @@ const PAID: &str = "processed";
 const BACK: &str = "refund_confirmed";
 const QUARANTINED: &str = "quarantined";
 
-/// Accounts whose names say what they do: what is sent to `lost…` never arrives, `bad…` spoils its
+/// Accounts whose names say what they do: what is sent to `lost…` never arrives, the first four payments to `tardy…` do
+/// not, `bad…` spoils its
 /// transaction, `ghost…` does not exist, `gone…` can receive nothing any more, `never…` takes no debit,
 /// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back; for `poor…`
 /// there is no inventory, `freed…` fails three times, until a person allows one more refund. The asset that maps
 /// a credit to `slow…` is found at the last look alone.
-pub const SWAP_CASES: [SwapCase; 16] = [
+pub const SWAP_CASES: [SwapCase; 20] = [
     swap_in(
         "both are paid",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sue", "Bert", 2_000, PAID)],
@@ -95,12 +96,18 @@ pub const SWAP_CASES: [SwapCase; 16] = [
         ],
         Quarantining::Arrives,
     ),
+    swap_in(
+        "dust with a bad memo",
+        &[deposit("Sam", "", 1, "processed, amount after fees <= 0")],
+        Quarantining::Arrives,
+    ),
     swap_in("no inventory in time", &[deposit("Sam", "poor1", 1_000, BACK)], Quarantining::Arrives),
     swap_in(
         "one spoils its debit",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sam", "bad1", 1_000, BACK)],
         Quarantining::Arrives,
     ),
+    swap_in("debits are lost", &[deposit("Sam", "Tardy1", 1_000, PAID)], Quarantining::Arrives),
     swap_in("no debit arrives", &[deposit("Sam", "Lost1", 1_000, BACK)], Quarantining::Arrives),
     swap_in(
         "not taken",
@@ -121,8 +128,8 @@ pub const SWAP_CASES: [SwapCase; 16] = [
         Quarantining::FailsOnce,
     ),
     swap_in(
-        "no refund arrives",
-        &[deposit("lost2", "", 1_000, QUARANTINED), deposit("bad2", "", 1_000, QUARANTINED)],
+        "refunds are lost or refused",
+        &[deposit("tardy2", "", 1_000, BACK), deposit("bad2", "", 1_000, QUARANTINED)],
         Quarantining::LostOnce,
     ),
     swap_in(
@@ -144,9 +151,15 @@ pub const SWAP_CASES: [SwapCase; 16] = [
         &[deposit("Nora", "Anna", 1_000, PAID), deposit("Nick", "bad1", 1_000, "refunded")],
         Quarantining::Arrives,
     ),
+    swap_out("payouts are lost", &[deposit("Nora", "Tardy1", 1_000, PAID)], Quarantining::Arrives),
     swap_out(
         "no payout arrives",
         &[deposit("Nora", "Lost1", 1_000, "refunded")],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "no inventory in time",
+        &[deposit("Nora", "poor1", 1_000, "refunded")],
         Quarantining::Arrives,
     ),
     swap_out(
@@ -164,8 +177,8 @@ pub const SWAP_CASES: [SwapCase; 16] = [
         Quarantining::Arrives,
     ),
     swap_out(
-        "no refund arrives",
-        &[deposit("lost2", "", 1_000, QUARANTINED), deposit("late2", "", 700, QUARANTINED)],
+        "refunds are lost or not taken",
+        &[deposit("tardy2", "", 1_000, "refunded"), deposit("late2", "", 700, QUARANTINED)],
         Quarantining::FailsOnce,
     ),
     swap_out(
@@ -223,6 +236,11 @@ pub(super) fn is_found_late(account: &str) -> bool {
     begins(account, "slow")
 }
 
+/// Whether no payment to it arrives.
+pub(super) fn is_lost(account: &str) -> bool {
+    begins(account, "lost")
+}
+
 /// Whether a person allows one more refund to it.
 pub(super) fn is_freed(account: &str) -> bool {
     begins(account, "freed")
@@ -244,8 +262,11 @@ pub(super) fn settle(chain: &SimChain, account: &str) {
     if begins(account, "freed") {
         chain.spoils_first(account, 3);
     }
-    if begins(account, "lost") {
+    if is_lost(account) {
         chain.loses_payments(account, usize::MAX);
+    }
+    if begins(account, "tardy") {
+        chain.loses_payments(account, 4);
     }
     if begins(account, "never") || begins(account, "late") {
         chain.sleeps(account, true);

@@ -1,13 +1,13 @@
 //! The scripted fact source of swaps: accounts and inventory by their names, time and deliveries from the simulated
-//! chains, and the number of tries, which the journal counts.
+//! chains, and refusals and cooldowns by the journal.
 
-use super::cases::{covered, is_found_late, is_freed, receives};
+use super::cases::{covered, is_found_late, is_freed, is_lost, receives};
 use crate::chain::SimChain;
 use crate::world::breath;
-use flows::swap_out::rules::{MAPPING, NO_MAPPING};
+use flows::swap_out::rules::{MAPPING, NO_MAPPING, PAYOUT_DEADLINE};
 use flows::swaps::rules::{
-    CHAIN_TIME, DESTINATION_VALID, INVENTORY, PAYOUT_ATTEMPTS, QUARANTINE_ACCOUNT, REFUND_ATTEMPTS,
-    REFUND_RELEASED, SENDER_VALID,
+    CHAIN_TIME, DESTINATION_VALID, INVENTORY, PAYOUT_RESTED, QUARANTINE_ACCOUNT, REFUND_REJECTIONS,
+    REFUND_RELEASED, REFUND_RESTED, SENDER_VALID,
 };
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::flow::life::{Leg, Side};
@@ -23,6 +23,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The rule that waits for an asset which maps a credit.
 const MAPPED: &str = "mapping found (no: deadline)";
+/// How long an act rests after its last attempt was closed, in milliseconds.
+const COOLDOWN_MS: u64 = 500;
+/// How long a payout that never arrives is tried, in milliseconds.
+const SHORT_MS: u64 = 4_000;
+/// How long a payout that arrives at last may take, in milliseconds.
+const LONG_MS: u64 = 3_600_000;
 /// The rule at which a person allows one more refund.
 const MOVE_OUT: &str = "move out / refund after all";
 
@@ -36,6 +42,8 @@ pub(super) struct SwapScript {
     pub mappings: BTreeMap<&'static str, &'static str>,
     /// For whom a person allowed one more refund.
     pub released: Arc<Mutex<BTreeSet<Id>>>,
+    /// Until when each payout may be accepted: a time after its receiver was found.
+    pub deadlines: Arc<Mutex<BTreeMap<Id, u64>>>,
 }
 
 /// What one process asks.
@@ -51,13 +59,34 @@ impl fmt::Debug for SwapFacts {
 }
 
 impl SwapFacts {
-    /// How many attempts of acts with this leg were made for a transfer.
-    async fn made(&self, id: Id, leg: Leg) -> Result<u128, Cause> {
+    /// Whether the cooldown since the last attempt of an act with this leg is over.
+    async fn rested(&self, id: Id, leg: Leg) -> Result<bool, Cause> {
         let table = &self.script.table;
         let attempts = self.journal.attempts_of(vec![id]).await?;
-        let acts = attempts.iter().filter_map(|attempt| table.makes(attempt.state));
-        let made = acts.filter(|act| table.act(*act).leg == Some(leg)).count();
-        u128::try_from(made).map_err(|_| Cause::of("COUNT"))
+        let is_of = |state| table.makes(state).is_some_and(|act| table.act(act).leg == Some(leg));
+        let closed = attempts.iter().filter(|attempt| is_of(attempt.state)).map(|one| one.closed);
+        let now = self.journal.now();
+        let over = |at: Option<u64>| at.is_some_and(|at| now.saturating_sub(at) >= COOLDOWN_MS);
+        Ok(closed.into_iter().all(over))
+    }
+
+    /// How often the refund of a transfer was refused, by its history.
+    async fn rejections(&self, id: Id) -> Result<u128, Cause> {
+        let refused = match self.script.table.flow {
+            "swap_in" => flows::swap_in::rules::REFUND_REFUSED,
+            _ => flows::swap_out::rules::REFUND_REFUSED,
+        };
+        let history = self.journal.history(id).await?;
+        let count = history.iter().filter(|linked| refused.contains(&&*linked.entry.event)).count();
+        u128::try_from(count).map_err(|_| Cause::of("COUNT"))
+    }
+
+    /// Until when a payout may be accepted, from the first look that found its receiver on.
+    fn payout_deadline(&self, id: Id, receiver: &str) -> u64 {
+        let hopeless = !covered(receiver) || is_lost(receiver);
+        let wait = if hopeless { SHORT_MS } else { LONG_MS };
+        let mut all = self.script.deadlines.lock().unwrap_or_else(PoisonError::into_inner);
+        *all.entry(id).or_insert_with(|| self.script.source.final_time() + wait)
     }
 
     /// A person allows one more refund where the money is held, and it stays allowed.
@@ -78,18 +107,21 @@ impl SwapFacts {
     }
 
     async fn of(&self, rule: &str, record: &Record) -> Result<Facts, Cause> {
-        let refunds = self.made(record.id, Leg::Refund).await?;
         let mut facts = Facts::from([
             (CHAIN_TIME, Fact::Number(self.script.source.final_time().into())),
-            (PAYOUT_ATTEMPTS, Fact::Number(self.made(record.id, Leg::Deposit).await?)),
-            (REFUND_ATTEMPTS, Fact::Number(refunds)),
+            (PAYOUT_RESTED, Fact::Flag(self.rested(record.id, Leg::Deposit).await?)),
+            (REFUND_RESTED, Fact::Flag(self.rested(record.id, Leg::Refund).await?)),
+            (REFUND_REJECTIONS, Fact::Number(self.rejections(record.id).await?)),
             (QUARANTINE_ACCOUNT, Fact::Flag(true)),
         ]);
         let mapped = self.mapped(rule, record);
-        match mapped {
-            Some(receiver) => facts.insert(MAPPING, Fact::Text(receiver.into())),
-            None => facts.insert(NO_MAPPING, Fact::Flag(true)),
-        };
+        if let Some(receiver) = mapped {
+            facts.insert(MAPPING, Fact::Text(receiver.into()));
+            let until = self.payout_deadline(record.id, receiver);
+            facts.insert(PAYOUT_DEADLINE, Fact::Number(until.into()));
+        } else {
+            facts.insert(NO_MAPPING, Fact::Flag(true));
+        }
         if let Account::Named(sender) = &record.source().account {
             facts.insert(SENDER_VALID, Fact::Flag(receives(sender)));
         }
@@ -103,7 +135,7 @@ impl SwapFacts {
             facts.insert(INVENTORY, Fact::Number(free));
         }
         if self.released(rule, record) {
-            // as many as were made when the money was held
+            // as often as it was refused when the money was held
             facts.insert(REFUND_RELEASED, Fact::Number(3));
         }
         Ok(facts)

@@ -13,8 +13,7 @@ pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
 
 use super::chain::{ChainCase, ChainClient, ChainTrial, Harm};
 use crate::chain::{ChainFlow, ChainRules, Locking, Paid, QUARANTINE, SimChain};
-use crate::world::DAWN;
-use cases::{FEE, covered, is_found_late, is_freed, prepare_quarantine, settle, spoils, wanted};
+use cases::{FEE, covered, is_found_late, is_lost, prepare_quarantine, settle, wanted};
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
 use kernel::ids::{AssetId, ChainId};
@@ -32,9 +31,6 @@ const SOLANA: ChainId = ChainId(30);
 const NEXUS: ChainId = ChainId(31);
 const USDC: AssetId = AssetId(4);
 const USDD: AssetId = AssetId(5);
-
-/// How long a swap that waits has until its deadline, in milliseconds.
-const DEADLINE_MS: u64 = 15_000;
 
 /// The swaps over chains that behave alike.
 pub type SwapTrial = ChainTrial<SwapCase>;
@@ -64,7 +60,7 @@ impl SwapCase {
     fn waits(&self, deposit: &SwapDeposit) -> bool {
         let receiver = deposit.receiver;
         let unmapped = self.is_out() && (receiver.is_empty() || is_found_late(receiver));
-        unmapped || !covered(receiver)
+        unmapped || !covered(receiver) || is_lost(receiver)
     }
 
     /// The receiver is agreed later.
@@ -79,7 +75,7 @@ impl SwapCase {
     }
 
     /// The terms of each deposit, as a watcher reads it.
-    fn terms(&self, series: usize) -> Vec<Terms> {
+    fn terms(&self, at: &ChainClient) -> Vec<Terms> {
         let [from, to] = self.ends();
         let party = |end: &End, account, amount| Party {
             system: System::Chain(end.chain),
@@ -100,8 +96,8 @@ impl SwapCase {
             let target = party(&to, to_whom, deposit.amount.saturating_sub(FEE));
             Terms {
                 fee: Amount(FEE),
-                origin: Some(Origin { chain: from.chain, key: key(n, series) }),
-                deadline: self.waits(deposit).then_some(DAWN + DEADLINE_MS),
+                origin: Some(Origin { chain: from.chain, key: key(n, at.series) }),
+                deadline: self.waits(deposit).then_some(at.deadline),
                 memo: Some(memo),
                 ..Terms::between("sim|watcher".into(), owner, source, target)
             }
@@ -138,9 +134,10 @@ impl ChainCase for SwapCase {
         }
         prepare_quarantine(&source, self.quarantine);
         let table = flows.table(id).clone();
-        let (released, others) = (Arc::default(), vec![target.clone()]);
+        let (released, deadlines, others) = (Arc::default(), Arc::default(), vec![target.clone()]);
         let mappings = self.mappings();
-        let script = SwapScript { table, source: source.clone(), target, mappings, released };
+        let script =
+            SwapScript { table, source: source.clone(), target, mappings, released, deadlines };
         let facts = Arc::new(move |journal: Arc<dyn Journal>| {
             let script = script.clone();
             let port: Arc<dyn kernel::ports::facts::FactSource> =
@@ -156,21 +153,16 @@ impl ChainCase for SwapCase {
             return Box::pin(std::future::ready(Err("no such flow".to_owned())));
         };
         let [source, _] = self.ends();
-        let (chain, deposits) = (source.chain, self.terms(at.series));
+        let (chain, deposits) = (source.chain, self.terms(&at));
         Box::pin(Watcher { at, chain, flow, deposits }.watches())
     }
 
     fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
         let flows = flows::registry();
         let mut faults = Vec::new();
-        // attempts that are lost are counted, and after three the money goes the next way; where the node signs one is
-        // lost with each process
-        let counts = |deposit: &SwapDeposit| {
-            spoils(deposit.receiver) || self.is_out() && is_freed(deposit.sender)
-        };
+        // refusals alone are counted: what is lost with a process is no reason for another end
         let exact = match harm {
-            Harm::Step => true,
-            Harm::Death => !self.deposits.iter().any(counts),
+            Harm::Step | Harm::Death => true,
             Harm::More => false,
         };
         for (record, deposit) in ended.iter().zip(&*self.deposits) {

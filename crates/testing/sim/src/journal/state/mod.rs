@@ -64,7 +64,7 @@ pub(super) struct State {
     /// Which worker holds which transfer.
     pub leases: Leases,
     counters: BTreeMap<Arc<str>, u128>,
-    resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
+    pub resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     pub attempts: Attempts,
     /// The messages that groups consumed.
     pub inbox: BTreeSet<(&'static str, u128)>,

@@ -10,7 +10,7 @@ use kernel::operators::{
     Accepted, Action, Approval, ApprovalStatus, Case, JOURNAL, Note, OpenCase, PastAction, Paused,
     Proposal, RESUME, Scope, Subject,
 };
-use kernel::ports::journal::Linked;
+use kernel::ports::journal::{Linked, PENDING_APPROVALS};
 use kernel::record::Record;
 use kernel::rules::{ALL_ASSETS, UsageKey};
 use kernel::unit::{Put, Wrote};
@@ -263,6 +263,11 @@ impl State {
     pub(in crate::journal) fn approval(&self, id: Id, now: Millis) -> Option<Approval> {
         let stored = self.operators.approvals.get(&id).cloned();
         stored.map(|a| Approval { stand: a.stand.at(now, a.expires_at), ..a })
+    }
+
+    pub(in crate::journal) fn pending_approvals(&self, now: Millis) -> Vec<Approval> {
+        let waits = |a: &&Approval| a.stand.at(now, a.expires_at) == ApprovalStatus::Pending;
+        self.operators.approvals.values().filter(waits).take(PENDING_APPROVALS).cloned().collect()
     }
 
     pub(in crate::journal) fn open_older_than(&self, opened: Millis, limit: usize) -> Vec<Record> {

@@ -76,6 +76,8 @@ impl State {
             | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_) => {}
+            // nothing of this journal shows a case that is closed, but the oracles
+            Put::ForgetCases(_) => {}
             Put::ForgetDays(before) => {
                 self.operators.forget_days(before);
                 for (from, to) in External::forgotten_counters(before) {

@@ -40,6 +40,10 @@ impl StateReader for Reader<'_> {
         self.at
     }
 
+    fn clock(&self) -> Millis {
+        self.at
+    }
+
     fn halted(&self) -> bool {
         self.halted
     }

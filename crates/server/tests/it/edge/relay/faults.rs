@@ -1,0 +1,379 @@
+//! The schedules by which the relay once paid twice, stranded or failed payments: by the binary, with three providers.
+//! `docs/proof/wrong-builds.md` lists them.
+
+use super::super::relay_chain::LocalChain;
+use super::super::relay_foreign::{keep, set_back};
+use super::super::{Served, eventually, listens, portage, process, said};
+use super::{
+    RELAY, cases, completed, pause, pauses, pays_to, reads, status, taken_in, told, unpause,
+};
+use devnet::near::near_primitives::action::{Action, FunctionCallAction};
+use devnet::near::near_primitives::types::{Balance, Gas};
+use devnet::near::{Edit, Fault, Rule, Wallet};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use testbed::Database;
+
+const KEYS: &str = "RELAY_ACCESS_KEYS";
+/// What callers of Spot show.
+const WORD: &str = "a-word-that-workers-and-spot-share-in-tests";
+
+fn three() -> LocalChain {
+    LocalChain::of_providers(3)
+}
+
+fn queued(served: &Served, keys: &[&str]) {
+    let waits = |key: &&str| status(served, key) == "QUEUED_TRANSFER";
+    eventually("they wait", || keys.iter().all(waits));
+}
+
+/// Another program with a key pays these transfers in one transaction.
+fn pays_elsewhere(chain: &LocalChain, key: &Wallet, ids: &[String]) {
+    let call = |id: &String| {
+        let args = json!({ "receiver_id": "alice.devnet", "amount": "7", "memo": id });
+        Action::FunctionCall(Box::new(FunctionCallAction {
+            method_name: "ft_transfer".to_owned(),
+            args: args.to_string().into_bytes(),
+            gas: Gas::from_teragas(10),
+            deposit: Balance::from_yoctonear(1),
+        }))
+    };
+    let calls = ids.iter().map(call).collect();
+    chain.devnet.run(key, &chain.token, calls).expect("it is paid");
+}
+
+/// No provider shows blocks by their height: what another program did stays unexplained.
+fn hides_blocks(chain: &LocalChain) {
+    let name = "UNKNOWN_BLOCK".to_owned();
+    chain.everywhere(&Rule::always(Fault::Refused { name }).on(&["block height"]));
+}
+
+/// The chain paid this number of transfers, and none of them twice.
+fn paid_once(chain: &LocalChain, transfers: usize) {
+    let memos: Vec<String> = chain.payments().into_iter().map(|(memo, _)| memo).collect();
+    let each: BTreeSet<&String> = memos.iter().collect();
+    assert_eq!((memos.len(), each.len()), (transfers, transfers), "{memos:?}");
+}
+
+fn stays_so(seconds: u64) {
+    std::thread::sleep(Duration::from_secs(seconds));
+}
+
+/// A server with workers over a database that others share, with one key of the chain.
+fn worker(chain: &LocalChain, database: &Database, spot: &str, key: &Wallet) -> Served {
+    let more = [
+        (KEYS, &*key.key.to_string()),
+        ("DATABASE_URL", database.url()),
+        ("PORTAGE_ENGINE__LEASE_SECONDS", "5"),
+        ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+        ("PORTAGE_LEDGERS__SPOT__URL", spot),
+        ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
+        ("PORTAGE_AUTH__HS256_SECRET", "a secret for tests that share workers, long enough"),
+        ("PORTAGE_AUDIT__MAC_SECRET", "a secret for tests that share workers, long enough"),
+    ];
+    chain.served_in(tempfile::tempdir().expect("a folder"), &more)
+}
+
+/// F1. Turns red where a worker lifts the stop of a chain for a key that it does not have.
+#[test]
+fn f1_a_worker_without_the_key_lifts_no_stop() {
+    let chain = three();
+    let database = Database::given().expect("a database");
+    let dir = tempfile::tempdir().expect("a folder");
+    let token = [("PORTAGE_SPOT__TOKEN".to_owned(), WORD.to_owned())];
+    let spot = listens(&["spot", "serve"], dir.path(), &token);
+    let spot = spot.unwrap_or_else(|why| panic!("{why}"));
+    let first = worker(&chain, &database, &spot.url, &chain.keys[0]);
+    taken_in(&first, "k-1");
+    completed(&first, &["k-1"]);
+    let second = worker(&chain, &database, &spot.url, &chain.keys[1]);
+    pause(&first);
+    let waiting = ["k-2", "k-3", "k-4", "k-5"];
+    let ids = waiting.map(|key| taken_in(&first, key));
+    queued(&first, &waiting);
+    hides_blocks(&chain);
+    pays_elsewhere(&chain, &chain.keys[0], &ids);
+    unpause(&first);
+    eventually("the chain is stopped", || told(&first, "LANE_AHEAD"));
+    stays_so(10);
+    assert!(!pauses(&second, false).is_empty(), "the stop is over: {:?}", cases(&second));
+    paid_once(&chain, 5);
+    chain.forgets_rules();
+    completed(&first, &waiting);
+    eventually("the stop is over", || pauses(&first, false).is_empty());
+    taken_in(&second, "k-6");
+    completed(&second, &["k-6"]);
+    paid_once(&chain, 6);
+}
+
+fn has_keys(served: &mut Served, keys: &str) {
+    for setting in served.settings.iter_mut().filter(|setting| setting.0 == KEYS) {
+        keys.clone_into(&mut setting.1);
+    }
+}
+
+/// F2. Turns red where a key that was used after the backup, and has no row in it, begins behind what it did.
+#[test]
+fn f2_a_key_that_a_restored_journal_never_saw_is_compared_first() {
+    let chain = three();
+    let mut served = chain.served(1);
+    taken_in(&served, "k-1");
+    completed(&served, &["k-1"]);
+    pause(&served);
+    let waiting = ["k-2", "k-3", "k-4"];
+    waiting.iter().for_each(|key| drop(taken_in(&served, key)));
+    queued(&served, &waiting);
+    served.again(keep);
+    has_keys(&mut served, &chain.keys[1].key.to_string());
+    served.again(|_| ());
+    unpause(&served);
+    completed(&served, &waiting);
+    has_keys(&mut served, &chain.access_keys(2));
+    served.again(set_back);
+    completed(&served, &waiting);
+    unpause(&served);
+    taken_in(&served, "k-5");
+    completed(&served, &["k-5"]);
+    paid_once(&chain, 5);
+}
+
+/// F3. Turns red where one payment to a transfer that the journal has lost throws away what the transaction proves of the
+/// others, and where a client that repeats a lost key is paid again.
+#[test]
+fn f3_a_transaction_is_judged_payment_by_payment() {
+    let chain = three();
+    let mut served = chain.served(1);
+    taken_in(&served, "k-1");
+    completed(&served, &["k-1"]);
+    pause(&served);
+    let mut ids = vec![taken_in(&served, "k-2"), taken_in(&served, "k-3")];
+    queued(&served, &["k-2", "k-3"]);
+    served.again(keep);
+    ids.extend([taken_in(&served, "k-4"), taken_in(&served, "k-5")]);
+    queued(&served, &["k-4", "k-5"]);
+    pays_elsewhere(&chain, &chain.keys[0], &ids);
+    served.again(set_back);
+    completed(&served, &["k-2", "k-3"]);
+    eventually("a person is asked", || {
+        let of = |case: &(String, String)| ids[2..].iter().all(|id| case.1.contains(id));
+        cases(&served).iter().any(|case| case.0 == "FOREIGN_PAYMENT" && of(case))
+    });
+    // the clients of what was lost ask again, and two persons let the chain go on
+    taken_in(&served, "k-4");
+    taken_in(&served, "k-5");
+    let stops = pauses(&served, false);
+    let [stop] = &stops[..] else { panic!("one stop: {:?}", cases(&served)) };
+    two_persons(&served, &["unpause", stop]);
+    unpause(&served);
+    completed(&served, &["k-4", "k-5"]);
+    paid_once(&chain, 5);
+}
+
+/// One person proposes, and another one approves; what the second one is told.
+fn two_persons(served: &Served, words: &[&str]) -> String {
+    let by = |who: &str, words: &[&str]| {
+        let more = ["--as", who, "--reason", "ticket 4711"];
+        said(&served.run(&[&["ops"], words, &more].concat()))
+    };
+    let (code, text) = by("ada", words);
+    assert_eq!(code, Some(75), "{text}");
+    let pending = served.json(&["ops", "approvals", "--status", "PENDING"]);
+    let approval = pending["approvals"][0]["id"].as_str().expect("an id").to_owned();
+    let (code, text) = by("bob", &["approve", &approval]);
+    assert_eq!(code, Some(0), "{text}");
+    text
+}
+
+/// F4. Turns red where providers that are behind what the journal has stored show a key as level: the stop would be
+/// lifted, and what was paid elsewhere paid again.
+#[test]
+fn f4_a_view_that_is_behind_lifts_no_stop() {
+    let chain = three();
+    let served = chain.served(1);
+    taken_in(&served, "k-1");
+    completed(&served, &["k-1"]);
+    pause(&served);
+    let waiting = ["k-2", "k-3"];
+    let ids = waiting.map(|key| taken_in(&served, key));
+    queued(&served, &waiting);
+    hides_blocks(&chain);
+    let before = chain.devnet.height();
+    pays_elsewhere(&chain, &chain.keys[0], &ids);
+    eventually("the chain is stopped", || told(&served, "LANE_AHEAD"));
+    unpause(&served);
+    // each provider answers from a replica that stands where the key was still level
+    chain.forgets_rules();
+    for _ in 0..20 {
+        let blocks = chain.devnet.height().saturating_sub(before) + 1;
+        chain.forgets_rules();
+        chain.everywhere(&Rule::always(Fault::Stale { blocks }));
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!pauses(&served, false).is_empty(), "the stop is over");
+    }
+    chain.forgets_rules();
+    completed(&served, &waiting);
+    taken_in(&served, "k-4");
+    completed(&served, &["k-4"]);
+    paid_once(&chain, 4);
+}
+
+/// F5. Turns red where a wallet that takes the nonce of an open attempt strands its members, or stops the relay.
+#[test]
+fn f5_a_wallet_that_takes_the_nonce_of_an_open_attempt_strands_nothing() {
+    let chain = three();
+    let served = chain.served(1);
+    taken_in(&served, "k-1");
+    completed(&served, &["k-1"]);
+    chain.everywhere(&Rule::always(Fault::Withhold).on(&["send_tx"]));
+    taken_in(&served, "k-2");
+    taken_in(&served, "k-3");
+    eventually("it is sent", || status(&served, "k-2") == "QUEUED_VERIFICATION");
+    // the nonce of the attempt, and the one behind it
+    for _ in 0..2 {
+        chain.devnet.wallet_signs(&chain.keys[0]).expect("the key is there");
+        stays_so(1);
+    }
+    chain.forgets_rules();
+    completed(&served, &["k-2", "k-3"]);
+    chain.devnet.release();
+    eventually("every case is over", || cases(&served).is_empty());
+    assert_eq!(pauses(&served, false), [""; 0]);
+    paid_once(&chain, 3);
+}
+
+/// F5. Turns red where a person's word ends an attempt of which no provider shows any more what spent its nonce, and where
+/// two that keep the blocks, named later, do not.
+#[test]
+fn f5_blocks_that_no_provider_keeps_are_shown_by_two_that_are_named_later() {
+    let chain = LocalChain::of_providers(4);
+    let urls = chain.devnet.urls();
+    let (few, all) = (urls[..2].join(","), urls.join(","));
+    let keys = chain.access_keys(1);
+    let more = [(KEYS, &*keys), ("NEAR_RPC_URL", &*few)];
+    let mut served = chain.served_in(tempfile::tempdir().expect("a folder"), &more);
+    taken_in(&served, "k-1");
+    completed(&served, &["k-1"]);
+    chain.everywhere(&Rule::always(Fault::Withhold).on(&["send_tx"]));
+    let id = taken_in(&served, "k-2");
+    eventually("it is sent", || status(&served, "k-2") == "QUEUED_VERIFICATION");
+    chain.devnet.wallet_signs(&chain.keys[0]).expect("the key is there");
+    chain.forgets_rules();
+    let forgets = Fault::Refused { name: "UNKNOWN_BLOCK".to_owned() };
+    for at in 0..2 {
+        let provider = chain.devnet.endpoint(at).expect("a provider");
+        provider.add(Rule::always(forgets.clone()).on(&["block height", "chunk"]));
+    }
+    eventually("a person is told why", || {
+        cases(&served).iter().any(|case| case.0 == "LOCK_SPENT" && case.1.contains("UNKNOWN_BLOCK"))
+    });
+    for answer in ["rejected", "dead", "done"] {
+        let words = ["ops", "resolve", &id, "--answer", answer, "--evidence", "ticket=4711"];
+        let (code, text) = said(&served.run(&[&words[..], &["--reason", "a test"]].concat()));
+        assert!(code != Some(0) && text.contains("NOT_POSSIBLE"), "{text}");
+    }
+    assert_eq!(status(&served, "k-2"), "QUEUED_VERIFICATION");
+    for setting in served.settings.iter_mut().filter(|setting| setting.1 == few) {
+        all.clone_into(&mut setting.1);
+    }
+    served.again(|_| ());
+    completed(&served, &["k-2"]);
+    eventually("every case is over", || cases(&served).is_empty());
+    chain.devnet.release();
+    paid_once(&chain, 2);
+}
+
+/// F7. Turns red where a receiver is condemned though no other one was paid since (run: three refusals of a receiver that
+/// was alone condemn it), where it waits without a case that names it, and where two persons cannot end it.
+#[test]
+fn f7_a_receiver_is_condemned_only_beside_another_payment() {
+    let chain = three();
+    let bob = chain.devnet.create_account("bob.devnet", 10).expect("an account").account;
+    chain.devnet.register(&chain.token, std::slice::from_ref(&bob)).expect("it is registered");
+    chain.devnet.block_account(&bob);
+    let keys = chain.access_keys(1);
+    let more = [(KEYS, &*keys), ("PORTAGE_ALERTS__AFTER_SECONDS", "5")];
+    let served = chain.served_in(tempfile::tempdir().expect("a folder"), &more);
+    let (code, body) = pays_to(&served, "bob.devnet", "k-1");
+    assert_eq!(code, 201, "{body}");
+    let id = body["req_id"].as_str().expect("an id");
+    let refusals = || {
+        let events = reads(&served, "payouts", "k-1").1["events"].clone();
+        let events = events.as_array().expect("events").iter();
+        events.filter(|event| event["error_type"] == "RECEIVER_REFUSED").count()
+    };
+    eventually("it is refused three times", || refusals() >= 3);
+    assert_eq!(status(&served, "k-1"), "QUEUED_TRANSFER", "no other was paid");
+    eventually("a person is told which", || {
+        cases(&served).iter().any(|case| case.0 == "CHAIN_BACKLOG" && case.1.contains(id))
+    });
+    let words = ["resolve", id, "--answer", "rejected", "--evidence", "ticket=4711"];
+    assert!(two_persons(&served, &words).contains("NEVER_SENT"));
+    let ended = reads(&served, "payouts", "k-1").1;
+    assert!(ended["error_message"].to_string().contains("CANCELLED"), "{ended}");
+    // beside another payment it is decided
+    assert_eq!(pays_to(&served, "bob.devnet", "k-2").0, 201);
+    taken_in(&served, "k-3");
+    completed(&served, &["k-3"]);
+    eventually("it is refused for good", || status(&served, "k-2") == "FAILED");
+    let ended = reads(&served, "payouts", "k-2").1;
+    assert!(ended["error_message"].to_string().contains("RECEIVER_REFUSED"), "{ended}");
+    eventually("the case is over", || !told(&served, "CHAIN_BACKLOG"));
+    paid_once(&chain, 1);
+}
+
+/// F8, F9, F11. Turns red where one of three providers that hides logs, shows another price of a registration, or makes up
+/// its final block stops the chain, or fails or delays a transfer.
+#[test]
+fn f8_f9_f11_one_of_three_that_lies_hinders_nothing() {
+    let chain = three();
+    let served = chain.served(2);
+    let edited = |at: &str, value: Value| Fault::Edited { edits: vec![Edit::set(at, value)] };
+    let price = json!(br#"{"min":"1","max":"1"}"#.as_slice());
+    let bounds = "query call_function storage_balance_bounds";
+    let made_up = json!("11111111111111111111111111111112");
+    let lies = [
+        Rule::always(Fault::Silent),
+        Rule::always(edited("/result", price)).on(&[bounds]),
+        Rule::always(edited("/header/hash", made_up)).on(&["block final"]),
+    ];
+    for (n, lie) in lies.into_iter().enumerate() {
+        let receiver = format!("new{n}.devnet");
+        chain.devnet.create_account(&receiver, 10).expect("a new receiver");
+        for at in 0..3 {
+            let liar = chain.devnet.endpoint(at).expect("a provider");
+            liar.add(lie.clone());
+            let keys = [format!("new-{n}-{at}"), format!("k-{n}-{at}")];
+            assert_eq!(pays_to(&served, &receiver, &keys[0]).0, 201);
+            taken_in(&served, &keys[1]);
+            completed(&served, &[&keys[0], &keys[1]]);
+            assert_eq!(served.json(&["ops", "pauses"])["pauses"], json!([]), "{lie:?} of {at}");
+            liar.clear();
+        }
+    }
+    paid_once(&chain, 18);
+}
+
+/// F12. Turns red where a batch that was paid stays open since what the token calls behind it failed.
+#[test]
+fn f12_what_fails_behind_the_payments_takes_none_back() {
+    let chain = three();
+    chain.devnet.fail_behind_transfers();
+    let served = chain.served(1);
+    let keys = ["k-1", "k-2", "k-3"];
+    keys.iter().for_each(|key| drop(taken_in(&served, key)));
+    completed(&served, &keys);
+    eventually("a person looks at it", || told(&served, "EVENTS_SURPLUS"));
+    paid_once(&chain, 3);
+}
+
+/// F13. Turns red where the settings that people paste into tickets show the key that a provider's address has.
+#[test]
+fn f13_addresses_of_providers_are_shown_up_to_the_port() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let url = ("NEAR_RPC_URL", "https://rpc.example/v1/canary?key=canary");
+    let settings = process::settings(&[&RELAY[..], &[url]].concat());
+    let (code, text) = said(&portage(dir.path(), &settings).arg("config").output().unwrap());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("rpc.example") && !text.contains("canary"), "{text}");
+}
