@@ -41,9 +41,9 @@ impl ShownKeys {
 }
 
 impl Chains {
-    /// Opens a case at start for open attempts whose keys this process does not have. Their provers ask for
-    /// them like for any other, but this process signs nothing for them again.
-    pub(crate) async fn names_missing_keys(&self, pool: &Arc<ChainPool>) {
+    /// Logs at start the open attempts whose keys this process does not have. Their provers ask for them like
+    /// for any other, but this process signs nothing for them again; the monitor opens the case.
+    pub(crate) async fn log_missing_keys(&self, pool: &Arc<ChainPool>) {
         let names = self.lane_names(pool);
         if names.is_empty() {
             return;

@@ -35,8 +35,8 @@ struct Episode {
 #[derive(Debug, Default)]
 pub(crate) struct Episodes(BTreeMap<CaseKey, Episode>);
 
-/// From this age on, a process that sees nothing of a case may close it, although another process opened it
-/// about what it alone sees: that process may be gone.
+/// From this age on, a process that sees nothing of a case may close it, although no worker is known to be gone
+/// since it was opened: the process that opened it may be gone unnoticed.
 const STRANGE: Millis = 600_000;
 
 impl Episodes {
@@ -179,11 +179,13 @@ impl Cases {
     }
 
     /// True where this process may close a case about what each process sees for itself. Closing what
-    /// another process still sees would have that process open it again and again.
+    /// another process still sees would have that process open it again and again. What a worker said that
+    /// is gone may be closed; another one that sees it too opens it once more, as its own.
     pub(crate) fn may_say(&self, case: &OpenCase) -> bool {
         let age = self.shared.parts.journal.now().saturating_sub(case.opened_at);
+        let lease = &self.shared.lease;
         let ours = || self.episodes().0.get(&key(case)).is_some_and(|episode| episode.ours);
-        !self.shared.lease.ends() || age >= STRANGE || ours()
+        !lease.ends() || age >= STRANGE || lease.lost_one_since(case.opened_at) || ours()
     }
 
     /// Writes an event of an episode until it is durable. Where the episode is about a transfer, the same

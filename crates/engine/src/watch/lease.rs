@@ -32,6 +32,8 @@ pub(crate) struct LeaseKeeper {
 struct SeenRenewal {
     renewal: u64,
     since: u64,
+    /// The lease might still run at the last look.
+    alive: bool,
 }
 
 impl LeaseKeeper {
@@ -147,12 +149,19 @@ impl LeaseKeeper {
         let mut before = std::mem::take(&mut *seen);
         leases.retain(|lease| {
             let first = before
-                .remove(&lease.worker)
+                .get(&lease.worker)
                 .filter(|seen| seen.renewal == lease.renewal)
                 .map_or(now, |seen| seen.since);
-            seen.insert(lease.worker, SeenRenewal { renewal: lease.renewal, since: first });
-            asked.saturating_sub(first) < lease.length.saturating_mul(TICKS)
+            let alive = asked.saturating_sub(first) < lease.length.saturating_mul(TICKS);
+            let renewal = SeenRenewal { renewal: lease.renewal, since: first, alive };
+            seen.insert(lease.worker, renewal);
+            alive
         });
+        before.retain(|_, renewal| renewal.alive);
+        let gone = |worker: &WorkerId| !leases.iter().any(|lease| lease.worker == *worker);
+        if leases.is_empty() || before.keys().any(gone) {
+            self.shared.lease.other_is_gone(self.shared.parts.journal.now());
+        }
         Ok(leases)
     }
 

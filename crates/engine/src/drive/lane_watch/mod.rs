@@ -142,7 +142,7 @@ impl LaneWatch {
     /// the chain is ahead of one.
     pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
         let mut tries = 0_u32;
-        self.chains.names_missing_keys(&pool).await;
+        self.chains.log_missing_keys(&pool).await;
         // which chain it is comes first: another one's keys say nothing
         pool.binding.settled().await;
         loop {

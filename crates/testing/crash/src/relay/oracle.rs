@@ -13,9 +13,9 @@ use std::time::Duration;
 /// How long everything may take to come to its end once the chain is fair.
 const SETTLES: Duration = Duration::from_secs(300);
 
-/// How long until each case is closed: that of a process that was killed is closed by another one ten
-/// minutes after it was opened (`STRANGE` in `engine::state::cases`).
-const CASES_CLOSE: Duration = Duration::from_secs(720);
+/// How long until each case is closed: that of a process that was killed is closed by another one, once it
+/// notices that the first is gone.
+const CASES_CLOSE: Duration = Duration::from_secs(300);
 
 const COMPLETED: i64 = 60;
 const FAILED: i64 = -10;

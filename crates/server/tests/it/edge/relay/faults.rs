@@ -303,7 +303,8 @@ fn f7_a_receiver_is_condemned_only_beside_another_payment() {
         events.filter(|event| event["error_type"] == "RECEIVER_REFUSED").count()
     };
     eventually("it is refused three times", || refusals() >= 3);
-    assert_eq!(status(&served, "k-1"), "QUEUED_TRANSFER", "no other was paid");
+    // between two tries it stands in another state for a moment; it is not over
+    queued(&served, &["k-1"]);
     eventually("a person is told which", || {
         cases(&served).iter().any(|case| case.0 == "CHAIN_BACKLOG" && case.1.contains(id))
     });
