@@ -1,7 +1,7 @@
 //! Converts values to columns and back, for both stores, where they store them alike: statuses,
 //! accounts, scopes, and ids and amounts as text.
 
-use kernel::agreed::{Agreed, target_side};
+use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Serial, UserId};
@@ -153,10 +153,14 @@ pub(crate) fn read_agreed(text: Option<&str>) -> Result<Option<Agreed>, WrongVal
     text.map(read).transpose()
 }
 
-/// The target side of a line, by what its row says was agreed.
-pub(crate) fn agreed_side(agreed: Option<&Agreed>, target: &Party, fee: Amount) -> (Party, Amount) {
-    let (target, fee) = target_side(agreed, target, fee);
-    (target.clone(), fee)
+/// The target party of a line, by what its row says was agreed.
+pub(crate) fn agreed_target(agreed: Option<&Agreed>, target: Party) -> Party {
+    agreed.map_or(target, |agreed| agreed.target.clone())
+}
+
+/// The column `refund_fee`: nothing where it is zero.
+pub(crate) fn refund_fee(terms: &Terms) -> Option<Amount> {
+    (terms.refund_fee != Amount::ZERO).then_some(terms.refund_fee)
 }
 
 /// The column `terms_version`: nothing for the first.
@@ -164,6 +168,7 @@ pub(crate) const fn terms_version(version: TermsVersion) -> Option<u8> {
     match version {
         TermsVersion::V1 => None,
         TermsVersion::V2 => Some(2),
+        TermsVersion::V3 => Some(3),
     }
 }
 
@@ -171,6 +176,7 @@ pub(crate) fn read_terms_version(version: Option<i64>) -> Result<TermsVersion, W
     match version {
         None => Ok(TermsVersion::V1),
         Some(2) => Ok(TermsVersion::V2),
+        Some(3) => Ok(TermsVersion::V3),
         Some(_) => Err(WrongValue("not a version of terms")),
     }
 }

@@ -25,12 +25,13 @@ fn party(chain: u8, account: &str, asset: AssetId, amount: u128) -> Party {
     Party { system, account, asset, amount: Amount(amount) }
 }
 
-/// A swap of 1000 for 990 at a fee of 10.
+/// A swap of 1000 for 990 at a fee of 10; a refund costs 4.
 fn swap(plan: &Plan, flow: &str) -> Record {
     let owner = TransferOwner::Principal("sender".into());
     let (source, target) = (party(30, "sender", USDC, 1_000), party(31, "receiver", USDD, 990));
-    let terms =
-        Terms { fee: Amount(10), ..Terms::between("watcher".into(), owner, source, target) };
+    let (fee, refund_fee) = (Amount(10), Amount(4));
+    let between = Terms::between("watcher".into(), owner, source, target);
+    let terms = Terms { fee, refund_fee, ..between };
     let flow = plan.flows.named(flow).unwrap();
     let start = plan.table(flow).start;
     Record::new(Id(1), flow, Head::start(start), Arc::new(terms))
@@ -112,10 +113,10 @@ fn every_other_act_pays_its_own_party() {
     for (flow, name, right) in [
         ("swap_in", "debit USDD", pays("receiver", USDD, 990)),
         ("swap_in", "void", pays("receiver", USDD, 0)),
-        ("swap_in", "refund USDC", pays("sender", USDC, 990)),
+        ("swap_in", "refund USDC", pays("sender", USDC, 996)),
         ("swap_out", "pay USDC", pays("receiver", USDD, 990)),
         ("swap_out", "void refund", pays("sender", USDC, 0)),
-        ("swap_out", "refund USDD", pays("sender", USDC, 990)),
+        ("swap_out", "refund USDD", pays("sender", USDC, 996)),
     ] {
         let record = swap(&plan, flow);
         assert_eq!(refused(&plan, &record, name, right.clone()), None, "{name}");

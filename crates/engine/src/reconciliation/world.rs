@@ -120,7 +120,7 @@ impl World {
             state: 0,
             source: party(source),
             target: party(target),
-            fee: Amount::ZERO,
+            refund_fee: Amount::ZERO,
             key_row: KeyRow::Keyless,
             operations: Vec::new(),
         });

@@ -119,7 +119,7 @@ impl Life for State {
             Void => {
                 Meta { undoes: &[Debit], ..Meta::once(Leg::Cost, Side::Target, Share::OwnCost) }
             }
-            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessFee),
+            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessRefundFee),
             Quarantine => Meta::once(Leg::Quarantine, Side::Source, Share::Gross),
         }
     }

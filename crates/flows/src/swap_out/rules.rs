@@ -8,6 +8,11 @@ use kernel::flow::life::Ruling;
 use kernel::ids::Millis;
 use kernel::record::{Facts, Record};
 
+/// Number: the smallest credit that is taken in, in base units (`swap.dust_credit_usdd`).
+pub const DUST_CREDIT: &str = "dust_credit";
+/// Flag: the debit can be credited, and enough time is left for it (`swap.credit_margin_sec`). False: it expires too soon, or
+/// can never be credited.
+pub const CREDIT_POSSIBLE: &str = "credit_possible";
 /// Text: the Solana account that the one asset names which maps this credit: of its own transaction id,
 /// and owned by the sender of the debit. An asset of another owner is none.
 pub const MAPPING: &str = "mapping";
@@ -20,6 +25,17 @@ pub const PAYOUT_DEADLINE: &str = "payout_deadline";
 
 /// The history's words for a refund that was refused, or that its receiver did not take and that was called back.
 pub const REFUND_REFUSED: &[&str] = &["REFUND_REJECTED", "VOIDED"];
+
+/// Whether a debit to us is credited. What is not stays its sender's.
+pub(super) fn take_in(record: &Record, facts: &Facts) -> Ruling {
+    let amount = record.source().amount.0;
+    match (number(facts, DUST_CREDIT), flag(facts, CREDIT_POSSIBLE)) {
+        (Some(dust), _) if amount < dust => Ruling::No,
+        (Some(_), Some(true)) => Ruling::Yes,
+        (Some(_), Some(false)) => Ruling::No,
+        (None, _) | (Some(_), None) => Ruling::NotYet,
+    }
+}
 
 /// Whether something is left after the fee.
 pub(super) fn worth_it(record: &Record) -> Ruling {

@@ -16,7 +16,10 @@ use {Act::*, Rule::*, State::*, Step::*};
 words! {
     /// Where a swap stands. The spellings of the source's states are its status values.
     pub State {
-        Detected = 0 "detected",
+        CreditFound = 0 "credit found",
+        CreditReady = 2 "credit ready",
+        Crediting = 4 "crediting",
+        Detected = 6 "detected",
         PendingReceival = 10 "pending_receival",
         ReadyForProcessing = 20 "ready for processing",
         Accepted = 25 "accepted",
@@ -37,6 +40,7 @@ words! {
         QuarantineReady = -36 "quarantine ready",
         Quarantining = -38 "quarantining",
         Quarantined = -40 "quarantined",
+        NotTaken = -50 "not taken",
     }
 }
 words! {
@@ -47,6 +51,7 @@ words! {
         RefundDelivery = 2 "refund delivered?",
         VoidRefund = 3 "void refund",
         Quarantine = 4 "quarantine USDD",
+        Credit = 5 "credit USDD",
     }
 }
 words! {
@@ -59,6 +64,7 @@ words! {
         TryAgain = 4 "try again",
         RefundPossible = 5 "refund possible",
         MoveOut = 6 "move out / refund after all",
+        TakeIn = 7 "no dust, time enough to take it in",
     }
 }
 
@@ -73,12 +79,16 @@ impl Life for State {
     type Act = Act;
     type Rule = Rule;
     const FLOW: &'static str = "swap_out";
-    const START: Self = Detected;
+    const START: Self = CreditFound;
     const DRIVER: Driver = Driver::Stations;
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act, Rule> {
         match self {
+            // a debit is its sender's until we credit it
+            CreditFound          => Decide { rule: TakeIn, yes: CreditReady, no: NotTaken },
+            CreditReady          => Claim  { to: Crediting },
+            Crediting            => Send   { act: Credit, done: Detected, rejected: NotTaken, dead: CreditFound, unknown: Crediting },
             Detected             => Decide { rule: WorthIt, yes: PendingReceival, no: ProcessedAsFees },
             PendingReceival      => Decide { rule: Mapping, yes: ReadyForProcessing, no: TradeBalanceCheck },
             TradeBalanceCheck    => Decide { rule: LastLook, yes: ReadyForProcessing, no: RefundPending },
@@ -96,12 +106,13 @@ impl Life for State {
             Held                 => Decide { rule: MoveOut, yes: QuarantineReady, no: RefundPending },
             QuarantineReady      => Claim  { to: Quarantining },
             Quarantining         => Send   { act: Quarantine, done: Quarantined, rejected: Held, dead: Held, unknown: Quarantining },
-            Processed | ProcessedAsFees | Refunded | Quarantined => End,
+            Processed | ProcessedAsFees | Refunded | Quarantined | NotTaken => End,
         }
     }
 
     fn money(self) -> Place {
         match self {
+            CreditFound | CreditReady | Crediting | NotTaken => Place::AtSource,
             Detected | PendingReceival | ReadyForProcessing | Accepted | Sending
             | AwaitingConfirmation | PayoutDead | TradeBalanceCheck | RefundPending
             | CollectingRefund | Refunding | RefundDebited | RefundExpired | RefundVoiding => {
@@ -117,7 +128,11 @@ impl Life for State {
     fn act(act: Act) -> Meta<Act> {
         match act {
             Pay => Meta::once(Leg::Deposit, Side::Target, Share::Net),
-            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessFee),
+            Credit => Meta::once(Leg::Withdraw, Side::Source, Share::Gross),
+            Refund => Meta {
+                undoes: &[Credit],
+                ..Meta::once(Leg::Refund, Side::Source, Share::LessRefundFee)
+            },
             RefundDelivery => Meta::question(Side::Source, Some(Refund)),
             VoidRefund => {
                 Meta { undoes: &[Refund], ..Meta::once(Leg::Cost, Side::Source, Share::OwnCost) }
@@ -141,6 +156,7 @@ impl Life for State {
 
     fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {
         match rule {
+            TakeIn => rules::take_in(record, facts),
             WorthIt => rules::worth_it(record),
             Mapping => rules::mapping(record, facts),
             LastLook => rules::last_look(facts),
@@ -154,6 +170,9 @@ impl Life for State {
     #[rustfmt::skip]
     fn event(self, via: Via) -> &'static str {
         match self {
+            CreditFound          => rule_event(via, "CREDIT_WANTED", "CREDIT_LEFT"),
+            CreditReady          => "CREDIT_CLAIMED",
+            Crediting            => answered(via, Words { done: "CREDIT_TAKEN", rejected: "CREDIT_REJECTED", dead: "CREDIT_DEAD", unknown: RETRY }),
             Detected             => rule_event(via, "ABOVE_FEES", "KEPT_AS_FEES"),
             PendingReceival      => rule_event(via, "MAPPING_FOUND", "MAPPING_LATE"),
             TradeBalanceCheck    => rule_event(via, "MAPPING_FOUND", "MAPPING_MISSING"),
@@ -172,20 +191,19 @@ impl Life for State {
             QuarantineReady      => "QUARANTINE_CLAIMED",
             Quarantining         => answered(via, Words { done: "QUARANTINED", rejected: "QUARANTINE_REJECTED", dead: "QUARANTINE_DEAD", unknown: RETRY }),
             // nothing leaves an end
-            Processed | ProcessedAsFees | Refunded | Quarantined => "",
+            Processed | ProcessedAsFees | Refunded | Quarantined | NotTaken => "",
         }
     }
 
     fn normal(self) -> Normal {
         match self {
             PendingReceival | ReadyForProcessing => Normal::Seconds(MAPPED),
-            Sending | AwaitingConfirmation | Refunding | RefundVoiding | Quarantining => {
-                Normal::Seconds(CONFIRMED)
-            }
+            Crediting | Sending | AwaitingConfirmation | Refunding | RefundVoiding
+            | Quarantining => Normal::Seconds(CONFIRMED),
             RefundDebited => Normal::Seconds(DELIVERED),
-            Detected | Accepted | PayoutDead | TradeBalanceCheck | RefundPending
-            | CollectingRefund | RefundExpired | Held | QuarantineReady | Processed
-            | ProcessedAsFees | Refunded | Quarantined => Normal::Passing,
+            CreditFound | CreditReady | Detected | Accepted | PayoutDead | TradeBalanceCheck
+            | RefundPending | CollectingRefund | RefundExpired | Held | QuarantineReady
+            | Processed | ProcessedAsFees | Refunded | Quarantined | NotTaken => Normal::Passing,
         }
     }
 
@@ -194,10 +212,12 @@ impl Life for State {
             Processed => Some(Outcome::Paid),
             ProcessedAsFees => Some(Outcome::Kept),
             Refunded => Some(Outcome::GivenBack),
+            NotTaken => Some(Outcome::Failed),
             Held | QuarantineReady | Quarantining | Quarantined => Some(Outcome::Held),
-            Detected | PendingReceival | ReadyForProcessing | Accepted | Sending
-            | AwaitingConfirmation | PayoutDead | TradeBalanceCheck | RefundPending
-            | CollectingRefund | Refunding | RefundDebited | RefundExpired | RefundVoiding => None,
+            CreditFound | CreditReady | Crediting | Detected | PendingReceival
+            | ReadyForProcessing | Accepted | Sending | AwaitingConfirmation | PayoutDead
+            | TradeBalanceCheck | RefundPending | CollectingRefund | Refunding | RefundDebited
+            | RefundExpired | RefundVoiding => None,
         }
     }
 

@@ -84,7 +84,8 @@ pub(crate) fn try_again(record: &Record, facts: &Facts) -> Ruling {
 /// Whether the money can be given back: to an account that takes it, an amount above zero, refused less often than is
 /// allowed or once more by a person. What was lost is given back again after a cooldown, for ever.
 pub(crate) fn refund_possible(record: &Record, facts: &Facts) -> Ruling {
-    let something = record.share(Share::LessFee).is_some_and(|(_, share)| share > Amount::ZERO);
+    let something =
+        record.share(Share::LessRefundFee).is_some_and(|(_, share)| share > Amount::ZERO);
     if !something {
         return Ruling::No;
     }

@@ -53,7 +53,7 @@ fn line(
         state: flow.named(state).unwrap_or(u8::MAX),
         source: party(from),
         target: party(to),
-        fee: Amount::ZERO,
+        refund_fee: Amount::ZERO,
         key_row: KeyRow::Keyless,
         operations: done.iter().map(|(at, leg, o)| (*at, operation(*leg, o.clone()))).collect(),
     }

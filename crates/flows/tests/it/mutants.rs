@@ -20,6 +20,8 @@ const OUT_OF_HOLD: &str = "takes money out of the hold to pay it after all, or t
     effect stands by then";
 const CLAIMED_AGAIN: &str = "claims again without a rule in between: a dead attempt never lands";
 const ASKED_AGAIN: &str = "asks once more whether it was delivered, and comes back if it was not";
+const AT_SOURCE: &str = "nothing was taken from the source: it ends there under the word of another such end, or is decided \
+    about again";
 const WAITS: &str = "a rule may wait for its facts; whether it does is its meaning";
 const TIMES: &str = "which time is normal for a call of the target is said by the other side, not by the \
     table";
@@ -61,13 +63,17 @@ const SWAP_IN: Explained = &[
     (&["quarantine sent, awaiting confirmation -Dead-> "], &["quarantine ready"], CLAIMED_AGAIN),
     (&["voiding -Dead-> "], &["debit_confirmed"], ASKED_AGAIN),
     (&["refund USDC: "], &["share Some(Gross)"], FEE),
-    (&["quarantine USDC: "], &["share Some(LessFee)"], FEE),
+    (&["quarantine USDC: "], &["share Some(LessRefundFee)"], FEE),
     (&["detected: ", "above fees: ", "debit dead: ", "to be refunded: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
     (&["debiting: ", "debited, awaiting confirmation: ", "voiding: "], &["normal Configured"], TIMES),
 ];
 
 #[rustfmt::skip]
 const SWAP_OUT: Explained = &[
+    (&["credit found -No-> ", "crediting -Rejected-> ", "crediting -Dead-> "], &["refunded"], AT_SOURCE),
+    (&["crediting -Rejected-> "], &["credit found"], AT_SOURCE),
+    (&["crediting -Dead-> "], &["not taken"], AT_SOURCE),
+    (&["crediting -Dead-> "], &["credit ready"], CLAIMED_AGAIN),
     (&["pending_receival -Yes-> "], &["detected", "accepted", "payout dead"], BEFORE),
     (&["trade balance to be checked -Yes-> ", "trade balance to be checked -No-> "], &["detected", "pending_receival", "accepted", "payout dead"], BEFORE),
     (&["ready for processing -Yes-> "], &["payout dead"], BEFORE),
@@ -82,8 +88,8 @@ const SWAP_OUT: Explained = &[
     (&["quarantining -Dead-> "], &["quarantine ready"], CLAIMED_AGAIN),
     (&["voiding refund -Dead-> "], &["refund debited"], ASKED_AGAIN),
     (&["refund USDD: "], &["share Some(Gross)"], FEE),
-    (&["quarantine USDD: "], &["share Some(LessFee)"], FEE),
-    (&["detected: ", "payout dead: ", "trade balance to be checked: ", "refund pending: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
+    (&["quarantine USDD: "], &["share Some(LessRefundFee)"], FEE),
+    (&["credit found: ", "detected: ", "payout dead: ", "trade balance to be checked: ", "refund pending: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
     (&["sending: ", "sig created, awaiting confirmations: "], &["normal Configured"], TIMES),
 ];
 
@@ -144,8 +150,8 @@ fn there_is_much_to_kill() {
             ),
             (
                 "swap_out",
-                1143,
-                64,
+                1538,
+                71,
             ),
         ]
     "#]]

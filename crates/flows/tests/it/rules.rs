@@ -26,7 +26,7 @@ const DEADLINE: u64 = 1_000;
 
 /// Takes a fee, where that much is there.
 fn fee(terms: &mut Terms, fee: u128) {
-    terms.fee = Amount(fee);
+    (terms.fee, terms.refund_fee) = (Amount(fee), Amount(fee));
     terms.target.amount = terms.source.amount.minus(terms.fee).unwrap_or(Amount::ZERO);
 }
 
@@ -91,6 +91,8 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
         swap::SENDER_VALID,
         swap::QUARANTINE_ACCOUNT,
         swap::REFUND_RELEASED,
+        swap_out::rules::DUST_CREDIT,
+        swap_out::rules::CREDIT_POSSIBLE,
         swap_out::rules::PAYOUT_DEADLINE,
         swap_out::rules::MAPPING,
         swap_out::rules::NO_MAPPING,
@@ -117,7 +119,7 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
             asked += 1;
         }
     }
-    assert_eq!(asked, 15);
+    assert_eq!(asked, 16);
 }
 
 /// What a rule needs for its yes: without any one of these facts it does not say so.
@@ -138,7 +140,9 @@ fn a_promise_needs_each_of_its_facts() {
         (relay::rules::BUDGET, yes()),
     ];
     let again = [(swap::PAYOUT_RESTED, yes()), (swap::CHAIN_TIME, n(1))];
-    let promises: [(&str, &str, &[Named]); 7] = [
+    let credit = [(swap_out::rules::DUST_CREDIT, n(1)), (swap_out::rules::CREDIT_POSSIBLE, yes())];
+    let promises: [(&str, &str, &[Named]); 8] = [
+        ("swap_out", "credit found", &credit),
         ("swap_in", "ready for processing", &accepted),
         ("swap_in", "debit dead", &again),
         ("swap_in", "to be refunded", &refund),
@@ -155,6 +159,20 @@ fn a_promise_needs_each_of_its_facts() {
             assert_eq!(says(flow, state, &fewer), Ruling::NotYet, "{flow} {state} without {name}");
         }
     }
+}
+
+/// Turns red where dust is taken in, or a debit that we cannot credit in time waits for ever.
+#[test]
+fn a_debit_is_credited_unless_it_is_dust_or_cannot_be() {
+    let said = |dust, possible| {
+        let facts =
+            [(swap_out::rules::DUST_CREDIT, n(dust)), (swap_out::rules::CREDIT_POSSIBLE, possible)];
+        let change = |terms: &mut Terms| terms.source.amount = Amount(7);
+        says_of("swap_out", "credit found", &facts.into_iter().collect(), change)
+    };
+    assert_eq!(said(7, yes()), Ruling::Yes);
+    assert_eq!(said(8, yes()), Ruling::No, "dust");
+    assert_eq!(said(7, no()), Ruling::No, "too late");
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub mod seal;
 pub use hash::{Hash, hex, unhex};
 
 use crate::ids::{Id, Millis};
+use crate::money::Amount;
 use crate::record::{Binding, Origin, Party, Terms, TermsVersion};
 use sha2::{Digest, Sha256};
 
@@ -59,7 +60,8 @@ pub fn genesis(id: Id) -> Hash {
 pub fn birth(id: Id, flow: &str, terms: &Terms) -> Hash {
     match terms.version {
         TermsVersion::V1 => birth_of_one_amount(id, flow, terms),
-        TermsVersion::V2 => birth_of_parties(id, flow, terms),
+        TermsVersion::V2 => birth_of_parties(id, flow, terms, None),
+        TermsVersion::V3 => birth_of_parties(id, flow, terms, Some(terms.refund_fee)),
     }
 }
 
@@ -82,13 +84,13 @@ fn birth_of_one_amount(id: Id, flow: &str, terms: &Terms) -> Hash {
     hash.finalize().into()
 }
 
-/// Version 2: every field of the terms. A later field comes behind a presence byte at the end, and
-/// only where it is there: the rows that have none keep their hash.
-fn birth_of_parties(id: Id, flow: &str, terms: &Terms) -> Hash {
+/// Version 2: every field of the terms but the refund fee, which version 3 adds. A later field comes behind a
+/// presence byte at the end, and only where it is there: the rows that have none keep their hash.
+fn birth_of_parties(id: Id, flow: &str, terms: &Terms, refund_fee: Option<Amount>) -> Hash {
     let Terms { principal, owner, source, target, fee, origin, .. } = terms;
     let mut hash = Sha256::new_with_prefix(genesis(id));
-    // the former version begins with the presence of a text, which is 1
-    hash.update([2]);
+    // the first version begins with the presence of a text, which is 1
+    hash.update([if refund_fee.is_some() { 3 } else { 2 }]);
     text(&mut hash, Some(flow));
     text(&mut hash, Some(principal));
     text(&mut hash, Some(&owner.to_string()));
@@ -100,6 +102,9 @@ fn birth_of_parties(id: Id, flow: &str, terms: &Terms) -> Hash {
         hash.update(amount.0.to_be_bytes());
     }
     hash.update(fee.0.to_be_bytes());
+    if let Some(refund_fee) = refund_fee {
+        hash.update(refund_fee.0.to_be_bytes());
+    }
     hash.update(u64::try_from(terms.metadata.len()).unwrap_or(u64::MAX).to_be_bytes());
     hash_optional_fields(&mut hash, terms);
     if let Some(Origin { chain, key }) = origin {

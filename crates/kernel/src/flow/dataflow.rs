@@ -81,7 +81,7 @@ pub fn possible(t: &Table) -> Ways {
         match (edge.via, act) {
             (Via::Done, Some(a)) => {
                 acts.insert(a);
-                acts.retain(|x| !t.act(a).undoes.contains(x));
+                undo(t, a, &mut acts);
                 // an act that costs and takes back is used up with what it took back
                 if t.act(a).leg == Some(Leg::Cost) && !t.act(a).undoes.is_empty() {
                     acts.remove(&a);
@@ -106,10 +106,19 @@ pub fn certain(t: &Table) -> Ways {
     every_way(t, |edge, mut acts| {
         if let (Via::Done, Some(a)) = (edge.via, t.makes(edge.from)) {
             acts.insert(a);
-            acts.retain(|x| !t.act(a).undoes.contains(x));
+            undo(t, a, &mut acts);
         }
         acts
     })
+}
+
+/// Takes out what an act undoes. What that had undone before stands again: where a refund is called back, the money
+/// is taken from its source as it was.
+fn undo(t: &Table, a: A, acts: &mut ActSet) {
+    for undone in &t.act(a).undoes {
+        acts.remove(undone);
+        acts.extend(&t.act(*undone).undoes);
+    }
 }
 
 /// The acts that got this answer on some way to a state, undone or not.

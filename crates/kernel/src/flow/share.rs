@@ -5,8 +5,8 @@
 pub enum Share {
     /// What the source party gives, in its asset.
     Gross,
-    /// What the source party gives less the fee, in its asset.
-    LessFee,
+    /// What the source party gives less the refund fee, in its asset.
+    LessRefundFee,
     /// What the target party gets, in its asset.
     Net,
     /// None of the transfer's money: the service pays what it costs.
@@ -15,5 +15,5 @@ pub enum Share {
 
 impl Share {
     /// Every share, in the order of the declaration.
-    pub const ALL: &'static [Self] = &[Self::Gross, Self::LessFee, Self::Net, Self::OwnCost];
+    pub const ALL: &'static [Self] = &[Self::Gross, Self::LessRefundFee, Self::Net, Self::OwnCost];
 }

@@ -221,7 +221,8 @@ fn differs(line: &Line, side: Side, share: Option<Share>, op: &Op) -> Option<Str
         Side::Target => &line.source.account,
     });
     let account = &party(line, side).account;
-    let moves = share.and_then(|part| record::share(part, [&line.source, &line.target], line.fee));
+    let parties = [&line.source, &line.target];
+    let moves = share.and_then(|part| record::share(part, parties, line.refund_fee));
     let Some((asset, amount)) = moves else {
         return Some(format!("its amount is {}, the transfer's none", op.amount));
     };

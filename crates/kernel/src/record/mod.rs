@@ -44,6 +44,8 @@ pub enum TermsVersion {
     V1,
     /// An owner, two parties with an asset and an amount each, an origin.
     V2,
+    /// A refund fee beside the fee.
+    V3,
 }
 
 /// What was agreed. Never changes after the row is opened.
@@ -63,6 +65,8 @@ pub struct Terms {
     pub target: Party,
     /// What is kept as a fee, in base units of the source's asset.
     pub fee: Amount,
+    /// What is kept where the money is given back, in base units of the source's asset: it pays a refund on a chain.
+    pub refund_fee: Amount,
     /// What a watcher saw, where one opened the transfer.
     pub origin: Option<Origin>,
     /// By the chain's time.
@@ -79,7 +83,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of a transfer with nothing but its owner and its parties. The fee is zero.
+    /// The terms of a transfer with nothing but its owner and its parties. Both fees are zero.
     pub fn between(
         principal: Arc<str>,
         owner: TransferOwner,
@@ -87,13 +91,14 @@ impl Terms {
         target: Party,
     ) -> Self {
         Self {
-            version: TermsVersion::V2,
+            version: TermsVersion::V3,
             principal,
             owner,
             binding: None,
             source,
             target,
             fee: Amount::ZERO,
+            refund_fee: Amount::ZERO,
             origin: None,
             deadline: None,
             memo: None,
@@ -180,15 +185,17 @@ impl Terms {
 }
 
 /// What an act moves between these parties: an asset, and how much of it. `None`: nothing of the
-/// transfer's money, or a fee above the amount.
+/// transfer's money, or a refund fee above the amount.
 pub(crate) fn share(
     share: Share,
     [source, target]: [&Party; 2],
-    fee: Amount,
+    refund_fee: Amount,
 ) -> Option<(AssetId, Amount)> {
     match share {
         Share::Gross => Some((source.asset, source.amount)),
-        Share::LessFee => source.amount.minus(fee).map(|amount| (source.asset, amount)),
+        Share::LessRefundFee => {
+            source.amount.minus(refund_fee).map(|amount| (source.asset, amount))
+        }
         Share::Net => Some((target.asset, target.amount)),
         Share::OwnCost => None,
     }
@@ -273,9 +280,9 @@ impl Record {
     }
 
     /// What an act moves: an asset, and how much of it. `None`: nothing of the transfer's money, or a
-    /// fee above the amount.
+    /// refund fee above the amount.
     pub fn share(&self, part: Share) -> Option<(AssetId, Amount)> {
-        share(part, [self.source(), self.target()], self.fee())
+        share(part, [self.source(), self.target()], self.terms.refund_fee)
     }
 }
 

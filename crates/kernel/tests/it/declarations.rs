@@ -71,11 +71,11 @@ fn the_time_of_a_state_is_its_own_or_the_one_that_is_set() {
 fn an_act_says_how_much_it_moves() {
     assert_eq!(pair("take", |row| row.share = None), ["take: does not say how much it moves"]);
     for (act, share) in [
-        ("take", Share::LessFee),
+        ("take", Share::LessRefundFee),
         ("take", Share::Net),
         ("give", Share::Gross),
         // a ledger gives back what it took, to the unit
-        ("return", Share::LessFee),
+        ("return", Share::LessRefundFee),
         ("return", Share::OwnCost),
     ] {
         let found = pair(act, |row| row.share = Some(share));

@@ -55,7 +55,7 @@ fn line(state: &str, operations: Vec<(LedgerId, Operation)>) -> Line {
         state: table().named(state).unwrap_or(99),
         source: party(SOURCE, 1),
         target: party(TARGET, 2),
-        fee: Amount::ZERO,
+        refund_fee: Amount::ZERO,
         key_row: KeyRow::Keyless,
         operations,
     }

@@ -58,7 +58,7 @@ const EXPLAINED: &[(&[&str], &str)] = &[
         "which time is normal for a call of the target is said by the other side, not by the table",
     ),
     (
-        &["refund: share Some(Gross)", "move out: share Some(LessFee)"],
+        &["refund: share Some(Gross)", "move out: share Some(LessRefundFee)"],
         "whether the fee is kept when the target was not paid is agreed, not proven",
     ),
 ];

@@ -23,7 +23,7 @@ pub(crate) fn record(id: u128) -> Record {
     };
     let (source, target) = (party(30, "from", 100), party(31, "to", 99));
     let between = Terms::between("test|1".into(), TransferOwner::User(UserId(1)), source, target);
-    let terms = Terms { fee: Amount(1), ..between };
+    let terms = Terms { fee: Amount(1), refund_fee: Amount(2), ..between };
     Record::new(Id(id), FlowId(0), Head::start(0), Arc::new(terms))
 }
 

@@ -71,7 +71,7 @@ impl Life for State {
             Pay => Meta::once(Leg::Deposit, Side::Target, Share::Net),
             Arrived => Meta::question(Side::Target, Some(Pay)),
             Void => Meta { undoes: &[Pay], ..Meta::once(Leg::Cost, Side::Target, Share::OwnCost) },
-            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessFee),
+            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessRefundFee),
             MoveOut => Meta::once(Leg::Quarantine, Side::Source, Share::Gross),
         }
     }

@@ -31,6 +31,11 @@ const ALL: &[Migration] = &[
     Migration { number: 9, name: "agreed", sql: include_str!("migrations/0009_agreed.sql") },
     Migration { number: 10, name: "due put", sql: include_str!("migrations/0010_due_put.sql") },
     Migration { number: 11, name: "flows", sql: include_str!("migrations/0011_flows.sql") },
+    Migration {
+        number: 12,
+        name: "refund fee",
+        sql: include_str!("migrations/0012_refund_fee.sql"),
+    },
 ];
 
 /// The transaction that looks or migrates holds this advisory lock: two that start at once take

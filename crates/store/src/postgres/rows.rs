@@ -8,6 +8,7 @@ use kernel::answer::Evidence;
 use kernel::flow::life::Leg;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, LedgerId, Serial};
+use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation};
 use kernel::record::{Binding, Head, Party, Record, System, Terms};
 use std::sync::Arc;
@@ -19,7 +20,8 @@ pub(crate) const COLUMNS: &str = "t.transfer_id, t.req_id, t.flow, t.principal, 
     t.target_type, t.target_account, t.deadline, t.memo, t.reference, t.metadata, t.state, \
     t.version, t.error_message, t.error_class, t.retry_count, t.rejections, t.alone, t.deaths, \
     t.due_at, t.created_at, t.updated_at, t.limit_day, t.owner, t.target_asset, \
-    t.target_amount::text, t.origin_chain, t.origin_key, t.terms_version, t.agreed";
+    t.target_amount::text, t.origin_chain, t.origin_key, t.terms_version, t.agreed, \
+    t.refund_fee::text";
 
 pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, StoreError> {
     let flow = flows.named(row.try_get(2)?).ok_or(StoreError::Damaged("not a flow of ours"))?;
@@ -74,6 +76,7 @@ fn terms(row: &Row) -> Result<Terms, StoreError> {
         source,
         target,
         fee: columns::read_amount(row.try_get(10)?)?,
+        refund_fee: read_refund_fee(row, 38)?,
         origin: shared::origin(chain.map(|chain| narrow(chain.into())), row.try_get(35)?),
         deadline: row.try_get::<_, Option<i64>>(15)?.map(uint),
         memo: row.try_get(16)?,
@@ -81,6 +84,12 @@ fn terms(row: &Row) -> Result<Terms, StoreError> {
         metadata: metadata.map_err(|_| StoreError::Damaged("not metadata"))?.unwrap_or_default(),
         day: row.try_get::<_, Option<i32>>(30)?.map(|day| Day(count(day))),
     })
+}
+
+/// The column `refund_fee`: NULL where it is zero, as in most rows.
+pub(crate) fn read_refund_fee(row: &Row, column: usize) -> Result<Amount, StoreError> {
+    let stored = row.try_get::<_, Option<&str>>(column)?.map(columns::read_amount).transpose()?;
+    Ok(stored.unwrap_or(Amount::ZERO))
 }
 
 /// Where the columns of both parties stand in a row that was asked for.

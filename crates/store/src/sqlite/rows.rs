@@ -6,6 +6,7 @@ use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, Serial};
+use kernel::money::Amount;
 use kernel::record::{Binding, Head, Party, Record, System, Terms};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -16,7 +17,7 @@ pub(crate) const COLUMNS: &str = "transfer_id, req_id, flow, principal, user_id,
     fingerprint, asset_id, amount, fee, source_type, source_account, target_type, target_account, \
     deadline, memo, reference, metadata, state, version, error_message, error_class, retry_count, \
     rejections, alone, deaths, due_at, created_at, updated_at, limit_day, owner, target_asset, \
-    target_amount, origin_chain, origin_key, terms_version, agreed";
+    target_amount, origin_chain, origin_key, terms_version, agreed, refund_fee";
 
 /// The columns of a record, of the table under this name.
 pub(crate) fn columns_of(table: &str) -> String {
@@ -85,6 +86,7 @@ fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {
         source,
         target,
         fee: columns::read_amount(10, row.get_ref(10)?.as_str()?)?,
+        refund_fee: read_refund_fee(row, 38)?,
         origin: shared::origin(row.get(34)?, row.get(35)?),
         deadline: row.get::<_, Option<i64>>(15)?.map(columns::uint),
         memo: row.get(16)?,
@@ -92,6 +94,13 @@ fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {
         metadata: metadata.map_err(|_| columns::damaged(18, "not metadata"))?.unwrap_or_default(),
         day: row.get::<_, Option<u32>>(30)?.map(Day),
     })
+}
+
+/// The column `refund_fee`: NULL where it is zero, as in most rows.
+pub(crate) fn read_refund_fee(row: &Row<'_>, column: usize) -> rusqlite::Result<Amount> {
+    let text = row.get_ref(column)?.as_str_or_null();
+    let text = text.map_err(|_| columns::damaged(column, "not text"))?;
+    text.map_or(Ok(Amount::ZERO), |text| columns::read_amount(column, text))
 }
 
 /// Where the columns of both parties stand in a row that was asked for.

@@ -31,6 +31,7 @@ const STEPS: &[Upgrade] = &[
     Upgrade { shape: 11, name: "webhooks", sql: include_str!("upgrades/webhooks.sql") },
     Upgrade { shape: 12, name: "agreed", sql: include_str!("upgrades/agreed.sql") },
     Upgrade { shape: 13, name: "flows", sql: include_str!("upgrades/flows.sql") },
+    Upgrade { shape: 14, name: "refund fee", sql: include_str!("upgrades/refund_fee.sql") },
 ];
 
 /// The shape of the tables that this release reads and writes.

@@ -139,7 +139,7 @@ fn share(row: &ActRow) -> Option<&'static str> {
     let fits = match leg {
         Leg::Withdraw | Leg::Settle => share == Share::Gross,
         Leg::Refund if row.manner == Manner::Repeatable => share == Share::Gross,
-        Leg::Refund | Leg::Quarantine => matches!(share, Share::Gross | Share::LessFee),
+        Leg::Refund | Leg::Quarantine => matches!(share, Share::Gross | Share::LessRefundFee),
         Leg::Deposit => share == Share::Net,
         Leg::Move => matches!(share, Share::Gross | Share::Net),
         Leg::Cost => share == Share::OwnCost,

@@ -91,9 +91,11 @@ fn untrue(t: &Table, s: S, possible: &ActSet, certain: &ActSet) -> Option<&'stat
     let source = place == Place::AtSource;
     let target = place == Place::AtTarget;
     let end = t.ends(s) && place != Place::InFlight;
+    // what was given back may be on its way there, until its receiver took it
+    let returns = place == Place::InFlight && any(certain, |leg| leg == Leg::Refund);
     let lies = [
         (
-            !source && any(&every, withdraw) && !any(certain, withdraw),
+            !source && any(&every, withdraw) && !any(certain, withdraw) && !returns,
             "the money need not have been taken from its source",
         ),
         (target && !any(certain, pays), "the target need not have been paid"),

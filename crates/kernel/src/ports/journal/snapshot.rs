@@ -24,8 +24,8 @@ pub struct Line {
     pub source: Party,
     /// Where the money goes.
     pub target: Party,
-    /// What is kept as a fee, in base units of the source's asset.
-    pub fee: Amount,
+    /// What is kept where the money is given back, in base units of the source's asset.
+    pub refund_fee: Amount,
     /// The row that the table of clients' keys has for the transfer's own key.
     pub key_row: KeyRow,
     /// What each ledger answered, as far as it is stored.

@@ -4,7 +4,7 @@ use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{account_sums, client_keys, sums};
 use crate::postgres::columns::{self, int, uint};
 use crate::postgres::error::StoreError;
-use crate::postgres::rows::{PartyColumns, operation, parties};
+use crate::postgres::rows::{PartyColumns, operation, parties, read_refund_fee};
 use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
@@ -146,24 +146,22 @@ impl Snapshot for SnapshotTransaction {
 
 const COLUMNS: &str = "flow, state, transfer_id, req_id, source_type, source_account, \
     target_type, target_account, asset_id, amount::text, fee::text, target_asset, \
-    target_amount::text, agreed";
+    target_amount::text, agreed, refund_fee::text";
 
 fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
     let (flow, state) = super::transfers::flow_and_state(flows, row)?;
     let at = PartyColumns { parties: 4, amounts: 8, target: 11 };
     let [source, target] = parties(row, at)?;
-    let fee = columns::read_amount(row.try_get(10)?)?;
     let agreed = columns::read_agreed(row.try_get(13)?)?;
-    let (target, fee) = columns::agreed_side(agreed.as_ref(), &target, fee);
     Ok(Line {
         serial: Serial(uint(row.try_get(2)?)),
         id: columns::id(row.try_get(3)?),
         flow,
         state,
         source,
-        target,
-        fee,
-        key_row: client_keys::key_row(row, 14)?,
+        target: columns::agreed_target(agreed.as_ref(), target),
+        refund_fee: read_refund_fee(row, 14)?,
+        key_row: client_keys::key_row(row, 15)?,
         operations: Vec::new(),
     })
 }

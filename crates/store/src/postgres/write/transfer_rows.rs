@@ -42,13 +42,14 @@ const fn has_no_trouble(head: &Head) -> bool {
 /// True where the transfer has none of the columns that only some transfers have.
 fn plain(record: &Record) -> bool {
     let terms = &*record.terms;
-    let Terms { fee, deadline, memo, reference, metadata, day, .. } = terms;
+    let Terms { fee, refund_fee, deadline, memo, reference, metadata, day, .. } = terms;
     let bare = deadline.is_none() && memo.is_none() && reference.is_none() && day.is_none();
     let quiet = record.error.is_none() && has_no_trouble(&record.head);
     let one = columns::target_asset(terms).is_none() && columns::target_amount(terms).is_none();
     let user = terms.owner.user().is_some() && terms.origin.is_none() && record.agreed.is_none();
-    let present = terms.version == TermsVersion::V2 && one && user;
-    bare && quiet && present && *fee == Amount::ZERO && metadata.is_empty()
+    let present = terms.version == TermsVersion::V3 && one && user;
+    let free = *fee == Amount::ZERO && *refund_fee == Amount::ZERO;
+    bare && quiet && present && free && metadata.is_empty()
 }
 
 /// The columns that only some opened transfers have.
@@ -80,6 +81,7 @@ fn optional_columns(rows: &[Opened]) -> Params {
         column(rows, |row| row.record.terms.origin.as_ref().map(|at| at.key.to_string())),
         column(rows, |row| columns::terms_version(row.record.terms.version).map(i16::from)),
         column(rows, |row| columns::agreed(row.record.agreed.as_deref())),
+        column(rows, |row| columns::refund_fee(&row.record.terms).map(|fee| fee.0.to_string())),
     ]
 }
 

@@ -5,10 +5,10 @@ use super::account_sums::Reading;
 use super::client_keys;
 use super::sums;
 use super::threads::ReaderThreads;
-use crate::columns::agreed_side;
+use crate::columns::agreed_target;
 use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::funding::operations;
-use crate::sqlite::rows::{PartyColumns, agreed, parties};
+use crate::sqlite::rows::{PartyColumns, agreed, parties, read_refund_fee};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
@@ -144,7 +144,8 @@ impl Snapshot for SnapshotTransaction {
 }
 
 const COLUMNS: &str = "transfer_id, req_id, flow, state, source_type, source_account, \
-    target_type, target_account, asset_id, amount, fee, target_asset, target_amount, agreed";
+    target_type, target_account, asset_id, amount, fee, target_asset, target_amount, agreed, \
+    refund_fee";
 
 fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
     let flow = flows.named(row.get_ref(2)?.as_str()?);
@@ -152,17 +153,15 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
     let state = flows.table(flow).coded(row.get(3)?);
     let at = PartyColumns { parties: 4, amounts: 8, target: 11 };
     let [source, target] = parties(row, at)?;
-    let fee = columns::read_amount(10, row.get_ref(10)?.as_str()?)?;
-    let (target, fee) = agreed_side(agreed(row, 13)?.as_ref(), &target, fee);
     Ok(Line {
         serial: Serial(uint(row.get(0)?)),
         id: columns::read_id(1, row.get_ref(1)?.as_str()?)?,
         flow,
         state: state.ok_or_else(|| columns::damaged(3, "not a state of the flow"))?,
         source,
-        target,
-        fee,
-        key_row: client_keys::key_row(row, 14)?,
+        target: agreed_target(agreed(row, 13)?.as_ref(), target),
+        refund_fee: read_refund_fee(row, 14)?,
+        key_row: client_keys::key_row(row, 15)?,
         operations: Vec::new(),
     })
 }

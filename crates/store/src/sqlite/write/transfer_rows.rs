@@ -18,7 +18,7 @@ static INSERT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO transfers ({}, batch, events, chain, history) VALUES \
          (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         crate::sqlite::rows::COLUMNS
     )
 });
@@ -122,6 +122,7 @@ impl WriteBatch<'_> {
             terms.origin.as_ref().map(|origin| &*origin.key),
             columns::terms_version(terms.version),
             shared::agreed(record.agreed.as_deref()),
+            shared::refund_fee(terms).map(columns::amount),
             self.state.batch,
             added.events,
             added.chain,

@@ -110,6 +110,7 @@ fn changes() -> Vec<fn(&mut Terms)> {
     vec![
         |_| (),
         |terms| terms.version = TermsVersion::V1,
+        |terms| terms.version = TermsVersion::V2,
         |terms| terms.owner = TransferOwner::Principal("https://issuer|auth0|5f".into()),
         |terms| {
             terms.owner = TransferOwner::ChainAccount { chain: ChainId(30), account: "a:b".into() }
@@ -118,6 +119,8 @@ fn changes() -> Vec<fn(&mut Terms)> {
         |terms| terms.target.amount = Amount(9),
         |terms| terms.target.amount = Amount::ZERO,
         |terms| terms.fee = Amount(1),
+        |terms| terms.refund_fee = Amount(1),
+        |terms| (terms.fee, terms.refund_fee) = (Amount(1), Amount(1 << 100)),
         |terms| (terms.fee, terms.target.amount) = (Amount(1), Amount(9)),
         |terms| (terms.fee, terms.target.amount) = (Amount(11), Amount(1 << 100)),
         |terms| terms.target.account = Account::Unnamed,
@@ -150,8 +153,9 @@ async fn as_agreed(b: &JournalFixture, record: &Record) {
     let stored = b.get(record.id).await;
     b.same("the terms", &stored.terms, &record.terms);
     let line = b.line(record.id).await;
-    let line = line.map(|line| (line.source, line.target, line.fee));
-    let should = (record.source().clone(), record.target().clone(), record.fee());
+    let line = line.map(|line| (line.source, line.target, line.refund_fee));
+    let refund_fee = record.terms.refund_fee;
+    let should = (record.source().clone(), record.target().clone(), refund_fee);
     b.same("its line", &line, &Some(should));
     let flow = b.flows.table(record.flow).flow;
     let history = b.history(record.id).await;

@@ -52,9 +52,9 @@ async fn lines_are_paged_by_number(b: &mut JournalFixture) {
     b.same("every transfer, by number", &ids, &(1..6).map(id).collect());
     for line in seen {
         let record = b.get(line.id).await;
-        let has = (Some(line.serial), line.flow, line.state, line.fee);
+        let has = (Some(line.serial), line.flow, line.state, line.refund_fee);
         let terms = &record.terms;
-        let should = (record.serial, record.flow, record.head.state, terms.fee);
+        let should = (record.serial, record.flow, record.head.state, terms.refund_fee);
         b.same("a line", &has, &should);
         b.same("its ends", &(&line.source, &line.target), &(&terms.source, &terms.target));
     }

@@ -6,6 +6,7 @@
 //! believes its nodes only where they agree about a final block. [`FaultyChain`] is the link between an engine
 //! and its port.
 
+mod accounts;
 mod facts;
 mod faulty;
 mod flow;

@@ -91,15 +91,10 @@ impl SimPort {
         let effect = match act.leg {
             Some(Leg::Cost) if act.undoes.iter().any(calls_back) => Effect::Voids,
             Some(Leg::Cost) => Effect::Registers,
-            Some(
-                Leg::Withdraw
-                | Leg::Deposit
-                | Leg::Settle
-                | Leg::Refund
-                | Leg::Move
-                | Leg::Quarantine,
-            )
-            | None => Effect::Pays,
+            Some(Leg::Withdraw) => Effect::Credits,
+            Some(Leg::Deposit | Leg::Settle | Leg::Refund | Leg::Move | Leg::Quarantine) | None => {
+                Effect::Pays
+            }
         };
         Ok((act, effect))
     }

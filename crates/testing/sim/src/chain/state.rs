@@ -117,6 +117,8 @@ pub(super) struct State {
     lost: BTreeSet<Arc<[u8]>>,
     /// Accounts that do not take what they are paid; `false`: until it is called back.
     pub sleeps: BTreeMap<Arc<str>, bool>,
+    /// The accounts that called back what they sent us before we took it in.
+    pub revokes: BTreeSet<Arc<str>>,
     /// The last session of the node.
     pub session: u64,
     /// Nothing that is sent reaches the chain.
@@ -199,6 +201,14 @@ impl State {
             })
     }
 
+    /// What this transfer sent us was taken in.
+    fn is_credited(&self, id: Id, upto: u64) -> bool {
+        self.included(upto).any(|(tx, _, outcome)| {
+            let mine = tx.actions.iter().any(|action| action.id == id);
+            tx.effect == Effect::Credits && outcome == Outcome::Success && mine
+        })
+    }
+
     /// As far as the final blocks say.
     pub(super) fn registered_for_good(&self, account: &Arc<str>) -> bool {
         self.is_registered(account, self.final_height())
@@ -245,6 +255,9 @@ impl State {
             }
             // where the receiver wakes up, it takes the money when it is called back
             Effect::Voids => self.sleeps.get(&action.account) != Some(&true),
+            Effect::Credits => {
+                self.revokes.contains(&action.account) || self.is_credited(action.id, u64::MAX)
+            }
         };
         tx.actions.iter().position(fails).map_or(Outcome::Success, Outcome::Failed)
     }
@@ -385,6 +398,7 @@ impl SimChain {
             loses: BTreeMap::new(),
             lost: BTreeSet::new(),
             sleeps: BTreeMap::new(),
+            revokes: BTreeSet::new(),
             session: 0,
             swallows: false,
             elsewhere: BTreeMap::new(),
@@ -409,34 +423,10 @@ impl SimChain {
         self.now().genesis = genesis;
     }
 
-    /// An account that can hold the token.
-    pub fn register(&self, account: &str) {
-        self.now().registered.insert(account.into());
-    }
-
-    /// Every transaction that pays this account fails.
-    pub fn spoil(&self, account: &str) {
-        self.spoils_first(account, usize::MAX);
-    }
-
-    /// The first `times` transactions that pay this account fail.
-    pub fn spoils_first(&self, account: &str, times: usize) {
-        self.now().spoils.insert(account.into(), times);
-    }
-
-    /// The first `forms` forms that pay this account never come to a block.
-    pub fn loses_payments(&self, account: &str, forms: usize) {
-        self.now().loses.insert((Effect::Pays, account.into()), forms);
-    }
-
-    /// The first `forms` forms that call back what this account was paid never come to a block.
-    pub fn loses_voids(&self, account: &str, forms: usize) {
-        self.now().loses.insert((Effect::Voids, account.into()), forms);
-    }
-
-    /// This account takes nothing that it is paid: never (`for_good`), or not before it is called back.
-    pub fn sleeps(&self, account: &str, for_good: bool) {
-        self.now().sleeps.insert(account.into(), for_good);
+    /// What this transfer sent us was taken in, by the final blocks.
+    pub fn is_credited(&self, id: Id) -> bool {
+        let state = self.now();
+        state.is_credited(id, state.final_height())
     }
 
     /// Nothing that is sent from now on reaches the chain, or everything does.
@@ -514,7 +504,7 @@ impl SimChain {
                     payment = tx.actions.get(place).map(|paid| (at, paid.account.clone()));
                 }
                 (Effect::Voids, Outcome::Failed(culprit)) => woken |= culprit == place,
-                (Effect::Pays | Effect::Registers | Effect::Voids, _) => {}
+                (Effect::Pays | Effect::Registers | Effect::Voids | Effect::Credits, _) => {}
             }
         }
         let (at, account) = payment?;

@@ -17,6 +17,8 @@ pub(super) enum Effect {
     Registers,
     /// It calls back what was paid and not taken.
     Voids,
+    /// It takes in what each of them sent us; each once.
+    Credits,
 }
 
 /// What a transaction does for one member.

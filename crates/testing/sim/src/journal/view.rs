@@ -33,7 +33,7 @@ impl View {
             state: record.head.state,
             source: record.source().clone(),
             target: record.target().clone(),
-            fee: record.fee(),
+            refund_fee: record.terms.refund_fee,
             key_row: self.key_row(record),
             operations: self.state.legs(*id),
         })

@@ -2,12 +2,14 @@ INSERT INTO transfers (transfer_id, req_id, flow, principal, user_id, scope, cid
   asset_id, amount, fee, source_type, source_account, target_type, target_account, state, version,
   retry_count, rejections, alone, deaths, due_at, created_at, updated_at, batch, events, chain,
   history, deadline, memo, reference, metadata, error_message, error_class, limit_day, owner,
-  target_asset, target_amount, origin_chain, origin_key, terms_version, agreed)
+  target_asset, target_amount, origin_chain, origin_key, terms_version, agreed,
+  refund_fee)
 SELECT transfer_id, req_id, flow, principal, user_id, scope, cid, fingerprint,
   asset_id, amount::numeric, fee::numeric, source_type, source_account, target_type, target_account,
   state, version, retry_count, rejections, alone, deaths, due_at, $1, $1, $2, events, chain,
   history, deadline, memo, reference, metadata, error_message, error_class, limit_day, owner,
-  target_asset, target_amount::numeric, origin_chain, origin_key, terms_version, agreed
+  target_asset, target_amount::numeric, origin_chain, origin_key, terms_version, agreed,
+  refund_fee::numeric
 FROM (
   SELECT
     unnest($3::bigint[]) AS transfer_id, unnest($4::uuid[]) AS req_id, unnest($5::text[]) AS flow,
@@ -27,5 +29,6 @@ FROM (
     unnest($34::int[]) AS limit_day, unnest($35::text[]) AS owner,
     unnest($36::int[]) AS target_asset, unnest($37::text[]) AS target_amount,
     unnest($38::smallint[]) AS origin_chain, unnest($39::text[]) AS origin_key,
-    unnest($40::smallint[]) AS terms_version, unnest($41::text[]) AS agreed
+    unnest($40::smallint[]) AS terms_version, unnest($41::text[]) AS agreed,
+    unnest($42::text[]) AS refund_fee
 ) AS n

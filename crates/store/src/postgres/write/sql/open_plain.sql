@@ -4,7 +4,7 @@ INSERT INTO transfers (transfer_id, req_id, flow, principal, user_id, scope, cid
   history, terms_version)
 SELECT transfer_id, req_id, flow, principal, user_id, scope, cid, fingerprint,
   asset_id, amount::numeric, 0, source_type, source_account, target_type, target_account, state,
-  version, 0, 0, false, 0, due_at, $1, $1, $2, events, chain, history, 2
+  version, 0, 0, false, 0, due_at, $1, $1, $2, events, chain, history, 3
 FROM (
   SELECT
     unnest($3::bigint[]) AS transfer_id, unnest($4::uuid[]) AS req_id, unnest($5::text[]) AS flow,

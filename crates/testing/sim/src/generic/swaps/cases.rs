@@ -3,7 +3,9 @@
 use crate::chain::{QUARANTINE, SimChain};
 use crate::generic::draws::{one_of, within};
 use crate::world::SplitMix;
+use flows::swaps::fees::{SwapFees, SwapPrices, SwapQuote};
 use kernel::flow::life::Outcome;
+use kernel::money::Amount;
 use std::borrow::Cow;
 
 /// A deposit that a watcher finds, and the state that its swap ends in.
@@ -45,6 +47,18 @@ pub struct SwapCase {
 
 /// What every swap costs.
 pub(super) const FEE: u128 = 10;
+/// The smallest credit that is taken in.
+pub(super) const DUST: u128 = 5;
+/// What a refund costs.
+pub(super) const REFUND_FEE: u128 = 4;
+
+/// What is agreed of a deposit, in both directions. Prices that do not fit keep all of it, and no case ends as it should.
+pub(super) fn quote(amount: Amount) -> SwapQuote {
+    let (flat, refund) = (Amount(FEE), Amount(REFUND_FEE));
+    let prices = SwapPrices { flat, basis_points: 0, refund, minimum: Amount(2 * FEE + 1) };
+    let kept = SwapQuote { fee: amount, net: Amount::ZERO, refund_fee: amount };
+    SwapFees::new(prices).map_or(kept, |fees| fees.quote(amount))
+}
 
 const fn deposit(
     sender: &'static str,
@@ -76,12 +90,12 @@ const BACK: &str = "refund_confirmed";
 const QUARANTINED: &str = "quarantined";
 
 /// Accounts whose names say what they do: what is sent to `lost…` never arrives, the first four payments to `tardy…` do
-/// not, `bad…` spoils its
+/// not, nor does the first transaction that takes in what they sent, `bad…` spoils its
 /// transaction, `ghost…` does not exist, `gone…` can receive nothing any more, `never…` takes no debit,
 /// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back; for `poor…`
-/// there is no inventory, `freed…` fails three times, until a person allows one more refund. The asset that maps
+/// there is no inventory, what `stale…` sent can be taken in no more, what `fickle…` sent was called back, `freed…` fails three times, until a person allows one more refund. The asset that maps
 /// a credit to `slow…` is found at the last look alone.
-pub const SWAP_CASES: [SwapCase; 20] = [
+pub const SWAP_CASES: [SwapCase; 21] = [
     swap_in(
         "both are paid",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sue", "Bert", 2_000, PAID)],
@@ -91,7 +105,7 @@ pub const SWAP_CASES: [SwapCase; 20] = [
         "nothing to swap",
         &[
             deposit("Sam", "", 1_000, BACK),
-            deposit("Sue", "Anna", FEE, "processed, amount after fees <= 0"),
+            deposit("Sue", "Anna", 2 * FEE, "processed, amount after fees <= 0"),
             deposit("Sam", "ghost1", 1_000, BACK),
         ],
         Quarantining::Arrives,
@@ -160,6 +174,16 @@ pub const SWAP_CASES: [SwapCase; 20] = [
     swap_out(
         "no inventory in time",
         &[deposit("Nora", "poor1", 1_000, "refunded")],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "what is sent is left",
+        &[
+            deposit("stale1", "Anna", 1_000, "not taken"),
+            deposit("Nora", "Anna", 1_000, PAID),
+            deposit("Nick", "Anna", DUST - 1, "not taken"),
+            deposit("fickle1", "Anna", 1_000, "not taken"),
+        ],
         Quarantining::Arrives,
     ),
     swap_out(
@@ -241,6 +265,11 @@ pub(super) fn is_lost(account: &str) -> bool {
     begins(account, "lost")
 }
 
+/// Whether what it sent can be taken in.
+pub(super) fn credit_possible(account: &str) -> bool {
+    !begins(account, "stale")
+}
+
 /// Whether a person allows one more refund to it.
 pub(super) fn is_freed(account: &str) -> bool {
     begins(account, "freed")
@@ -267,12 +296,16 @@ pub(super) fn settle(chain: &SimChain, account: &str) {
     }
     if begins(account, "tardy") {
         chain.loses_payments(account, 4);
+        chain.loses_credits(account, 1);
     }
     if begins(account, "never") || begins(account, "late") {
         chain.sleeps(account, true);
     }
     if begins(account, "late") {
         chain.loses_voids(account, 1);
+    }
+    if begins(account, "fickle") {
+        chain.revokes(account);
     }
     if begins(account, "wakes") {
         chain.sleeps(account, false);

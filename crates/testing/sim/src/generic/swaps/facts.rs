@@ -1,10 +1,10 @@
 //! The scripted fact source of swaps: accounts and inventory by their names, time and deliveries from the simulated
 //! chains, and refusals and cooldowns by the journal.
 
-use super::cases::{covered, is_found_late, is_freed, is_lost, receives};
+use super::cases::{DUST, covered, credit_possible, is_found_late, is_freed, is_lost, receives};
 use crate::chain::SimChain;
 use crate::world::breath;
-use flows::swap_out::rules::{MAPPING, NO_MAPPING, PAYOUT_DEADLINE};
+use flows::swap_out::rules::{CREDIT_POSSIBLE, DUST_CREDIT, MAPPING, NO_MAPPING, PAYOUT_DEADLINE};
 use flows::swaps::rules::{
     CHAIN_TIME, DESTINATION_VALID, INVENTORY, PAYOUT_RESTED, QUARANTINE_ACCOUNT, REFUND_REJECTIONS,
     REFUND_RELEASED, REFUND_RESTED, SENDER_VALID,
@@ -113,6 +113,7 @@ impl SwapFacts {
             (REFUND_RESTED, Fact::Flag(self.rested(record.id, Leg::Refund).await?)),
             (REFUND_REJECTIONS, Fact::Number(self.rejections(record.id).await?)),
             (QUARANTINE_ACCOUNT, Fact::Flag(true)),
+            (DUST_CREDIT, Fact::Number(DUST)),
         ]);
         let mapped = self.mapped(rule, record);
         if let Some(receiver) = mapped {
@@ -124,6 +125,7 @@ impl SwapFacts {
         }
         if let Account::Named(sender) = &record.source().account {
             facts.insert(SENDER_VALID, Fact::Flag(receives(sender)));
+            facts.insert(CREDIT_POSSIBLE, Fact::Flag(credit_possible(sender)));
         }
         let named = match &record.target().account {
             Account::Named(receiver) => Some(&**receiver),

@@ -13,9 +13,13 @@ pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
 
 use super::chain::{ChainCase, ChainClient, ChainTrial, Harm};
 use crate::chain::{ChainFlow, ChainRules, Locking, Paid, QUARANTINE, SimChain};
-use cases::{FEE, covered, is_found_late, is_lost, prepare_quarantine, settle, wanted};
+use cases::{
+    FEE, REFUND_FEE, covered, is_found_late, is_lost, prepare_quarantine, quote, settle, wanted,
+};
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
+use flows::swaps::fees::SwapQuote;
+use kernel::flow::life::Outcome;
 use kernel::ids::{AssetId, ChainId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
@@ -93,9 +97,11 @@ impl SwapCase {
             let to_whom = named.map_or(Account::Unnamed, |name| Account::Named(name.into()));
             let owner = TransferOwner::ChainAccount { chain: from.chain, account: sender.clone() };
             let source = party(&from, Account::Named(sender), deposit.amount);
-            let target = party(&to, to_whom, deposit.amount.saturating_sub(FEE));
+            let SwapQuote { fee, net, refund_fee } = quote(Amount(deposit.amount));
+            let target = party(&to, to_whom, net.0);
             Terms {
-                fee: Amount(FEE),
+                fee,
+                refund_fee,
                 origin: Some(Origin { chain: from.chain, key: key(n, at.series) }),
                 deadline: self.waits(deposit).then_some(at.deadline),
                 memo: Some(memo),
@@ -168,6 +174,10 @@ impl ChainCase for SwapCase {
         for (record, deposit) in ended.iter().zip(&*self.deposits) {
             let row = flows.table(record.flow).state(record.head.state);
             let moved = moved(chains, record);
+            let taken = chains.iter().any(|chain| chain.is_credited(record.id));
+            if taken != (self.is_out() && row.outcome != Some(Outcome::Failed)) {
+                faults.push(format!("{} is {}; taken in: {taken}", deposit.sender, row.name));
+            }
             let elsewhere = exact && row.name != deposit.ends;
             if elsewhere || moved != Ok(wanted(row.outcome)) {
                 let (from, to) = (deposit.sender, deposit.receiver);
@@ -205,9 +215,9 @@ fn moved(chains: &[SimChain], record: &Record) -> Result<[usize; 3], String> {
                 party.system == system && party.account == Account::Named(account.clone())
             };
             let all = (asset, amount) == (record.source().asset, record.source().amount);
-            let less = amount.0 + FEE == record.source().amount.0;
-            if to(record.target()) && less && asset == record.target().asset
-                || to(record.source()) && less && asset == record.source().asset
+            let less = |fee: u128| amount.0 + fee == record.source().amount.0;
+            if to(record.target()) && less(FEE) && asset == record.target().asset
+                || to(record.source()) && less(REFUND_FEE) && asset == record.source().asset
             {
                 taken += 1;
             } else if &*account == QUARANTINE && all && record.source().system == system {
