@@ -5,6 +5,7 @@
 //! `docs/guide/devnet.md`.
 
 pub mod demo;
+pub mod front;
 pub mod near;
 
 /// What went wrong, in words for the person who runs the test.

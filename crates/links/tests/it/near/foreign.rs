@@ -4,7 +4,7 @@
 use super::world::{CHAIN, RELAY, USDC, VALIDITY, World, words};
 use devnet::near::near_primitives::action::{Action, FunctionCallAction, TransferAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
-use devnet::near::{Fault, Rule};
+use devnet::near::{Fault, Lie, Rule};
 use kernel::attempt::{Attempt, AttemptId, Lock};
 use kernel::ids::FlowId;
 use kernel::money::Amount;
@@ -198,7 +198,7 @@ async fn one_provider_explains_nothing() {
     let record = env.world.record("r1.devnet", 10);
     let memo = record.id.to_string();
     let lie = |rule: Rule| env.world.devnet.endpoint(0).unwrap().add(rule);
-    lie(Rule::always(Fault::Nonce { nonce: env.next() + 9 }));
+    lie(Rule::always(Lie::Nonce { nonce: env.next() + 9 }));
     assert_eq!(env.ahead().await, Err("PROVIDERS_DISAGREE"));
     env.world.clear();
     env.sends(env.next(), env.world.token.as_str(), vec![pay("r1.devnet", "10", &memo)]);
@@ -206,9 +206,9 @@ async fn one_provider_explains_nothing() {
     let empty = json!({ "jsonrpc": "2.0", "id": "portage", "result": { "transactions": [] } });
     for rule in [
         Rule::always(Fault::Answer { code: 200, body: empty }).on(&["chunk"]),
-        Rule::always(Fault::Unknown),
-        Rule::always(Fault::Nonce { nonce: env.next() + 1 }),
-        Rule::always(Fault::Nonce { nonce: env.next() - 1 }),
+        Rule::always(Lie::Unknown),
+        Rule::always(Lie::Nonce { nonce: env.next() + 1 }),
+        Rule::always(Lie::Nonce { nonce: env.next() - 1 }),
         Rule::always(Fault::Refuse),
     ] {
         lie(rule.clone());

@@ -4,7 +4,7 @@
 
 use super::world::{VALIDITY, World};
 use devnet::near::near_primitives::hash::CryptoHash;
-use devnet::near::{Fault, Rule};
+use devnet::near::{Fault, Lie, Rule};
 use kernel::ports::chain::{
     CHAIN_UNBOUND, Chain, ChainIdentity, ProviderReport, ProviderState, WRONG_CHAIN,
 };
@@ -12,7 +12,7 @@ use links::near::{NearChain, NearNetwork};
 
 fn another(chain_id: &str) -> Rule {
     let genesis_hash = CryptoHash::hash_bytes(b"another");
-    Rule::always(Fault::OtherChain { chain_id: chain_id.to_owned(), genesis_hash })
+    Rule::always(Lie::OtherChain { chain_id: chain_id.to_owned(), genesis_hash })
 }
 
 /// The endpoints of a world are of another chain of the same name, but for what they hold.

@@ -12,7 +12,7 @@ use devnet::near::near_primitives::action::{
     Action, AddKeyAction, DeleteKeyAction, TransferAction,
 };
 use devnet::near::near_primitives::types::Balance;
-use devnet::near::{Fault, Rule, Wallet};
+use devnet::near::{Fault, Lie, Rule, Wallet};
 use kernel::answer::Answer;
 use kernel::attempt::Attempt;
 use kernel::ports::chain::{AttemptProof, Chain, KEY_ABSENT, LANE_AHEAD, LaneMark};
@@ -147,7 +147,7 @@ async fn a_key_may_be_absent_by_an_error() {
     let port = world.port();
     let (lane, members) = (port.lanes("ft_transfer")[0].clone(), world.members(1));
     for (name, class) in [("UNKNOWN_ACCESS_KEY", KEY_ABSENT), ("UNKNOWN_BLOCK", "NODE_REFUSED")] {
-        let rule = Rule::always(Fault::Refused { name: name.to_owned() });
+        let rule = Rule::always(Lie::Refused { name: name.to_owned() });
         world.everywhere(&rule.on(&["query view_access_key"]));
         let lock = port.next_lock(&lane, None, &members).await;
         assert_eq!(lock.unwrap_err().class, class, "{name}");
@@ -201,7 +201,7 @@ async fn an_attempt_whose_key_was_deleted_unspent_is_dead() {
 /// Each of them is open for good: the key is gone, and what it did before is not shown, or by one alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_is_gone_is_no_proof() {
-    let denies = |world: &World| world.everywhere(&Rule::always(Fault::Unknown));
+    let denies = |world: &World| world.everywhere(&Rule::always(Lie::Unknown));
     // it landed, and no provider finds it
     let world = World::new(2);
     let port = world.port();
@@ -240,7 +240,7 @@ async fn a_key_that_is_gone_is_no_proof() {
     let attempt = world.pay(&port, members.clone()).await;
     world.withhold();
     drop(world.look(&port, &attempt).await);
-    let hidden = Fault::HiddenKey { key: world.relay.public_key() };
+    let hidden = Lie::HiddenKey { key: world.relay.public_key() };
     world.devnet.endpoint(0).unwrap().add(Rule::always(hidden));
     world.devnet.advance(VALIDITY + 5);
     assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");

@@ -3,7 +3,7 @@
 use super::providers::outcome;
 use super::world::{World, words};
 use devnet::near::near_primitives::views::FinalExecutionStatus;
-use devnet::near::{Fault, Rule};
+use devnet::near::{Fault, Lie, Rule};
 use kernel::attempt::Lock;
 use kernel::ports::chain::{Chain, LaneMark, SignRequest};
 use links::near::NearChain;
@@ -38,13 +38,13 @@ async fn one_of_three_that_lies_is_outvoted() {
     let key = world.relay.public_key();
     let none = outcome(FinalExecutionStatus::NotStarted).on(&["tx"]);
     for lie in [
-        Rule::always(Fault::Silent),
-        Rule::always(Fault::Nonce { nonce: 999_000_000_000 }),
-        Rule::always(Fault::Nonce { nonce: 1 }),
-        Rule::always(Fault::HiddenKey { key }),
+        Rule::always(Lie::Silent),
+        Rule::always(Lie::Nonce { nonce: 999_000_000_000 }),
+        Rule::always(Lie::Nonce { nonce: 1 }),
+        Rule::always(Lie::HiddenKey { key }),
         Rule::always(block(height - 1)).on(&["block"]),
         Rule::always(block(height + 1_000_000)).on(&["block"]),
-        Rule::always(Fault::Unknown),
+        Rule::always(Lie::Unknown),
         none,
     ] {
         liar.clear();
@@ -67,7 +67,7 @@ async fn one_of_three_that_lies_is_outvoted() {
     }
     // it is named once it has gone on for some time
     liar.clear();
-    liar.add(Rule::always(Fault::Nonce { nonce: 999_000_000_000 }));
+    liar.add(Rule::always(Lie::Nonce { nonce: 999_000_000_000 }));
     let lane = port.lanes("ft_transfer").remove(0);
     let lock = port.next_lock(&lane, None, &world.members(1)).await.unwrap();
     world.clock.forward(TOLD_AFTER);
@@ -89,7 +89,7 @@ async fn one_of_two_keeps_open_what_they_show_differently() {
     let port = world.port();
     let mut attempt = world.pay(&port, world.members(2)).await;
     let liar = world.devnet.endpoint(1).unwrap();
-    liar.add(Rule::always(Fault::Silent));
+    liar.add(Rule::always(Lie::Silent));
     drop(world.look(&port, &attempt).await);
     world.devnet.settle();
     for _ in 0..2 {

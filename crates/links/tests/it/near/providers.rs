@@ -7,7 +7,7 @@
 use super::world::{VALIDITY, World, words};
 use devnet::near::near_primitives::errors::{ActionError, ActionErrorKind, TxExecutionError};
 use devnet::near::near_primitives::views::{FinalExecutionStatus, TxExecutionStatus};
-use devnet::near::{Fault, Rule};
+use devnet::near::{Fault, Lie, Rule};
 use kernel::ports::chain::{AttemptProof, Chain};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn failure() -> FinalExecutionStatus {
 }
 
 pub(super) fn outcome(status: FinalExecutionStatus) -> Rule {
-    Rule::always(Fault::Outcome { status, execution: TxExecutionStatus::Final })
+    Rule::always(Lie::Outcome { status, execution: TxExecutionStatus::Final })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,8 +49,8 @@ async fn one_lying_provider_proves_nothing() {
     }
     // it says that it does not know it, and that the nonce is not spent
     liar.clear();
-    liar.add(Rule::always(Fault::Unknown));
-    liar.add(Rule::always(Fault::Nonce { nonce: 0 }));
+    liar.add(Rule::always(Lie::Unknown));
+    liar.add(Rule::always(Lie::Nonce { nonce: 0 }));
     for _ in 0..3 {
         world.not_yet(&port, &attempt).await;
         world.devnet.advance(VALIDITY);

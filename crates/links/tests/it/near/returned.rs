@@ -8,7 +8,7 @@ use super::world::{RELAY, World};
 use devnet::near::near_primitives::account::AccessKey;
 use devnet::near::near_primitives::action::{Action, AddKeyAction, TransferAction};
 use devnet::near::near_primitives::types::Balance;
-use devnet::near::{Fault, Rule, Wallet};
+use devnet::near::{Fault, Lie, Rule, Wallet};
 use kernel::attempt::Attempt;
 use kernel::ports::chain::{Chain, GoneLane, LaneMark, LanePresence, LaneStart, ReturnedLane};
 use links::near::NearChain;
@@ -119,7 +119,7 @@ async fn what_a_key_began_with_is_no_nonce_that_was_spent() {
 async fn one_provider_alone_brings_no_key_back() {
     let gone = gone_key(2).await;
     gone.adds_it_again();
-    let hidden = Fault::HiddenKey { key: gone.key().public_key() };
+    let hidden = Lie::HiddenKey { key: gone.key().public_key() };
     gone.world.devnet.endpoint(0).unwrap().add(Rule::always(hidden));
     assert_eq!(gone.returned().await, Err("PROVIDERS_DISAGREE"));
     gone.world.clear();

@@ -7,7 +7,7 @@
 use super::world::{VALIDITY, World, words};
 use devnet::near::near_primitives::errors::InvalidTxError;
 use devnet::near::near_primitives::transaction::SignedTransaction;
-use devnet::near::{Fault, Rule};
+use devnet::near::{Fault, Lie, Rule};
 use kernel::attempt::{Form, Purpose};
 use kernel::ids::Id;
 use kernel::ports::chain::{AttemptProof, Chain};
@@ -31,14 +31,14 @@ async fn no_answer_to_a_send_decides() {
     let faults = [
         Fault::DropReply,
         Fault::Refuse,
-        Fault::Timeout,
+        Lie::Timeout.into(),
         Fault::Status { code: 503 },
         Fault::Status { code: 429 },
         Fault::Answer { code: 200, body: serde_json::json!({"jsonrpc": "2.0", "result": 5}) },
-        Fault::Invalid { error: InvalidTxError::Expired, forward: true },
-        Fault::Invalid { error: nonce, forward: true },
+        Lie::Invalid { error: InvalidTxError::Expired, forward: true }.into(),
+        Lie::Invalid { error: nonce, forward: true }.into(),
         // a replica that is behind judges the nonce by a height of long ago
-        Fault::Invalid { error: too_large, forward: true },
+        Lie::Invalid { error: too_large, forward: true }.into(),
         Fault::Late { blocks: 9 },
     ];
     let mut last = None;
@@ -81,7 +81,7 @@ async fn what_is_unknown_for_long_and_lands_is_paid_once() {
     // it lands, and both providers say that they do not know it
     world.devnet.release();
     world.devnet.settle();
-    world.everywhere(&Rule::always(Fault::Unknown));
+    world.everywhere(&Rule::always(Lie::Unknown));
     for _ in 0..5 {
         world.devnet.advance(8);
         let class = world.not_yet(&port, &attempt).await;

@@ -7,7 +7,7 @@ use super::relay_chain::LocalChain;
 use super::{Served, USER, asked, eventually, said, transfer};
 use devnet::near::near_primitives::action::{Action, FunctionCallAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
-use devnet::near::{Fault, Rule};
+use devnet::near::{Lie, Rule};
 use serde_json::{Value, json};
 
 /// The id of a transfer that was never opened here.
@@ -101,7 +101,7 @@ fn a_transaction_that_shows_no_payment_stops_its_chain_only() {
     let served = chain.served(1);
     assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
     eventually("the first is paid", || completed(&served, &["k-1"]));
-    chain.everywhere(&Rule::always(Fault::Silent));
+    chain.everywhere(&Rule::always(Lie::Silent));
     assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
     eventually("the chain is stopped", || told(&served, "EVENTS_MISMATCH"));
     assert_eq!(pays_to(&served, "alice.devnet", "k-3").0, 201, "it is taken in");

@@ -3,7 +3,7 @@
 use super::DemoRequest;
 use crate::Outcome;
 use crate::near::serve::{self, Request, SUPPLY, Served};
-use crate::near::{EventKind, Fault, Options, Rule, Wallet};
+use crate::near::{EventKind, Fault, Lie, Options, Rule, Wallet};
 use near_primitives::types::AccountId;
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl DemoChain {
             (1, sends(Fault::Late { blocks: LATE }, 2), "and 2 at provider 2"),
             (
                 1,
-                Rule::times(Fault::Unknown, 5),
+                Rule::times(Lie::Unknown, 5),
                 "provider 2 does not find transactions that exist, 5 times",
             ),
         ];

@@ -9,13 +9,15 @@ use super::{
         state::Account,
         status::{Observed, SpentNonce, reached},
     },
-    faults::{Rule, Script},
-    node::{self, Node},
-    options::{Blocks, Options},
-    rpc::{self, EndpointState},
+    faults::Lie,
+    node::Node,
+    options::Options,
     wallet::Wallet,
 };
-use crate::Outcome;
+use crate::{
+    Outcome,
+    front::{self, Server, ServerOptions},
+};
 use near_crypto::PublicKey;
 use near_primitives::{
     hash::CryptoHash,
@@ -23,17 +25,7 @@ use near_primitives::{
     types::AccountId,
     views::{TxExecutionStatus, TxStatusView},
 };
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    net::{Ipv4Addr, SocketAddr},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-        mpsc,
-    },
-};
-use tokio::runtime::Runtime;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// More than any transaction waits for: [`Devnet::settle`] ends all the same.
 const MOST_BLOCKS: u64 = 10_000;
@@ -41,19 +33,13 @@ const MOST_BLOCKS: u64 = 10_000;
 /// A running chain with its endpoints; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Devnet {
+    server: Server<Node>,
     pub(super) node: Arc<Node>,
     pub(super) root: Wallet,
-    endpoints: Vec<Arc<EndpointState>>,
-    runtime: Option<Runtime>,
-    /// Dropped with the handle, which ends the block producer.
-    _producer: mpsc::Sender<()>,
 }
 
 /// One address of the chain, as a test sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Endpoint<'a> {
-    state: &'a Arc<EndpointState>,
-}
+pub type Endpoint<'a> = front::Endpoint<'a, Lie>;
 
 impl Devnet {
     /// Starts a chain whose only account is the root, `devnet`.
@@ -64,46 +50,28 @@ impl Devnet {
     pub fn start(options: Options) -> Outcome<Self> {
         let account: AccountId = ROOT.parse().map_err(|_| "the root account's name")?;
         let root = Wallet::derived(account, &format!("{} root {}", options.chain_id, options.seed));
-        let node = Arc::new(Node::new(Chain::new(options.clone(), &root))?);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(if options.threads == 0 { 1 } else { options.threads })
-            .thread_name("devnet-rpc")
-            .enable_all()
-            .build()
-            .map_err(|error| format!("runtime: {error}"))?;
-        let mut endpoints = Vec::new();
-        for index in 0..options.endpoints {
-            endpoints.push(open(&runtime, &node, &options, index)?);
-        }
-        let (producer, stopped) = mpsc::channel();
-        if let Blocks::Every(interval) = options.blocks {
-            let node = Arc::clone(&node);
-            std::thread::Builder::new()
-                .name("devnet-blocks".to_owned())
-                .spawn(move || node::run(&node, interval, &stopped))
-                .map_err(|error| format!("block producer: {error}"))?;
-        }
-        Ok(Self { node, root, endpoints, runtime: Some(runtime), _producer: producer })
+        let served = ServerOptions {
+            endpoints: options.endpoints,
+            port: options.port,
+            threads: options.threads,
+            blocks: options.blocks,
+        };
+        let server = Server::start(Node::new(Chain::new(options, &root))?, served)?;
+        Ok(Self { node: Arc::clone(&server.node), server, root })
     }
 
     /// Where the endpoints listen, without a slash at the end.
     pub fn urls(&self) -> Vec<String> {
-        self.endpoints.iter().map(|state| format!("http://{}", state.address)).collect()
+        self.server.urls()
     }
 
     pub fn endpoint(&self, index: usize) -> Option<Endpoint<'_>> {
-        self.endpoints.get(index).map(|state| Endpoint { state })
+        self.server.endpoint(index)
     }
 
     /// How many requests of each kind all endpoints had together.
     pub fn requests(&self) -> BTreeMap<String, u64> {
-        let endpoints = (0..self.endpoints.len()).filter_map(|at| self.endpoint(at));
-        let mut all = BTreeMap::new();
-        for (kind, count) in endpoints.flat_map(|endpoint| endpoint.requests()) {
-            let sum: &mut u64 = all.entry(kind).or_default();
-            *sum = sum.saturating_add(count);
-        }
-        all
+        self.server.requests()
     }
 
     /// The account that owns the tokens and has paid for all accounts.
@@ -169,7 +137,7 @@ impl Devnet {
 
     /// Stops and starts the block producer; [`Self::advance`] works in both.
     pub fn pause_blocks(&self, paused: bool) {
-        self.node.pause(paused);
+        self.node.pause.set(paused);
     }
 
     /// Puts a transaction into the pool behind all endpoints, as a stranger who has its bytes could.
@@ -276,79 +244,4 @@ impl Devnet {
         let chain = self.node.chain();
         chain.account(account, chain.final_height(chain.height())).cloned()
     }
-}
-
-impl Drop for Devnet {
-    fn drop(&mut self) {
-        // A runtime must not be waited for inside another one.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-impl Endpoint<'_> {
-    pub fn url(&self) -> String {
-        format!("http://{}", self.state.address)
-    }
-
-    pub fn add(&self, rule: Rule) {
-        self.script().add(rule);
-    }
-
-    pub fn clear(&self) {
-        self.script().clear();
-    }
-
-    /// Shows the chain as it was this number of blocks ago.
-    pub fn lag(&self, blocks: u64) {
-        self.state.lag.store(blocks, Ordering::SeqCst);
-    }
-
-    /// How many requests of each kind came here: by its method, a `query` also by what it asks.
-    pub fn requests(&self) -> BTreeMap<String, u64> {
-        self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn script(&self) -> &Script {
-        &self.state.script
-    }
-}
-
-fn open(
-    runtime: &Runtime,
-    node: &Arc<Node>,
-    options: &Options,
-    index: usize,
-) -> Outcome<Arc<EndpointState>> {
-    let port = match options.port {
-        None => 0,
-        Some(first) => u16::try_from(index)
-            .ok()
-            .and_then(|index| first.checked_add(index))
-            .ok_or("no port is left for the endpoint")?,
-    };
-    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let failed = |error: std::io::Error| format!("cannot listen on {wanted}: {error}");
-    let listener = std::net::TcpListener::bind(wanted).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?.to_string();
-    let state = Arc::new(EndpointState {
-        node: Arc::clone(node),
-        script: Script::default(),
-        lag: AtomicU64::new(0),
-        address,
-        poll_limit: options.poll_limit,
-        requests: Mutex::default(),
-    });
-    let _inside = runtime.enter();
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-    spawn(rpc::listen(Arc::clone(&state), listener));
-    Ok(state)
-}
-
-/// Starts a task of the chain's own runtime.
-#[expect(clippy::disallowed_methods, reason = "a development server, not the engine")]
-pub(super) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) {
-    drop(tokio::spawn(task));
 }

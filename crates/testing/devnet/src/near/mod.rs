@@ -5,7 +5,6 @@
 //! scripts what a provider does wrong, `devnet` is the handle that tests hold.
 
 mod chain;
-mod clock;
 mod contract;
 mod devnet;
 mod faults;
@@ -17,12 +16,13 @@ pub mod serve;
 mod setup;
 mod wallet;
 
+pub use crate::front::{Blocks, Change, Edit};
 pub use chain::events::{EventKind, TokenEvent};
 pub use chain::status::{Observed, SpentNonce};
 pub use contract::TOKEN_WASM;
 pub use devnet::{Devnet, Endpoint};
-pub use faults::{Change, Edit, Fault, Rule};
-pub use options::{Blocks, Execution, Options};
+pub use faults::{Fault, Lie, Rule};
+pub use options::{Execution, Options};
 pub use setup::TokenOptions;
 pub use wallet::Wallet;
 

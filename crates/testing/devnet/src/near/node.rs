@@ -1,11 +1,10 @@
-//! The one chain behind all endpoints: its lock, its block producer, and what is kept from it.
+//! The one chain behind all endpoints: its lock, and what is kept from it.
 
 use super::{
     chain::{Chain, produce},
-    clock,
-    options::Blocks,
     wallet::Wallet,
 };
+use crate::front::{Blocks, Pause};
 use near_primitives::{
     action::{Action, TransferAction},
     hash::CryptoHash,
@@ -14,10 +13,7 @@ use near_primitives::{
 };
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::sync::watch;
@@ -27,11 +23,14 @@ pub(crate) struct Node {
     chain: Mutex<Chain>,
     /// The head, for requests that wait for a later one.
     heights: watch::Sender<u64>,
-    /// Held while the producer makes a block, so that none follows a pause.
-    paused: Mutex<bool>,
+    pub(crate) pause: Pause,
     withheld: Mutex<HashMap<CryptoHash, SignedTransaction>>,
     author: near_primitives::types::AccountId,
     blocks: Blocks,
+    /// The height of the first block.
+    pub(crate) genesis_height: u64,
+    /// Time that an endpoint waits for a transaction before it answers without it.
+    pub(crate) poll_limit: Duration,
 }
 
 /// The interval of a chain without a clock, for its timestamps.
@@ -41,14 +40,17 @@ impl Node {
     pub(crate) fn new(chain: Chain) -> Result<Self, String> {
         let author = produce::author().ok_or("the root account's name is no account id")?;
         let (heights, _) = watch::channel(chain.height());
-        let blocks = chain.options.blocks;
+        let (blocks, poll_limit) = (chain.options.blocks, chain.options.poll_limit);
+        let genesis_height = chain.options.genesis_height;
         Ok(Self {
             chain: Mutex::new(chain),
             heights,
-            paused: Mutex::new(false),
+            pause: Pause::default(),
             withheld: Mutex::default(),
             author,
             blocks,
+            genesis_height,
+            poll_limit,
         })
     }
 
@@ -68,13 +70,7 @@ impl Node {
     pub(crate) fn produce(&self) {
         let mut chain = self.chain();
         let last = chain.block(chain.height()).map_or(0, |block| block.timestamp);
-        let timestamp = match self.blocks {
-            Blocks::Every(_) => clock::nanoseconds(),
-            Blocks::Manual => {
-                let step = u64::try_from(VIRTUAL_INTERVAL.as_nanos()).unwrap_or(0);
-                last.saturating_add(step)
-            }
-        };
+        let timestamp = self.blocks.time_after(last, VIRTUAL_INTERVAL);
         chain.produce(timestamp);
         let height = chain.height();
         drop(chain);
@@ -95,10 +91,6 @@ impl Node {
         let hash = signed.get_hash();
         chain.pool(signed, 0);
         Ok(hash)
-    }
-
-    pub(crate) fn pause(&self, paused: bool) {
-        *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = paused;
     }
 
     pub(crate) fn withhold(&self, signed: SignedTransaction) {
@@ -125,16 +117,5 @@ impl Node {
 
     fn withheld(&self) -> MutexGuard<'_, HashMap<CryptoHash, SignedTransaction>> {
         self.withheld.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Makes blocks at their interval until the chain's handle is gone.
-pub(crate) fn run(node: &Arc<Node>, interval: Duration, stopped: &Receiver<()>) {
-    // A sender that is dropped ends the wait, as a message would.
-    while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-        let paused = node.paused.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*paused {
-            node.produce();
-        }
     }
 }

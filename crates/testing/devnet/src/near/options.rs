@@ -1,15 +1,7 @@
 //! What a chain is started with: its clock, its limits, its prices and its endpoints.
 
+use crate::front::Blocks;
 use std::time::Duration;
-
-/// When a block is produced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blocks {
-    /// By the clock, one in each such interval.
-    Every(Duration),
-    /// Only when [`crate::near::Devnet::advance`] asks for it.
-    Manual,
-}
 
 /// What executes a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

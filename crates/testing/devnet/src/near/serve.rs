@@ -1,7 +1,7 @@
 //! The chain for a user: one account for the relay, one token, receivers, and how to point Portage at it.
 
-use super::{Blocks, Devnet, Execution, Options, TokenOptions, Wallet, clock};
-use crate::Outcome;
+use super::{Blocks, Devnet, Execution, Options, TokenOptions, Wallet};
+use crate::{Outcome, front::clock};
 use near_primitives::types::AccountId;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::client::{World, transfer};
 use devnet::{
     Outcome,
-    near::{Fault, Options, Rule, near_primitives::errors::InvalidTxError},
+    near::{Fault, Lie, Options, Rule, near_primitives::errors::InvalidTxError},
 };
 use serde_json::json;
 
@@ -110,7 +110,7 @@ fn a_new_nonce_for_withheld_bytes_pays_twice() {
 #[test]
 fn a_timeout_says_nothing_of_the_transaction() {
     let world = World::manual().unwrap();
-    script(&world, Rule::times(Fault::Timeout, 1)).unwrap();
+    script(&world, Rule::times(Lie::Timeout, 1)).unwrap();
     let signed = world.transfers(&["alice.devnet"]).unwrap();
     let answer = world.send(&signed, "FINAL").unwrap();
     assert_eq!(answer.status, 408);
@@ -142,7 +142,7 @@ fn an_endpoint_lies_about_a_send() {
     let world = World::manual().unwrap();
     for (forward, paid) in [(false, 0), (true, 1)] {
         let error = InvalidTxError::Expired;
-        script(&world, Rule::times(Fault::Invalid { error, forward }, 1)).unwrap();
+        script(&world, Rule::times(Lie::Invalid { error, forward }, 1)).unwrap();
         let signed = world.transfers(&["alice.devnet"]).unwrap();
         let answer = world.send(&signed, "INCLUDED").unwrap();
         let found = answer.body.pointer("/error/data/TxExecutionError/InvalidTxError");

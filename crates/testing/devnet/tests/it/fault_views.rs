@@ -4,7 +4,7 @@ use crate::client::{World, http, http_within, raw, rpc};
 use devnet::{
     Outcome,
     near::{
-        Endpoint, Fault, Options, Rule,
+        Endpoint, Fault, Lie, Options, Rule,
         near_primitives::{
             errors::{ActionError, ActionErrorKind, TxExecutionError},
             views::{FinalExecutionStatus, TxExecutionStatus},
@@ -59,7 +59,7 @@ fn an_endpoint_does_not_find_what_is_there() {
     world.send(&signed, "NONE").unwrap();
     world.send(&other, "NONE").unwrap();
     world.devnet.settle();
-    second(&world).unwrap().add(Rule::always(Fault::Unknown).of(signed.get_hash()));
+    second(&world).unwrap().add(Rule::always(Lie::Unknown).of(signed.get_hash()));
     let ask = |url: &str, hash| {
         let params = json!({
             "tx_hash": hash, "sender_account_id": "relay.devnet", "wait_until": "NONE",
@@ -76,7 +76,7 @@ fn an_endpoint_does_not_find_what_is_there() {
 #[test]
 fn an_endpoint_shows_another_nonce() {
     let world = two().unwrap();
-    second(&world).unwrap().add(Rule::always(Fault::Nonce { nonce: 77 }));
+    second(&world).unwrap().add(Rule::always(Lie::Nonce { nonce: 77 }));
     let params = json!({
         "request_type": "view_access_key", "finality": "final",
         "account_id": "relay.devnet", "public_key": world.relay.public_key(),
@@ -133,14 +133,14 @@ fn a_silent_endpoint_shows_a_transaction_without_its_events() {
         found.pointer("/receipts_outcome/0/outcome/logs").unwrap().as_array().unwrap().len()
     };
     assert_eq!(logs(&silent.url()), 1);
-    silent.add(Rule::always(Fault::Silent));
+    silent.add(Rule::always(Lie::Silent));
     assert_eq!((logs(&silent.url()), logs(&world.url)), (0, 1));
     silent.clear();
     assert_eq!(logs(&silent.url()), 1);
 }
 
-fn forged(status: FinalExecutionStatus) -> Fault {
-    Fault::Outcome { status, execution: TxExecutionStatus::Final }
+fn forged(status: FinalExecutionStatus) -> Lie {
+    Lie::Outcome { status, execution: TxExecutionStatus::Final }
 }
 
 fn status(url: &str, hash: &str) -> Outcome<Value> {

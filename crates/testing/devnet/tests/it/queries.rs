@@ -2,7 +2,7 @@
 
 use crate::client::{World, error, raw, rpc};
 use devnet::Outcome;
-use devnet::near::{Fault, Rule};
+use devnet::near::{Lie, Rule};
 use serde_json::{Value, json};
 
 fn view(world: &World, method: &str, args: &Value) -> Outcome<Value> {
@@ -117,7 +117,7 @@ fn a_key_is_deleted_by_another_one_and_hidden_by_a_lie() {
     both.sort();
     assert_eq!(keys(), both);
     let endpoint = world.devnet.endpoint(0).unwrap();
-    endpoint.add(Rule::always(Fault::HiddenKey { key: one.clone() }));
+    endpoint.add(Rule::always(Lie::HiddenKey { key: one.clone() }));
     assert_eq!(keys(), [other.to_string()]);
     endpoint.clear();
     assert_eq!(keys(), both);

@@ -4,7 +4,7 @@
 use super::local_chain::Setup;
 use devnet::near::near_primitives::errors::{ActionError, ActionErrorKind, TxExecutionError};
 use devnet::near::near_primitives::views::{FinalExecutionStatus, TxExecutionStatus};
-use devnet::near::{Devnet, Endpoint, Fault, Rule};
+use devnet::near::{Devnet, Endpoint, Fault, Lie, Rule};
 use sim::chain::ChainRules;
 use sim::world::SplitMix;
 
@@ -39,7 +39,7 @@ pub(crate) fn draw(devnet: &Devnet, rules: &ChainRules, draws: &mut SplitMix) {
         let Some(bad) = devnet.endpoint(bad) else { return };
         match mood {
             0 | 1 => bad.lag(lag),
-            2 => bad.add(Rule::always(Fault::Unknown)),
+            2 => bad.add(Rule::always(Lie::Unknown)),
             3 => bad.add(Rule::always(Fault::DropReply)),
             4 => bad.add(Rule::always(Fault::Status { code: 503 })),
             5 => bad.add(outcome(FinalExecutionStatus::SuccessValue(Vec::new()))),
@@ -81,7 +81,7 @@ pub(crate) fn script(devnet: &Devnet, setup: &Setup, block: u64, lies: bool) {
 
 /// It says that of every transaction that was sent.
 pub(crate) fn outcome(status: FinalExecutionStatus) -> Rule {
-    Rule::always(Fault::Outcome { status, execution: TxExecutionStatus::Final }).on(&["tx"])
+    Rule::always(Lie::Outcome { status, execution: TxExecutionStatus::Final }).on(&["tx"])
 }
 
 fn failure() -> FinalExecutionStatus {

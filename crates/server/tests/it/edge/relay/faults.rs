@@ -9,7 +9,7 @@ use super::{
 };
 use devnet::near::near_primitives::action::{Action, FunctionCallAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
-use devnet::near::{Edit, Fault, Rule, Wallet};
+use devnet::near::{Edit, Fault, Lie, Rule, Wallet};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn pays_elsewhere(chain: &LocalChain, key: &Wallet, ids: &[String]) {
 /// No provider shows blocks by their height: what another program did stays unexplained.
 fn hides_blocks(chain: &LocalChain) {
     let name = "UNKNOWN_BLOCK".to_owned();
-    chain.everywhere(&Rule::always(Fault::Refused { name }).on(&["block height"]));
+    chain.everywhere(&Rule::always(Lie::Refused { name }).on(&["block height"]));
 }
 
 /// The chain paid this number of transfers, and none of them twice.
@@ -259,7 +259,7 @@ fn f5_blocks_that_no_provider_keeps_are_shown_by_two_that_are_named_later() {
     eventually("it is sent", || status(&served, "k-2") == "QUEUED_VERIFICATION");
     chain.devnet.wallet_signs(&chain.keys[0]).expect("the key is there");
     chain.forgets_rules();
-    let forgets = Fault::Refused { name: "UNKNOWN_BLOCK".to_owned() };
+    let forgets = Lie::Refused { name: "UNKNOWN_BLOCK".to_owned() };
     for at in 0..2 {
         let provider = chain.devnet.endpoint(at).expect("a provider");
         provider.add(Rule::always(forgets.clone()).on(&["block height", "chunk"]));
@@ -334,7 +334,7 @@ fn f8_f9_f11_one_of_three_that_lies_hinders_nothing() {
     let bounds = "query call_function storage_balance_bounds";
     let made_up = json!("11111111111111111111111111111112");
     let lies = [
-        Rule::always(Fault::Silent),
+        Rule::always(Lie::Silent),
         Rule::always(edited("/result", price)).on(&[bounds]),
         Rule::always(edited("/header/hash", made_up)).on(&["block final"]),
     ];

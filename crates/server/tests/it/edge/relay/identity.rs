@@ -5,7 +5,7 @@ use super::super::relay_chain::LocalChain;
 use super::super::{Served, eventually, head, said};
 use super::{completed, status, taken_in};
 use devnet::near::near_primitives::hash::CryptoHash;
-use devnet::near::{Fault, Options, Rule};
+use devnet::near::{Fault, Lie, Options, Rule};
 use serde_json::{Value, json};
 
 /// The severity of an open case of that kind, and its facts.
@@ -45,7 +45,7 @@ fn asked(chain: &LocalChain) -> Vec<String> {
 
 fn other_chain() -> Rule {
     let genesis_hash = CryptoHash::hash_bytes(b"another");
-    Rule::always(Fault::OtherChain { chain_id: "portage-devnet".to_owned(), genesis_hash })
+    Rule::always(Lie::OtherChain { chain_id: "portage-devnet".to_owned(), genesis_hash })
 }
 
 fn set(served: &mut Served, name: &str, value: &str) {
@@ -177,7 +177,7 @@ fn two_chains_that_fit_the_settings_bind_nothing() {
 fn one_provider_of_another_chain_among_three_is_left_out() {
     let chain = LocalChain::of_providers(3);
     let liar = chain.devnet.endpoint(1).expect("an endpoint");
-    let mainnet = Fault::OtherChain {
+    let mainnet = Lie::OtherChain {
         chain_id: "mainnet".to_owned(),
         genesis_hash: CryptoHash::hash_bytes(b"another"),
     };

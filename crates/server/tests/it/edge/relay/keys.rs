@@ -6,7 +6,7 @@ use super::super::{Served, eventually, portage, said};
 use super::{completed, pays_to, reads};
 use devnet::near::near_primitives::account::AccessKey;
 use devnet::near::near_primitives::action::{Action, AddKeyAction};
-use devnet::near::{Fault, Rule, Wallet};
+use devnet::near::{Fault, Lie, Rule, Wallet};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -135,7 +135,7 @@ fn a_key_is_retired_while_it_pays_and_is_proven_gone() {
     // one provider that lies proves nothing
     let key = wallet.public_key();
     let [first, second] = [0, 1].map(|at| chain.devnet.endpoint(at).expect("an endpoint"));
-    first.add(Rule::always(Fault::HiddenKey { key: key.clone() }));
+    first.add(Rule::always(Lie::HiddenKey { key: key.clone() }));
     let (code, text) = retires(&served, &gone, "3");
     assert_eq!(code, Some(75), "{text}");
     assert!(text.contains("as 1 of 2 providers show"), "{text}");

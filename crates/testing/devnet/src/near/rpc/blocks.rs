@@ -1,7 +1,7 @@
 //! `block`, `chunk`, `gas_price`, `status` and the protocol's configuration.
 
 use super::EndpointState;
-use crate::near::faults::Fault;
+use crate::near::faults::{Fault, Lie};
 use near_chain_configs::{GenesisConfig, ProtocolConfig, ProtocolConfigView};
 use near_crypto::{KeyType, PublicKey};
 use near_jsonrpc_primitives::{
@@ -143,7 +143,9 @@ pub(super) fn status(endpoint: &EndpointState, lie: Option<&Fault>) -> Result<Va
     let key = PublicKey::empty(KeyType::ED25519);
     let view = chain.block_view(head, endpoint.node.author());
     let (chain_id, genesis_hash) = match lie {
-        Some(Fault::OtherChain { chain_id, genesis_hash }) => (chain_id.clone(), *genesis_hash),
+        Some(Fault::Lie(Lie::OtherChain { chain_id, genesis_hash })) => {
+            (chain_id.clone(), *genesis_hash)
+        }
         _ => (chain.options.chain_id.clone(), genesis.hash),
     };
     written(&StatusResponse {

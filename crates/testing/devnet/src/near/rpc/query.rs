@@ -1,7 +1,7 @@
 //! `query`: accounts, access keys and view calls, at a block.
 
 use super::{EndpointState, blocks::find};
-use crate::near::faults::Fault;
+use crate::near::faults::{Fault, Lie};
 use near_crypto::PublicKey;
 use near_jsonrpc_primitives::{
     errors::RpcError,
@@ -131,12 +131,12 @@ fn respond(
 }
 
 fn hides(lie: Option<&Fault>, key: &PublicKey) -> bool {
-    matches!(lie, Some(Fault::HiddenKey { key: hidden }) if hidden == key)
+    matches!(lie, Some(Fault::Lie(Lie::HiddenKey { key: hidden })) if hidden == key)
 }
 
 fn shown(key: &AccessKey, lie: Option<&Fault>) -> AccessKeyView {
     let mut view = AccessKeyView::from(key.clone());
-    if let Some(Fault::Nonce { nonce }) = lie {
+    if let Some(Fault::Lie(Lie::Nonce { nonce })) = lie {
         view.nonce = *nonce;
     }
     view

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 #[derive(Debug)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Send {
         signed: Box<SignedTransaction>,
         wait: TxExecutionStatus,

@@ -1,7 +1,10 @@
 //! `send_tx` and `tx`: what a node says of a transaction, and when.
 
 use super::EndpointState;
-use crate::near::{chain::status::reached, faults::Fault};
+use crate::near::{
+    chain::status::reached,
+    faults::{Fault, Lie},
+};
 use near_jsonrpc_primitives::{
     errors::RpcError,
     types::transactions::{RpcTransactionError, RpcTransactionResponse},
@@ -46,7 +49,8 @@ impl EndpointState {
             .map_err(|context| RpcTransactionError::InvalidTransaction { context })?;
         let request =
             StatusRequest { hash: signed.get_hash(), signed: None, wait, with_receipts: false };
-        let lie = lie.filter(|lie| matches!(lie, Fault::Outcome { .. } | Fault::Silent));
+        let lie = lie
+            .filter(|lie| matches!(lie, Fault::Lie(Lie::Outcome { .. }) | Fault::Lie(Lie::Silent)));
         self.transaction(request, lie.as_ref()).await
     }
 
@@ -80,7 +84,7 @@ impl EndpointState {
                 let not_before = chain.height().saturating_add(1).saturating_add(*blocks);
                 chain.pool(signed.clone(), not_before);
             }
-            Some(Fault::Invalid { error, forward }) => {
+            Some(Fault::Lie(Lie::Invalid { error, forward })) => {
                 if *forward {
                     chain.pool(signed.clone(), 0);
                 }
@@ -99,11 +103,11 @@ impl EndpointState {
     ) -> Result<Value, RpcError> {
         let unknown =
             RpcTransactionError::UnknownTransaction { requested_transaction_hash: request.hash };
-        if matches!(lie, Some(Fault::Unknown)) {
+        if matches!(lie, Some(Fault::Lie(Lie::Unknown))) {
             return Err(unknown.into());
         }
         let mut heights = self.node.heights();
-        let deadline = Instant::now().checked_add(self.poll_limit);
+        let deadline = Instant::now().checked_add(self.node.poll_limit);
         loop {
             heights.borrow_and_update();
             let last = match self.shown(&request, lie) {
@@ -140,9 +144,13 @@ impl EndpointState {
     fn shown(&self, request: &StatusRequest, lie: Option<&Fault>) -> Option<TxStatusView> {
         let seen = self.seen();
         let chain = self.node.chain();
-        let Some(Fault::Outcome { status, execution }) = lie else {
+        let Some(Fault::Lie(Lie::Outcome { status, execution })) = lie else {
             let view = chain.observe(&request.hash, seen, request.with_receipts)?;
-            return Some(if matches!(lie, Some(Fault::Silent)) { silenced(view) } else { view });
+            return Some(if matches!(lie, Some(Fault::Lie(Lie::Silent))) {
+                silenced(view)
+            } else {
+                view
+            });
         };
         let real = chain.observe(&request.hash, chain.height(), false);
         let last = chain.block(chain.final_height(seen)).map(|block| block.hash);

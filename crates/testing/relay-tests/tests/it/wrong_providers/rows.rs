@@ -5,7 +5,7 @@ use super::Lie;
 use super::run::Load;
 use devnet::near::near_primitives::hash::CryptoHash;
 use devnet::near::near_primitives::views::{FinalExecutionStatus, TxExecutionStatus};
-use devnet::near::{Edit, Fault, Rule};
+use devnet::near::{self, Edit, Fault, Rule};
 use serde_json::{Value, json};
 
 const PLAIN: Load = Load::Plain;
@@ -78,7 +78,7 @@ fn row(
 }
 
 fn refused(name: &str) -> Fault {
-    Fault::Refused { name: name.to_owned() }
+    near::Lie::Refused { name: name.to_owned() }.into()
 }
 
 fn edited<const N: usize>(edits: [Edit; N]) -> Fault {
@@ -136,7 +136,8 @@ fn any_method((method, alone, of_two): AnyMethod) -> Vec<Lie> {
 }
 
 fn transactions() -> Vec<Lie> {
-    let ended = |status| Fault::Outcome { status, execution: TxExecutionStatus::Final };
+    let ended =
+        |status| Fault::Lie(near::Lie::Outcome { status, execution: TxExecutionStatus::Final });
     let success = FinalExecutionStatus::SuccessValue(Vec::new());
     let failure = json!({"Failure": {"ActionError": {
         "index": 0, "kind": {"FunctionCallError": {"ExecutionError": "Smart contract panicked: no"}},
@@ -156,11 +157,11 @@ fn transactions() -> Vec<Lie> {
     vec![
         of("send_tx", "takes it and drops it", Fault::Withhold, (NotTwice, Ends, UNNAMED)),
         of("send_tx", "invalid", refused("INVALID_TRANSACTION"), (NotTwice, Ends, UNNAMED)),
-        of("send_tx", "a timeout", Fault::Timeout, (Ends, Ends, UNNAMED)),
-        tx("shows it as unknown", Fault::Unknown, (Waits, Waits, UNNAMED)),
+        of("send_tx", "a timeout", near::Lie::Timeout.into(), (Ends, Ends, UNNAMED)),
+        tx("shows it as unknown", near::Lie::Unknown.into(), (Waits, Waits, UNNAMED)),
         tx("invalid", refused("INVALID_TRANSACTION"), (Waits, Waits, UNNAMED)),
         tx("what succeeded failed", failed, (Waits, Waits, OUTVOTED)),
-        tx("it hides the logs", Fault::Silent, (NotTwice, Waits, OUTVOTED)),
+        tx("it hides the logs", near::Lie::Silent.into(), (NotTwice, Waits, OUTVOTED)),
         tx("it invents logs", set(at, json!([stolen])), (NotTwice, Waits, OUTVOTED)),
         tx(
             "never final",
@@ -352,9 +353,11 @@ fn blocks() -> Vec<Lie> {
 fn chain() -> Vec<Lie> {
     let config = "EXPERIMENTAL_protocol_config";
     let validity = |blocks: u64| set("/transaction_validity_period", json!(blocks));
-    let other = |chain_id: &str| Fault::OtherChain {
-        chain_id: chain_id.to_owned(),
-        genesis_hash: CryptoHash::hash_bytes(b"another chain"),
+    let other = |chain_id: &str| {
+        Fault::Lie(near::Lie::OtherChain {
+            chain_id: chain_id.to_owned(),
+            genesis_hash: CryptoHash::hash_bytes(b"another chain"),
+        })
     };
     let of = |method, lie, fault, ended| row(method, lie, fault, PLAIN, ended);
     vec![
