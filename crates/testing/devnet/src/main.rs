@@ -1,4 +1,5 @@
-//! `cargo run --release -p devnet -- near`: a local chain for the relay; `… -- demo`: the relay at work on one.
+//! `cargo run --release -p devnet -- near`: a local chain for the relay; `… -- solana`: one for swaps; `… -- demo`: the
+//! relay at work on one.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,6 +10,7 @@ use clap::{Parser, Subcommand};
 use devnet::Outcome;
 use devnet::demo::{self, DemoRequest};
 use devnet::near::serve::{Request, describe, start};
+use devnet::solana;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -49,6 +51,34 @@ enum Chain {
         /// before a restart are valid again. Without it, each start is a chain of its own.
         #[arg(long)]
         seed: Option<u64>,
+    },
+    /// A Solana chain with a mint of USDC, a vault, its lanes, and customers who pay it.
+    Solana {
+        /// The port of the first endpoint; the others follow.
+        #[arg(long, default_value_t = 8899)]
+        port: u16,
+        /// Number of endpoints, on ports that follow each other.
+        #[arg(long, default_value_t = 2)]
+        endpoints: usize,
+        /// Wallets with USDC of their own.
+        #[arg(long, default_value_t = 6)]
+        customers: usize,
+        /// Nonce accounts of the vault's key.
+        #[arg(long, default_value_t = 16)]
+        lanes: usize,
+        /// Milliseconds from slot to slot.
+        #[arg(long, default_value_t = 400)]
+        block_millis: u64,
+        /// Number of blocks that the last final block is behind the head.
+        #[arg(long, default_value_t = 31)]
+        finality: u64,
+        /// Part of the genesis hash: the same seed is the same chain, on which bytes that were signed
+        /// before a restart are valid again. Without it, each start is a chain of its own.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Where the vault's keypair file is written.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        dir: PathBuf,
     },
     /// The relay at work: the product is started on a chain of this process, pays in batches while its providers
     /// fail and it is killed once, and the chain's own events prove that each transfer was paid once.
@@ -98,6 +128,18 @@ fn main() -> ExitCode {
             validity_period,
             seed,
         }),
+        Chain::Solana { port, endpoints, customers, lanes, block_millis, finality, seed, dir } => {
+            serve_solana(&solana::serve::Request {
+                port: Some(port),
+                endpoints,
+                customers,
+                lanes,
+                block_millis,
+                finality_lag: finality,
+                seed,
+                dir,
+            })
+        }
         Chain::Demo { transfers, keys, receivers, block_millis, portage, dir, plain } => {
             let request =
                 DemoRequest { transfers, keys, receivers, block_millis, portage, dir, plain };
@@ -118,6 +160,17 @@ fn serve(request: &Request) -> Outcome {
     // its endpoints listen while this value lives
     let served = start(request)?;
     println!("{}", describe(&served));
+    wait_for_ever()
+}
+
+/// The same for a Solana chain.
+fn serve_solana(request: &solana::serve::Request) -> Outcome {
+    let served = solana::serve::start(request)?;
+    println!("{}", solana::serve::describe(&served));
+    wait_for_ever()
+}
+
+fn wait_for_ever() -> ! {
     loop {
         std::thread::park();
     }

@@ -1,4 +1,4 @@
-//! The local chain: its rules, its faults, and its shapes against NEAR's own types.
+//! The local chains: their rules, their faults, and their shapes against the types of NEAR and Solana themselves.
 
 #[cfg(test)]
 mod accounts;
@@ -24,6 +24,8 @@ mod queries;
 mod serve;
 #[cfg(test)]
 mod shapes;
+#[cfg(test)]
+mod solana;
 #[cfg(test)]
 mod token;
 #[cfg(test)]

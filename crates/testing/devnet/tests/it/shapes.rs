@@ -90,7 +90,7 @@ fn nears_own_types_read_every_error() {
 }
 
 /// Every field of a pattern must be in the answer, with the same kind of value.
-fn holds(pattern: &Value, answer: &Value, path: &str) -> Outcome {
+pub(crate) fn holds(pattern: &Value, answer: &Value, path: &str) -> Outcome {
     match (pattern, answer) {
         (Value::Object(fields), Value::Object(shown)) => {
             fields.iter().try_for_each(|(name, pattern)| {
