@@ -13,11 +13,14 @@ use solana_signature::Signature;
 use solana_transaction::versioned::VersionedTransaction;
 
 impl Chain {
-    /// Puts a transaction into the pool, to be included once the head has this height.
+    /// Puts a transaction into the pool, to be included once the head has this height. Of bytes that are there already,
+    /// also withheld ones, the earlier height counts: another node has passed them on.
     pub(crate) fn pool(&mut self, transaction: VersionedTransaction, not_before: u64) {
-        let same = |pooled: &Pooled| pooled.transaction.signatures == transaction.signatures;
-        if !self.pool.iter().any(same) {
-            self.pool.push(Pooled { transaction, not_before });
+        let same = |pooled: &&mut Pooled| pooled.transaction.signatures == transaction.signatures;
+        match self.pool.iter_mut().find(same) {
+            Some(pooled) if pooled.not_before <= not_before => {}
+            Some(pooled) => pooled.not_before = not_before,
+            None => self.pool.push(Pooled { transaction, not_before }),
         }
     }
 

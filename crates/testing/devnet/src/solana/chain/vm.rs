@@ -105,6 +105,7 @@ impl Vm {
         let (result, meta) = match self.svm.send_transaction(unsigned) {
             Ok(meta) => (Ok(()), meta),
             Err(FailedTransactionMetadata { err, meta }) => {
+                let err = self.loading_error(&transaction.message, err);
                 self.charge_unloaded(&transaction.message, &err, &meta)?;
                 (Err(err), meta)
             }
@@ -148,6 +149,24 @@ impl Vm {
         account.set_lamports(account.lamports().saturating_sub(meta.fee));
         self.svm.set_account_no_checks(*payer, account);
         Ok(())
+    }
+
+    /// The machine says of a program that does not exist that it cannot be executed; a node says that it is not there.
+    fn loading_error(
+        &self,
+        message: &VersionedMessage,
+        error: TransactionError,
+    ) -> TransactionError {
+        let keys = message.static_account_keys();
+        let mut programs = message
+            .instructions()
+            .iter()
+            .filter_map(|instruction| keys.get(usize::from(instruction.program_id_index)));
+        let absent = |program: &Address| self.account(program).is_none();
+        if error == TransactionError::InvalidProgramForExecution && programs.any(absent) {
+            return TransactionError::ProgramAccountNotFound;
+        }
+        error
     }
 
     fn account(&self, address: &Address) -> Option<AccountSharedData> {

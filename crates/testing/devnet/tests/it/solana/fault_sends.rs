@@ -69,6 +69,22 @@ fn a_withheld_transaction_is_released_or_dead() {
     assert_eq!(world.devnet.balance(&world.alices), SUPPLY + 4);
 }
 
+/// Turns red if bytes that one provider keeps to itself cannot land through another.
+#[test]
+fn withheld_bytes_land_through_another_provider() {
+    let world = World::two();
+    world.script(1, Rule::always(Fault::Withhold));
+    let paid = world.payout(world.lock(), 1);
+    super::world::send_to(&world.second(), &paid, false).unwrap();
+    world.devnet.advance(3);
+    assert_eq!(world.devnet.result(&signature(&paid)), None);
+    world.send(&paid, false).unwrap();
+    super::world::send_to(&world.second(), &paid, false).unwrap();
+    world.devnet.settle();
+    assert_eq!(world.devnet.result(&signature(&paid)), Some(Ok(())));
+    assert!(world.devnet.withheld().is_empty());
+}
+
 /// Refused in words, accepted in fact, and the other way. Turns red if `forward` does nothing.
 #[test]
 fn an_endpoint_lies_about_a_send() {
