@@ -5,7 +5,9 @@ use devnet::solana::{Hash, MEMO_PROGRAM, Wallet, sign_message};
 use serde_json::json;
 use solana_instruction::Instruction;
 use solana_nonce::state::DurableNonce;
-use solana_system_interface::instruction::{advance_nonce_account, transfer};
+use solana_system_interface::instruction::{
+    advance_nonce_account, authorize_nonce_account, transfer,
+};
 use solana_transaction_error::TransactionError;
 
 const FEE: u64 = devnet::solana::FEE;
@@ -155,18 +157,22 @@ fn a_void_spends_the_lock_and_a_stranger_does_not() {
     assert_ne!(world.lock(), lock);
 }
 
-/// A nonce counts in the first instruction alone. Turns red if an advance elsewhere makes an old hash valid.
+/// A nonce counts in the first instruction alone. Turns red if an advance elsewhere, or another instruction about the
+/// account in the first place, makes an old hash valid.
 #[test]
 fn an_advance_behind_another_instruction_is_no_durable_nonce() {
     let world = World::manual();
-    let vault = world.vault.address();
-    let moved = transfer(&vault, &world.alice.address(), 1_000_000);
-    let advance = advance_nonce_account(&world.lane, &vault);
-    let both = sign_message(&[moved, advance], &[&world.vault], world.lock()).unwrap();
-    assert_eq!(refused(&world.send(&both, false).unwrap()).0, -32002);
-    world.devnet.submit(both.clone());
-    world.devnet.advance(1);
-    assert_eq!(world.devnet.result(&signature(&both)), None);
+    let (vault, alice) = (world.vault.address(), world.alice.address());
+    let advance = || advance_nonce_account(&world.lane, &vault);
+    let moved = transfer(&vault, &alice, 1_000_000);
+    let given = authorize_nonce_account(&world.lane, &vault, &alice);
+    for first in [moved, given] {
+        let both = sign_message(&[first, advance()], &[&world.vault], world.lock()).unwrap();
+        assert_eq!(refused(&world.send(&both, false).unwrap()).0, -32002);
+        world.devnet.submit(both.clone());
+        world.devnet.advance(1);
+        assert_eq!(world.devnet.result(&signature(&both)), None);
+    }
 }
 
 /// Turns red if a memo that is not UTF-8, which the program refuses, fails without spending the lock.

@@ -73,6 +73,8 @@ fn a_lost_block_gives_its_nonces_back() {
     assert_ne!(world.lock(), lock);
     world.devnet.roll_back(2, false).unwrap();
     assert_eq!(world.lock(), lock);
+    // the height of the lost block is reached again
+    world.devnet.advance(4);
     let pays = world.devnet.payment(&world.vault, &world.alices, 1).unwrap();
     let dead = devnet::solana::sign_message(&[pays], &[&world.vault], lost).unwrap();
     assert_eq!(refused(&world.send(&dead, false).unwrap()).0, -32002);
