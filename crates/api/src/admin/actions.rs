@@ -77,6 +77,10 @@ pub enum ActionOutcome {
         /// ledger elsewhere that keeps the numbers of halts knows this one.
         #[schema(example = true)]
         quiet: bool,
+        /// False: the store takes no writes. The HALT stands in the process that answered alone, which stores it as soon
+        /// as it can; a restart before that forgets it.
+        #[schema(example = true)]
+        stored: bool,
     },
     /// Another person has to approve it.
     #[schema(title = "Proposed")]
@@ -263,24 +267,22 @@ pub struct ActionRow {
     #[schema(example = "portage|ops-7")]
     pub by: String,
     /// What: `RETRY`, `HALT`, `RESOLVE`, …
-    #[schema(example = "HALT")]
+    #[schema(example = "STATUS")]
     pub kind: String,
     /// What it was done to: a transfer's id, `service`, `ledger/SPOT`, an asset's symbol, …
-    #[schema(example = "service")]
+    #[schema(example = "account/4001/SPOT")]
     pub subject: String,
     /// What exactly was asked for.
-    #[schema(example = json!({}))]
     pub value: Value,
     /// The reason that was given.
-    #[schema(example = "the ledger's numbers do not add up")]
+    #[schema(example = "court order 12 has ended")]
     pub reason: String,
     /// What it came to, in a word; `PROPOSED`: nothing was done until another person approves it.
-    #[schema(example = "HALTED")]
+    #[schema(example = "STATUS_SET")]
     pub outcome: Option<String>,
     /// What it came to, whole.
-    #[schema(example = json!({"outcome": "HALTED"}))]
     pub result: Value,
     /// The key under which it is done once.
-    #[schema(example = "halt-1")]
+    #[schema(example = "freed-1")]
     pub key: String,
 }

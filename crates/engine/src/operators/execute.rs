@@ -14,7 +14,8 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// How long a resume waits before its caller is told how far the proof is.
+/// How long a resume waits before its caller is told how far the proof is, and a HALT before its caller is told that it is
+/// not stored.
 const PROGRESS_AFTER: Millis = 10_000;
 /// How often a key is looked up again that was used meanwhile.
 const LOOKS: usize = 3;
@@ -31,6 +32,7 @@ impl Operators {
         action: AdminAction,
     ) -> Result<PerformedAction, Objection> {
         let proves = matches!(action, AdminAction::Approve(_) | AdminAction::Resume { .. });
+        let halts = matches!(action, AdminAction::Halt);
         let (say, hear) = oneshot::channel();
         let operators = self.clone();
         let run = async move {
@@ -46,10 +48,14 @@ impl Operators {
                     let gone = |_| Err(Objection::Unknown(Cause::of("ACTION_GONE")));
                     return came_to.unwrap_or_else(gone);
                 }
-                // a proof for a resume may take hours: a repeat under the same key asks again
                 First::Right(()) => {
-                    if let (true, Some((at, of))) = (proves, self.reconciler.proving()) {
-                        let outcome = ActionResult::Proving { at, of };
+                    let far = match self.reconciler.proving().filter(|_| proves) {
+                        // a proof for a resume may take hours: a repeat under the same key asks again
+                        Some((at, of)) => Some(ActionResult::Proving { at, of }),
+                        // and so may a disk without room
+                        None => self.unstored_halt().filter(|_| halts),
+                    };
+                    if let Some(outcome) = far {
                         let at = self.shared.parts.journal.now();
                         return Ok(PerformedAction { outcome, at, replayed: false });
                     }
@@ -137,7 +143,7 @@ impl Operators {
             }
             ActionResult::Halted { on_wire, calls, .. } => {
                 let (halt, quiet) = self.halt_is_quiet().await;
-                Ok(ActionResult::Halted { halt, on_wire, calls, quiet })
+                Ok(ActionResult::Halted { halt, on_wire, calls, quiet, stored: true })
             }
             ActionResult::Retried
             | ActionResult::Asked { .. }

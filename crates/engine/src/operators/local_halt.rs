@@ -22,7 +22,8 @@ const MARGIN: Millis = 1_000;
 /// The cause for which it is not known whether it is written. The same again is a HALT of its own, and does no harm.
 pub async fn halt_store(journal: &dyn Journal, actor: Actor) -> Result<u64, Cause> {
     let halt = Put::Halt { reason: actor.reason.clone() };
-    let result = ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false };
+    let (on_wire, calls) = (Vec::new(), 0);
+    let result = ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: true };
     let action = ActionContext::beside(actor, &AdminAction::Halt).action(&result);
     match write_beside(journal, Unit::puts(vec![halt, action])).await {
         WriteOutcome::Done(_) => Ok(journal.service_status().await?.halts),

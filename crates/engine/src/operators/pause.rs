@@ -6,7 +6,7 @@ use crate::operators::Operators;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::superseded::{RESUMED, STOPPED_AGAIN};
 use crate::operators::verdict::decides;
-use crate::operators::{ActionResult, AdminAction, Objection};
+use crate::operators::{ActionResult, AdminAction, Objection, OutstandingCall};
 use crate::plan::chain_stop::stops_name;
 use crate::state::select::{First, race};
 use kernel::answer::Cause;
@@ -287,10 +287,9 @@ impl Operators {
     ) -> Result<(ActionResult, Millis), Stop> {
         let reason = context.actor.reason.clone();
         self.shared.controls.halt(reason.clone());
-        let mut on_wire = self.shared.calls.calls();
-        let calls = on_wire.len();
-        on_wire.truncate(NAMED);
-        let outcome = ActionResult::Halted { halt: None, on_wire, calls, quiet: false };
+        let (on_wire, calls) = self.on_wire();
+        let outcome =
+            ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: true };
         let halt = Put::Halt { reason };
         let wrote = loop {
             match self.write_unit(Unit::puts(vec![halt.clone(), context.action(&outcome)])).await {
@@ -314,6 +313,22 @@ impl Operators {
         tracing::error!(calls, "HALT by hand: no money moves until persons resume");
         self.shared.parts.meter.see(Seen::Halted(true));
         Ok((outcome, at))
+    }
+
+    /// The first calls that are on the wire, and the number of all.
+    fn on_wire(&self) -> (Vec<OutstandingCall>, usize) {
+        let mut on_wire = self.shared.calls.calls();
+        let calls = on_wire.len();
+        on_wire.truncate(NAMED);
+        (on_wire, calls)
+    }
+
+    /// The HALT of this process that the journal does not have yet.
+    pub(super) fn unstored_halt(&self) -> Option<ActionResult> {
+        let (on_wire, calls) = self.on_wire();
+        let unstored =
+            || ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: false };
+        self.shared.controls.stores_halt().then(unstored)
     }
 
     /// The number of the halt that is in force, and whether everything has ended that began before it, at

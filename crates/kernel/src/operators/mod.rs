@@ -243,8 +243,9 @@ pub const ENGINE: &str = "engine";
 impl Action {
     /// The row of the HALTs that the engine raises in one unit, under a key of its own.
     pub fn halts_of_engine(key: Arc<str>, reason: Arc<str>, halts: usize) -> Self {
+        let (on_wire, calls) = (Vec::new(), 0);
         let result =
-            ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false };
+            ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: true };
         Self {
             caller: ENGINE.into(),
             key,

@@ -106,6 +106,9 @@ pub enum ActionResult {
         /// every live worker.
         #[serde(skip)]
         quiet: bool,
+        /// The journal has the HALT: it outlives the process that was asked for it.
+        #[serde(skip)]
+        stored: bool,
     },
     /// Another person has to approve.
     Proposed {

@@ -56,6 +56,7 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
             on_wire: on_wire.clone(),
             calls: 1,
             quiet,
+            stored: true,
         };
         assert_eq!(halted.outcome, wanted(false), "fuse={fuse}");
         assert_eq!(service.service_status().await.halted.as_deref(), Some("ada 1: a test"));

@@ -118,7 +118,8 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
     let halted = service.execute_as("eve", "halt", AdminAction::Halt).await.unwrap();
     let key = Key { id, leg: Leg::Deposit };
     let on_wire = vec![OutstandingCall { system: System::Ledger(SPOT), key }];
-    let named = ActionResult::Halted { halt: Some(1), on_wire, calls: 1, quiet: false };
+    let named =
+        ActionResult::Halted { halt: Some(1), on_wire, calls: 1, quiet: false, stored: true };
     assert_eq!(halted.outcome, named);
     latch.release(1);
     let done = bob.await.unwrap().unwrap();

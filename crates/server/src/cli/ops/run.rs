@@ -373,16 +373,23 @@ async fn send_action(
         output::print(&(fields(&result.answer) + again))?;
     }
     let Ok(Done { result: outcome, .. }) = Done::deserialize(&result.answer) else { return Ok(()) };
-    if let ActionOutcome::Halted { quiet: false, .. } = outcome {
+    if let ActionOutcome::Halted { quiet: false, stored: true, .. } = outcome {
         output::eprint(&format!(
             "the HALT stands, and not all calls have ended: repeat it with --key {key} until `quiet` is true"
         ));
     }
-    is_effective(&outcome)
+    is_effective(&outcome, key)
 }
 
-/// Tells an action that took effect from a proposal, and from one that was superseded.
-fn is_effective(outcome: &ActionOutcome) -> Result<(), Fault> {
+/// Tells an action that took effect from a proposal, from one that was superseded, and from a HALT that a restart forgets.
+fn is_effective(outcome: &ActionOutcome, key: &str) -> Result<(), Fault> {
+    if let ActionOutcome::Halted { stored: false, .. } = outcome {
+        let sentence = format!(
+            "the HALT stands in this process alone and is not stored: the store takes no writes, and a restart forgets it. \
+             Make room, then repeat it with --key {key} until `stored` is true"
+        );
+        return Err(Fault::new(Exit::TempFail, sentence));
+    }
     if let ActionOutcome::Superseded { .. } = outcome {
         let sentence = "superseded: something else was done meanwhile, and nothing of the proposal";
         return Err(Fault::new(Exit::Data, sentence));

@@ -32,8 +32,12 @@ pub(in crate::http) async fn run_action(
     action: AdminAction,
 ) -> Result<Response, Refusal> {
     let performed = execute(app, caller, headers, reason, action).await?;
-    let waits =
-        matches!(performed.outcome, ActionResult::Proposed { .. } | ActionResult::Proving { .. });
+    let waits = matches!(
+        performed.outcome,
+        ActionResult::Proposed { .. }
+            | ActionResult::Proving { .. }
+            | ActionResult::Halted { stored: false, .. }
+    );
     let status = if waits { StatusCode::ACCEPTED } else { StatusCode::OK };
     let replayed = performed.replayed;
     Ok(create::mark_replayed((status, Json(to_response(performed))).into_response(), replayed))
@@ -88,10 +92,7 @@ pub(in super::super) fn refusal(objection: Objection) -> Refusal {
             Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields)
         }
         Objection::NotFound("account") => Refusal::of(Code::AccountNotFound),
-        Objection::NotFound("asset") => Refusal::because(Code::NotFound, "There is no such asset"),
-        Objection::NotFound(what) => {
-            Refusal::because(Code::NotFound, format!("There is no such {what}"))
-        }
+        Objection::NotFound(what) => Refusal::no_such(what),
         Objection::Invalid(sentence) => Refusal::bad(sentence),
         Objection::NotPossible(sentence) => Refusal::because(Code::NotPossible, sentence),
         Objection::SamePerson => Refusal::because(
@@ -141,9 +142,9 @@ pub(in crate::http) fn to_response(performed: PerformedAction) -> Done {
         }
         ActionResult::Paused { number } => ActionOutcome::Paused { pause_id: number },
         ActionResult::Unpaused => ActionOutcome::Unpaused,
-        ActionResult::Halted { halt, on_wire, calls, quiet } => {
+        ActionResult::Halted { halt, on_wire, calls, quiet, stored } => {
             let on_wire = on_wire.into_iter().map(outstanding_call).collect();
-            ActionOutcome::Halted { halt, on_wire, calls, quiet }
+            ActionOutcome::Halted { halt, on_wire, calls, quiet, stored }
         }
         ActionResult::Proposed { approval } => {
             ActionOutcome::Proposed { approval_id: approval.to_string() }

@@ -70,6 +70,7 @@ fn row(halt: Halt) -> HaltRow {
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
         (status = 200, body = Done, description = "No money moves: `HALTED`"),
+        (status = 202, body = Done, description = "The store takes no writes: `HALTED` with `stored` false. The HALT stands in this process alone; repeat it under its key"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),
     )

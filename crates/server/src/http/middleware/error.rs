@@ -34,6 +34,11 @@ impl Refusal {
         Self::because(Code::BadRequest, sentence)
     }
 
+    /// 404 `NOT_FOUND` of something that the request names.
+    pub fn no_such(what: &str) -> Self {
+        Self::because(Code::NotFound, format!("There is no such {what}"))
+    }
+
     /// 500 `SYSTEM_ERROR`: it is not known whether it was done.
     pub fn unknown(sentence: impl Into<String>) -> Self {
         Self::because(Code::SystemError, sentence).with("outcome", "unknown")
