@@ -18,10 +18,10 @@ pub struct WebhookRow {
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
     /// `http` (a signed POST) or `email`.
-    #[schema(example = "email")]
+    #[schema(example = "http")]
     pub channel: String,
     /// The address that is posted to, or the mailbox.
-    #[schema(example = "ops@example.com")]
+    #[schema(example = "https://hooks.example.com/portage")]
     pub target: String,
     /// The operators' own words for it.
     #[schema(example = "the ledger team's bot")]
@@ -67,10 +67,10 @@ pub struct WebhookWithSecret {
 pub struct AddWebhook {
     /// `http` (a signed POST) or `email`.
     #[serde(default = "http")]
-    #[schema(default = "http", pattern = "^(http|email)$", example = "email")]
+    #[schema(default = "http", pattern = "^(http|email)$", example = "http")]
     pub channel: String,
     /// An address of HTTPS, or of a mailbox.
-    #[schema(max_length = 1024, example = "ops@example.com")]
+    #[schema(max_length = 1024, example = "https://hooks.example.com/portage")]
     pub target: String,
     /// Your own words for it: at most 1024 characters.
     #[serde(default)]
@@ -99,7 +99,7 @@ pub struct AddWebhook {
 pub struct ChangeWebhook {
     /// An address of HTTPS, or of a mailbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 1024, example = "ops@example.com")]
+    #[schema(max_length = 1024, example = "https://hooks.example.com/portage")]
     pub target: Option<String>,
     /// Your own words for it: at most 1024 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ pub struct ChangeWebhook {
     pub flows: Option<Vec<String>>,
     /// Only transfers of this owner; `null`: of every owner.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = json!(null))]
+    #[schema(value_type = Option<String>, example = "user:4001")]
     pub owner: Option<Option<String>>,
     /// `ACTIVE`, or `DISABLED`: told of nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,8 +175,10 @@ pub struct DeliveryRow {
     /// When it is tried next, RFC 3339.
     pub next_try_at: Option<String>,
     /// When it was tried last, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.160Z")]
     pub tried_at: Option<String>,
-    /// When it was taken, RFC 3339.
+    /// When it was first taken, RFC 3339; it stays where the message is sent again.
+    #[schema(example = "2026-11-21T09:23:15.160Z")]
     pub delivered_at: Option<String>,
     /// The status of the last answer.
     #[schema(example = 200)]

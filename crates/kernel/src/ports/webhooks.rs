@@ -72,7 +72,7 @@ pub struct WebhookMessage {
     pub due_at: Option<Millis>,
     /// When it was tried last.
     pub tried_at: Option<Millis>,
-    /// When it was taken.
+    /// When it was first taken; it stays where the message is sent again.
     pub delivered_at: Option<Millis>,
     /// The status of the last answer.
     pub status: Option<u16>,

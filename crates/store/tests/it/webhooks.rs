@@ -133,7 +133,16 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     assert_eq!(queued, Some(1), "what is queued again is queued since then");
     let due = claim(10).await;
     assert_eq!(ids(&due), ["a", "d"], "and no more rows");
-    assert!(due.iter().all(|one| one.attempts == 0 && one.delivered_at.is_none()));
+    let shown = due.iter().map(|one| (one.attempts, one.delivered_at));
+    let first = log.iter().find(|one| *one.id == *"a").and_then(|one| one.delivered_at);
+    assert_eq!(shown.collect::<Vec<_>>(), [(0, first), (0, None)], "the first delivery stays");
+    clock.forward(1);
+    let a = due.first().expect("the first");
+    store.tried(vec![tried(a, None, None)]).await.expect("noted");
+    let taken = store.messages(ONE, None, 10).await.expect("a log");
+    let again = taken.iter().find(|one| *one.id == *"a").expect("it is there");
+    assert_eq!((again.delivered_at, again.due_at), (first, None));
+    assert!(again.tried_at > first, "when it was taken again");
 }
 
 /// Turns red with a store that waits for a time which is further away than the longest wait: a clock that was set back

@@ -105,9 +105,9 @@ fn queue_sql() -> String {
            SELECT a.*, m.now, m.now FROM unnest($10::uuid[], $11::text[], $12::text[], $13::text[], \
              $14::text[]) a, m ON CONFLICT (endpoint, id) DO UPDATE SET at = EXCLUDED.at, \
              due_at = EXCLUDED.due_at, \
-             attempts = 0, delivered_at = NULL, status = NULL, error = NULL), \
-         resent AS (UPDATE webhook_messages w SET due_at = m.now, attempts = 0, delivered_at = NULL, \
-             status = NULL, error = NULL \
+             attempts = 0, status = NULL, error = NULL), \
+         resent AS (UPDATE webhook_messages w SET due_at = m.now, attempts = 0, status = NULL, \
+             error = NULL \
            FROM unnest($15::uuid[], $16::bigint[]) AS r(endpoint, number), m \
            WHERE w.endpoint = r.endpoint AND w.number = r.number), \
          watched AS (INSERT INTO webhook_watch SELECT * FROM unnest($17::bigint[]) \
@@ -276,7 +276,7 @@ impl ReadPool {
                AS v(endpoint, number, wait, status, error)), \
              tried AS (UPDATE webhook_messages w SET attempts = w.attempts + 1, tried_at = m.now, \
                due_at = m.now + v.wait, status = v.status, error = v.error, \
-               delivered_at = CASE WHEN v.error IS NULL THEN m.now END \
+               delivered_at = COALESCE(w.delivered_at, CASE WHEN v.error IS NULL THEN m.now END) \
                FROM v, m WHERE w.endpoint = v.endpoint AND w.number = v.number \
                AND w.due_at IS NOT NULL), \
              works AS (DELETE FROM webhook_progress WHERE name = ANY($7::text[])), \

@@ -69,8 +69,8 @@ impl WriteBatch<'_> {
             self.queue_message(one)?;
         }
         for (endpoint, number) in resend {
-            let sql = "UPDATE webhook_messages SET due_at = ?3, attempts = 0, delivered_at = NULL, \
-                       status = NULL, error = NULL WHERE endpoint = ?1 AND number = ?2";
+            let sql = "UPDATE webhook_messages SET due_at = ?3, attempts = 0, status = NULL, \
+                       error = NULL WHERE endpoint = ?1 AND number = ?2";
             let row = params![endpoint.to_string(), int(*number), int(self.at)];
             self.db.prepare_cached(sql)?.execute(row)?;
         }
@@ -99,8 +99,7 @@ impl WriteBatch<'_> {
     fn queue_message(&self, new: &NewMessage) -> rusqlite::Result<()> {
         let NewMessage { endpoint, id, kind, subject, body, again } = new;
         let there = if *again {
-            "DO UPDATE SET at = ?6, due_at = ?6, attempts = 0, delivered_at = NULL, status = NULL, \
-             error = NULL"
+            "DO UPDATE SET at = ?6, due_at = ?6, attempts = 0, status = NULL, error = NULL"
         } else {
             "DO NOTHING"
         };
@@ -134,7 +133,7 @@ impl WriteBatch<'_> {
 
     fn tried_messages(&self, tried: &[TriedMessage]) -> rusqlite::Result<u64> {
         let sql = "UPDATE webhook_messages SET attempts = attempts + 1, tried_at = ?3, due_at = ?4, \
-                   delivered_at = ?5, status = ?6, error = ?7 \
+                   delivered_at = COALESCE(delivered_at, ?5), status = ?6, error = ?7 \
                    WHERE endpoint = ?1 AND number = ?2 AND due_at IS NOT NULL";
         let (mut changed, now) = (0, self.at);
         for TriedMessage { endpoint, number, wait, status, error } in tried {

@@ -46,10 +46,11 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 fn row(message: &WebhookMessage) -> DeliveryRow {
-    let status = match (message.delivered_at, message.due_at) {
-        (Some(_), _) => "DELIVERED",
-        (None, Some(_)) => "QUEUED",
-        (None, None) => "GIVEN_UP",
+    // one that was taken before may wait again
+    let status = match (message.due_at, message.delivered_at, &message.error) {
+        (Some(_), ..) => "QUEUED",
+        (None, Some(_), None) => "DELIVERED",
+        (None, ..) => "GIVEN_UP",
     };
     DeliveryRow {
         number: message.number,
