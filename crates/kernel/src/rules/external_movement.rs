@@ -42,39 +42,41 @@ pub fn counter(request: &Request, at: Millis) -> Option<Arc<str>> {
 /// A counter's name, and its sum once the movement is booked.
 type Counted = (Arc<str>, u128);
 
-/// Whether it may be booked on its authority, and what is counted then.
-fn allowed<S: StateReader>(
+/// Refuses a movement whose proposal was decided before, or whose approver's key did something else.
+fn check_approval<S: StateReader>(
+    state: &mut S,
+    request: &Request,
+) -> Result<(), Stopped<Code, S::Error>> {
+    let Authority::Approved(approved) = &request.authority else { return Ok(()) };
+    let (now, stored) = (state.clock(), state.approval_status(approved.proposal)?);
+    let stands = stored.map(|(stand, expires_at)| stand.at(now, expires_at));
+    let (caller, key) = (&approved.action.caller, &approved.action.key);
+    if state.past_action(caller, key)? {
+        return Err(Stopped::Answer(Code::DuplicateRequest));
+    }
+    match stands {
+        Some(ApprovalStatus::Pending) => Ok(()),
+        Some(
+            ApprovalStatus::Approved
+            | ApprovalStatus::Rejected
+            | ApprovalStatus::Superseded
+            | ApprovalStatus::Lapsed,
+        )
+        | None => Err(Stopped::Answer(Code::AlreadyDecided)),
+    }
+}
+
+/// What is counted of a movement on the word of one person, where its bound allows it.
+fn within_bound<S: StateReader>(
     state: &mut S,
     request: &Request,
 ) -> Result<Option<Counted>, Stopped<Code, S::Error>> {
-    match &request.authority {
-        Authority::Alone => Ok(None),
-        Authority::UpTo(most) => {
-            let Some(name) = counter(request, state.at()) else { return Ok(None) };
-            let sum = state.counter(&name)?.checked_add(request.movement.amount.0);
-            let sum = sum.filter(|sum| *sum <= most.0);
-            let sum = sum.ok_or(Stopped::Answer(Code::SecondPersonRequired))?;
-            Ok(Some((name, sum)))
-        }
-        Authority::Approved(approved) => {
-            let (now, stored) = (state.clock(), state.approval_status(approved.proposal)?);
-            let stands = stored.map(|(stand, expires_at)| stand.at(now, expires_at));
-            let (caller, key) = (&approved.action.caller, &approved.action.key);
-            if state.past_action(caller, key)? {
-                return Err(Stopped::Answer(Code::DuplicateRequest));
-            }
-            match stands {
-                Some(ApprovalStatus::Pending) => Ok(None),
-                Some(
-                    ApprovalStatus::Approved
-                    | ApprovalStatus::Rejected
-                    | ApprovalStatus::Superseded
-                    | ApprovalStatus::Lapsed,
-                )
-                | None => Err(Stopped::Answer(Code::AlreadyDecided)),
-            }
-        }
-    }
+    let Authority::UpTo(most) = &request.authority else { return Ok(None) };
+    let Some(name) = counter(request, state.at()) else { return Ok(None) };
+    let sum = state.counter(&name)?.checked_add(request.movement.amount.0);
+    let sum = sum.filter(|sum| *sum <= most.0);
+    let sum = sum.ok_or(Stopped::Answer(Code::SecondPersonRequired))?;
+    Ok(Some((name, sum)))
 }
 
 /// What a movement comes to that was not booked before, or why it is refused. Under HALT nothing is
@@ -87,7 +89,7 @@ pub fn book<S: StateReader>(
     if state.halted() {
         return Err(Stopped::Answer(Code::Halted));
     }
-    let counter = allowed(state, request)?;
+    check_approval(state, request)?;
     let movement = &request.movement;
     let External { user, asset, amount, .. } = *movement;
     let known = state.knows(asset)? && is_valid_user(user);
@@ -99,6 +101,8 @@ pub fn book<S: StateReader>(
         None => posting.external(state, movement)?,
         Some(number) => posting.external_numbered(state, movement, number)?,
     };
+    // the last of all: what cannot be booked anyway is no matter for a second person
+    let counter = within_bound(state, request)?;
     let delta = match movement.direction {
         Direction::In => delta.saturating_neg(),
         Direction::Out => delta,

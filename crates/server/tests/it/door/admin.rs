@@ -132,10 +132,14 @@ async fn a_withdrawal_above_a_persons_day_is_booked_by_another() {
     let path = "/ops/withdrawals";
     let within = door.act(FIRST, path, body("60", "payout-1")).await;
     assert_eq!(within.status, 201, "deposits are counted by themselves: {within:?}");
+    // what the account cannot pay is refused, and waits for no second person
+    let poor = door.act(FIRST, path, body("150", "payout-3")).await;
+    assert_eq!((poor.status, poor.code()), (422, "INSUFFICIENT_BALANCE"), "{poor:?}");
     let over = door.act(FIRST, path, body("60", "payout-2")).await;
     assert_eq!((over.status, over.code()), (409, "SECOND_PERSON_REQUIRED"), "{over:?}");
     let id = over.body["approval_id"].as_str().expect("a proposal").to_owned();
     let waits = door.look("/ops/approvals?status=PENDING").await;
+    assert_eq!(waits["approvals"].as_array().map(Vec::len), Some(1), "{waits:?}");
     let row = &waits["approvals"][0];
     let said = (&row["kind"], &row["subject"], &row["value"]["direction"]);
     let wanted = (&json!("WITHDRAWAL"), &json!("withdrawal/payout-2"), &json!("out"));

@@ -109,6 +109,8 @@ async fn one_person_deposits_up_to_a_bound_of_the_day(b: &mut JournalFixture) {
     is_done(b, "money that goes out", &alone(b, out("7", 90)).await);
     b.same("more goes out", &alone(b, out("9", 11)).await, &person_required);
     b.same("after that", &alone(b, deposit_by("ops|mallory", "8", 1)).await, &person_required);
+    let poor = alone(b, out("10", START + 1_000)).await;
+    b.same("what no second person can book", &poor, &Moved::Refused(Code::InsufficientBalance));
     b.clock.set(NOON + DAY);
     is_done(b, "the next day", &alone(b, deposit_by("ops|mallory", "2", 100)).await);
     b.same("the balance", &b.balance().await, &(START + 60 + 40 + 100 - 90 + 100, 0));
