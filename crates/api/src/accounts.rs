@@ -15,6 +15,29 @@ pub struct Accounts {
     #[serde(default)]
     #[schema(required, example = json!([]))]
     pub silent: Vec<Silent>,
+    /// Changes of a status that wait for their ledger, oldest first: until it has answered, `status` above is the one
+    /// before.
+    #[serde(default)]
+    #[schema(required, example = json!([]))]
+    pub waiting: Vec<WaitingStatus>,
+}
+
+/// A change of an account's status that its ledger does not have yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitingStatus {
+    /// The user who has the account.
+    pub user_id: UserIdText,
+    /// The account type, for example `SPOT`.
+    pub account: String,
+    /// What the account becomes: `ACTIVE`, `FROZEN` or `DISABLED`.
+    #[schema(example = "FROZEN")]
+    pub status: String,
+    /// Who asked for it: `issuer|sub`.
+    #[schema(example = "portage|ops-7")]
+    pub by: String,
+    /// Why, as it was asked for.
+    #[schema(example = "court order 12")]
+    pub reason: String,
 }
 
 /// A ledger that did not answer.

@@ -25,6 +25,8 @@ mod webhook;
 
 pub(crate) use action_context::{ActionContext, Stop, Turns};
 
+pub use status_intents::WaitingStatus;
+
 pub use kernel::operators::{
     ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NewWebhook,
     OutstandingCall, Redrive, Reemission, StoredAnswer, Verdict, WebhookAction, WebhookChange,

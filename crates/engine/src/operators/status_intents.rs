@@ -119,7 +119,33 @@ pub(super) struct KnownStatus {
     pub(super) set: u64,
 }
 
+/// A change of a status that its ledger does not have yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingStatus {
+    pub ledger: LedgerId,
+    pub user: UserId,
+    /// What the account becomes.
+    pub status: AccountStatus,
+    /// Who asked for it: `issuer|sub`.
+    pub caller: Arc<str>,
+    /// Why, as the caller said it.
+    pub reason: Arc<str>,
+}
+
 impl Operators {
+    /// The changes of statuses that wait for their ledgers, oldest first.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn waiting_statuses(&self) -> Result<Vec<WaitingStatus>, Cause> {
+        let waiting = |intent: StatusIntent| {
+            let StatusIntent { ledger, user, status, actor: Actor { caller, reason, .. }, .. } =
+                intent;
+            WaitingStatus { ledger, user, status, caller, reason }
+        };
+        Ok(self.status_intents().await?.intents.into_iter().map(waiting).collect())
+    }
+
     async fn status_intents(&self) -> Result<StatusIntents, Cause> {
         let Some(row) = self.shared.parts.journal.resource(ROW.into()).await? else {
             return Ok(StatusIntents::default());

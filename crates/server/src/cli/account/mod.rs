@@ -51,16 +51,22 @@ fn list(global: &Global, args: &ListAccountsArgs) -> Result<(), Fault> {
     wait(async {
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
         let (mut rows, mut silent, mut after) = (Vec::new(), BTreeSet::new(), 0);
-        loop {
+        let waiting = loop {
             let page = client.accounts(args.user, after).await?;
             rows.extend(page.accounts);
             silent.extend(page.silent);
             match page.next {
                 Some(next) => after = next.0,
-                None => break,
+                None => break page.waiting,
             }
-        }
+        };
         if args.json { output::print_json(&rows) } else { output::print(&accounts(&rows)) }?;
+        for one in waiting {
+            output::eprint(&format!(
+                "note: {} at {} becomes {} ({}, by {}) once its ledger answers",
+                one.user_id, one.account, one.status, one.reason, one.by
+            ));
+        }
         // a ledger that lists no accounts never will: nothing failed
         let (unlisted, failed): (Vec<_>, Vec<_>) =
             silent.iter().partition(|ledger| ledger.why == NOT_OFFERED);

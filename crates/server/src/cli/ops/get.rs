@@ -287,20 +287,30 @@ pub(super) async fn find(global: &Global, args: &FindArgs) -> Result<(), Fault> 
         .await
 }
 
-/// Found transfers as a table; with their receivers, where any has one.
+/// Found transfers as a table; with who pays and who is paid, where any has one.
 fn transfer_table(found: &Value) -> String {
     let list = &found["transfers"];
-    let named = |row: &Value| row["receiver"].is_string();
-    let first = [">transfer_id", "req_id", ">user_id", "from", "to"];
-    let last = ["asset", ">amount", "state", ">retry_count", "error_class", "created_at"];
-    let [id, req, user, from, to] = first;
-    let [asset, amount, state, retries, class, created] = last;
-    if list.as_array().is_some_and(|rows| rows.iter().any(named)) {
-        let all =
-            [id, req, user, from, to, "receiver", asset, amount, state, retries, class, created];
-        rows(list, all)
-    } else {
-        rows(list, [id, req, user, from, to, asset, amount, state, retries, class, created])
+    let named = |field: &str| {
+        let names = |row: &Value| row[field].is_string();
+        list.as_array().is_some_and(|rows| rows.iter().any(names))
+    };
+    let [id, req, user] = [">transfer_id", "req_id", ">user_id"];
+    let [asset, amount, state] = ["asset", ">amount", "state"];
+    let [retries, class, created] = [">retry_count", "error_class", "created_at"];
+    match (named("payer"), named("receiver")) {
+        (false, false) => {
+            let columns =
+                [id, req, user, "from", "to", asset, amount, state, retries, class, created];
+            rows(list, columns)
+        }
+        (payer, _) => {
+            let from = if payer { "payer" } else { "from" };
+            let columns = [
+                id, req, user, from, "to", "receiver", asset, amount, state, retries, class,
+                created,
+            ];
+            rows(list, columns)
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use api::admin::actions::{ActionRow, Actions};
 use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
+use kernel::money::Amount;
 use kernel::operators::{PAUSE, PAUSE_TRANSFER, PastAction};
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,16 +57,32 @@ fn shown_kind<'a>(kind: &'a str, subject: &str) -> &'a str {
     if kind == PAUSE && format::id(subject).is_some() { PAUSE_TRANSFER } else { kind }
 }
 
+/// Writes the limits of an asset in its unit, as its routes take and show them: an action keeps them in base units.
+fn show_limits(value: &mut Value, precision: u8) {
+    for name in ["min", "max", "daily"] {
+        let Some(limit) = value.get_mut(name) else { continue };
+        if let Some(units) = limit.as_str().and_then(|units| units.parse().ok()) {
+            *limit = Amount(units).decimal(precision).into();
+        }
+    }
+}
+
 fn shown(action: &PastAction) -> ActionRow {
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let result = json(&action.result);
+    let (mut value, mut result) = (json(&action.value), json(&action.result));
+    let asset = result.get_mut("asset");
+    let precision = asset.as_ref().and_then(|asset| asset.get("precision")?.as_u64());
+    if let (Some(asset), Some(precision)) = (asset, precision.and_then(|n| u8::try_from(n).ok())) {
+        show_limits(asset, precision);
+        show_limits(&mut value, precision);
+    }
     ActionRow {
         id: action.number,
         at: format::time(action.at),
         by: action.caller.to_string(),
         kind: shown_kind(&action.kind, &action.subject).to_owned(),
         subject: action.subject.to_string(),
-        value: json(&action.value),
+        value,
         reason: action.reason.to_string(),
         outcome: result.get("outcome").and_then(Value::as_str).map(str::to_owned),
         result,

@@ -24,7 +24,7 @@ use kernel::operation::{Operation, StoredOutcome};
 use kernel::operators::{AdminAction, PastAction};
 use kernel::ports::admin_queries::Search;
 use kernel::ports::journal::Linked;
-use kernel::record::{Account, Record};
+use kernel::record::{Account, Party, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -92,6 +92,9 @@ pub struct FoundTransfer {
     /// The flow that carries it.
     #[schema(example = "internal")]
     pub flow: &'static str,
+    /// Who pays, as its system names the account: the number of a numbered account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payer: Option<String>,
     /// Who is paid, as its system names the account: of the relay an account on NEAR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<String>,
@@ -155,14 +158,18 @@ pub struct TransferNote {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Evidence {
     /// The place in the history, from 0.
+    #[schema(example = 4)]
     pub seq: u32,
     /// When it was written, RFC 3339.
     pub at: String,
     /// The state before; none where it begins.
+    #[schema(example = "TARGET_PENDING")]
     pub from: Option<&'static str>,
     /// The state after the step.
+    #[schema(example = "COMMITTED")]
     pub to: &'static str,
     /// The word for it.
+    #[schema(example = "TARGET_OK")]
     pub event: String,
     /// Who caused it, where a person did.
     pub caller: Option<String>,
@@ -246,9 +253,12 @@ fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
         Some("ENDED") => search.open = Some(false),
         Some(name) => {
             let unfit = || {
-                Refusal::bad(
-                    "`state`: a state of the flow, `OPEN` or `ENDED`; name the `flow` of a state that several have",
-                )
+                let flow = search.flow.unwrap_or(app.internal);
+                let (table, states) = (flows.table(flow), format::states(flows.table(flow)));
+                Refusal::bad(format!(
+                    "`state`: `OPEN`, `ENDED`, or a state of the flow; those of {} are {states}, and `flow` names another",
+                    table.flow
+                ))
             };
             let flow = search.flow.or_else(|| flow_of(app, name)).ok_or_else(unfit)?;
             (search.flow, search.state) =
@@ -322,11 +332,13 @@ async fn attempts(app: &App, records: &[Record]) -> Result<BTreeMap<Id, u32>, Re
 
 /// `attempts`: of a transfer that the relay carries, their number.
 fn found(app: &App, record: &Record, attempts: Option<&u32>) -> FoundTransfer {
+    let name = |party: &Party| match &party.account {
+        Account::Named(name) => Some(name.to_string()),
+        Account::User(_) | Account::Unnamed => None,
+    };
     FoundTransfer {
-        receiver: match &record.target().account {
-            Account::Named(name) => Some(name.to_string()),
-            Account::User(_) | Account::Unnamed => None,
-        },
+        payer: name(record.source()),
+        receiver: name(record.target()),
         token_contract: token_contract(app, record),
         transfer: response::exact(app, record),
         flow: app.engine.flows().table(record.flow).flow,
@@ -358,9 +370,10 @@ pub(in crate::http) async fn get(
     RequireOpsRead(_): RequireOpsRead,
     PathParams(text): PathParams<String>,
 ) -> Result<Json<Dossier>, Refusal> {
-    let id = named(&app, &text).await?.ok_or(Code::NotFound)?;
+    let none = || Refusal::no_such("transfer");
+    let id = named(&app, &text).await?.ok_or_else(none)?;
     let read = app.engine.transfer(id).await.map_err(no_answer("transfer"))?;
-    let (record, history) = read.ok_or(Code::NotFound)?;
+    let (record, history) = read.ok_or_else(none)?;
     let legs = app.admin_queries.legs(id).await.map_err(no_answer("legs"))?;
     let table = app.engine.flows().table(record.flow);
     let name = |code| table.coded(code).map_or("", |state| table.state(state).name);

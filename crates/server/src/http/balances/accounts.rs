@@ -9,8 +9,8 @@ use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::{QueryParams, limit};
 use crate::http::transfers::create;
 use crate::http::transfers::validate::AccountNames;
-use crate::http::{App, format, name_errors};
-use api::accounts::{AccountRow, Accounts, SetStatus, Silent, StatusSet};
+use crate::http::{App, format, name_errors, no_answer};
+use api::accounts::{AccountRow, Accounts, SetStatus, Silent, StatusSet, WaitingStatus};
 use api::admin::actions::Done;
 use api::problem::Problem;
 use api::user_id::UserIdText;
@@ -80,7 +80,20 @@ pub(crate) async fn list(
         accounts.extend(page.map(|holding| row(ledger, &holding, &assets)));
     }
     accounts.sort_by_key(|row| row.user_id);
-    Ok(Json(Accounts { accounts, next: next.map(UserIdText), silent }))
+    let waiting = app.engine.operators.waiting_statuses().await.map_err(no_answer("accounts"))?;
+    let waiting = waiting.iter().filter(|one| query.user.is_none_or(|user| user.0 == one.user.0));
+    let waiting = waiting.map(waiting_row).collect();
+    Ok(Json(Accounts { accounts, next: next.map(UserIdText), silent, waiting }))
+}
+
+fn waiting_row(one: &engine::operators::WaitingStatus) -> WaitingStatus {
+    WaitingStatus {
+        user_id: UserIdText(one.user.0),
+        account: one.ledger.name().to_owned(),
+        status: one.status.name().to_owned(),
+        by: one.caller.to_string(),
+        reason: one.reason.to_string(),
+    }
 }
 
 /// The last user of a full page whose rows are certainly all there; where the page has but one

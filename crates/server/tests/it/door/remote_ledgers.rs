@@ -117,6 +117,18 @@ async fn a_silent_ledger_is_named_and_the_others_are_shown() {
         assert_eq!(rows.len(), 1, "{page:?}");
         assert_eq!((&rows[0]["account"], &rows[0]["user_id"]), (&json!("FUNDING"), &json!("4001")));
     }
+    // a bar that waits for the silent ledger is shown, to a reader of its user and of all
+    let freeze = json!({"status": "FROZEN", "reason": "court order 12"});
+    let path = "/api/v1/ops/accounts/4001/FUTURE/status";
+    let waits = door.post(("ops", "ops:act"), path, freeze).await;
+    assert_eq!((waits.status, &waits.body["outcome"]), (500, &json!("unknown")), "{waits:?}");
+    let waiting = json!([{
+        "user_id": "4001", "account": "FUTURE", "status": "FROZEN", "by": "portage|ops", "reason": "court order 12",
+    }]);
+    for (query, should) in [("", &waiting), ("?user=4001", &waiting), ("?user=4002", &json!([]))] {
+        let page = door.get(WATCHER, &format!("/api/v1/ops/accounts{query}")).await;
+        assert_eq!(page.body["waiting"], *should, "{query}: {page:?}");
+    }
     let health = door.get(WATCHER, "/health").await;
     assert_eq!((health.status, &health.body["status"]), (200, &json!("degraded")), "{health:?}");
     let whole = super::Door::open().await.get(WATCHER, "/api/v1/ops/accounts").await;
