@@ -117,6 +117,7 @@ fn a_deposit_prints_its_ref() {
     assert_eq!(told, ["deposit", "portage|operator", why, "1.000000"], "{row}");
 }
 
+/// Turns red where a line is sent before the whole file fits, and where a refusal for now ends as one for good.
 #[test]
 fn a_batch_is_sent_as_often_as_one_likes() {
     let cli = CliFixture::open();
@@ -146,11 +147,37 @@ fn a_batch_is_sent_as_often_as_one_likes() {
     assert_eq!(before, "39.000000");
     // which of two lines under one key came first would be chance
     let twice = cli.batch(&[line("y", "1"), line("y", "2")]);
-    assert!(twice.code == 65 && twice.err.contains(":2: `cid`: line 1"), "{twice:?}");
+    assert!(twice.code == 64 && twice.err.contains(":2: `cid`: line 1"), "{twice:?}");
     // a line without a key could be made twice by the same file
     let keyless = cli.batch(&[line("z", "1"), json!({"from": "FUNDING", "to": "SPOT"})]);
-    assert!(keyless.code == 65 && keyless.err.contains(":2: "), "{keyless:?}");
-    assert_eq!(has(), before, "nothing of the last file was sent");
+    assert!(keyless.code == 64 && keyless.err.contains(":2: "), "{keyless:?}");
+    // beyond the first request too, and whatever is wrong with the line
+    let wrong = [
+        ("cid", json!("a b")),
+        ("reference", json!("")),
+        ("metadata", json!({"a": "x".repeat(129)})),
+        ("amount", json!(1)),
+        ("user_id", json!("0")),
+        ("no_such_field", json!(1)),
+    ];
+    for (field, value) in wrong {
+        let mut lines: Vec<_> = (0..1100).map(|n| line(&format!("w{n}"), "0.01")).collect();
+        lines[1049][field] = value;
+        let said = cli.batch(&lines);
+        assert!(said.code == 64 && said.err.contains(":1050: "), "{field}: {}", said.err);
+    }
+    let mut lines: Vec<_> = (0..1100).map(|n| line(&format!("w{n}"), "0.01")).collect();
+    lines[1048]["user_id"] = json!("7");
+    lines[1049]["user_id"] = json!("8");
+    let other = cli.batch(&lines);
+    assert!(other.code == 77 && other.err.contains(":1050: "), "{}", other.err);
+    assert_eq!(has(), before, "nothing of the last files was sent");
+    // a refusal for now is none for good
+    let pause = ["ops", "pause", "ledger", "SPOT", "--reason", "a test"];
+    assert_eq!(cli.asks(&pause).code, 0);
+    let paused = cli.batch(&[line("p", "1"), line("q", "1")]);
+    let outcomes: Vec<_> = paused.lines().iter().map(|told| told["outcome"].clone()).collect();
+    assert_eq!((paused.code, outcomes), (75, vec![json!("OVERLOADED"); 2]), "{paused:?}");
 }
 
 #[test]

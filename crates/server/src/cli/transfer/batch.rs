@@ -5,20 +5,22 @@ use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output, user_number};
-use api::user_id::UserIdText;
+use crate::http::middleware::{body, caller};
+use crate::json;
 use client::types::{BatchResult, CreateTransfer};
 use client::{Client, Conclusion, Error, state};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Make the transfers of a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage transfer batch payouts.jsonl --user 4001\n\n\
     Each line is a JSON object: from, to, asset, amount, cid (required), and reference, metadata, \
-    user_id where wanted. The same file may be sent again: what was made is never made twice. Ends \
-    with 0 when all are COMMITTED, 75 where one is under way or unknown, else 65.")]
+    user_id where wanted. Every line is checked before the first one is sent. The same file may be \
+    sent again: what was made is never made twice. Ends with 0 when all are COMMITTED, 75 where one \
+    is under way, unknown, or was turned away for now, 64 where a line does not fit, else 65.")]
 pub(in crate::cli) struct BatchArgs {
     /// The file; `-` reads what comes in.
     file: PathBuf,
@@ -37,29 +39,6 @@ const CHUNK: usize = 500;
 /// The same limit in bytes, as written.
 const BYTES: usize = 900_000;
 
-/// A line of the file: a create whose key is required. What else its words have to be the server says.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    from: String,
-    to: String,
-    asset: String,
-    amount: String,
-    cid: String,
-    user_id: Option<UserIdText>,
-    reference: Option<String>,
-    #[serde(default)]
-    metadata: BTreeMap<String, String>,
-}
-
-impl From<Line> for CreateTransfer {
-    fn from(line: Line) -> Self {
-        let Line { from, to, asset, amount, cid, user_id, reference, metadata } = line;
-        let metadata = Some(metadata).filter(|words| !words.is_empty());
-        Self { from, to, asset, amount, cid: Some(cid), user_id, reference, metadata }
-    }
-}
-
 /// The result of one line of the file.
 #[derive(Debug, Serialize)]
 struct LineResult {
@@ -70,17 +49,24 @@ struct LineResult {
     req_id: Option<String>,
     replayed: bool,
     message: String,
+    /// It was refused for now: the service is halted, takes nothing in, or was asked too often.
+    #[serde(skip)]
+    turned_away: bool,
 }
 
 pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> {
     let lines = read(&args.file)?;
     let mut all = Vec::with_capacity(lines.len());
-    let mut stopped: Option<String> = None;
+    let mut stopped: Option<Fault> = None;
     let mut client = None;
+    check_users(client_of(global, args, &mut client)?, &args.file, &lines).await?;
     for chunk in chunks(&lines) {
         let told = match &stopped {
-            None => piece(global, args, &mut client, chunk).await,
-            Some(why) => Ok(unsent(chunk, why)),
+            None => match client_of(global, args, &mut client) {
+                Ok(client) => sent(client, chunk).await,
+                Err(fault) => Err(fault),
+            },
+            Some(fault) => Ok(unsent(chunk, &fault.sentence)),
         };
         let told = match told {
             Ok(told) => told,
@@ -88,7 +74,7 @@ pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> 
             // what went before was sent, and is told of
             Err(fault) => {
                 let told = unsent(chunk, &fault.sentence);
-                stopped = Some(fault.sentence);
+                stopped = Some(fault);
                 told
             }
         };
@@ -104,27 +90,58 @@ pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> 
     if !args.json {
         output::print(&table(&all))?;
     }
-    ended(&all)
+    ended(&all, stopped.as_ref())
 }
 
-/// Sends one request's share of the file's lines.
-async fn piece(
+/// The client of the next request.
+fn client_of<'c>(
     global: &Global,
     args: &BatchArgs,
-    client: &mut Option<Client>,
-    chunk: &[(usize, CreateTransfer)],
-) -> Result<Vec<LineResult>, Fault> {
+    client: &'c mut Option<Client>,
+) -> Result<&'c Client, Fault> {
     // a minted token lives for a minute, a long file may take longer; one that was brought is read once
     let known = client.take().filter(|_| args.remote.has_token());
-    let client = client.insert(match known {
+    Ok(client.insert(match known {
         Some(known) => known,
         None => args.remote.client(global, Minted::User(args.user), Scope::TransfersCreate)?,
-    });
-    sent(client, chunk).await
+    }))
+}
+
+/// Has the server look at whose money the lines move, before any of them is sent: one of another user fails its whole
+/// request. Of a token that may act for two users every other one fits, so three lines show all.
+async fn check_users(
+    client: &Client,
+    file: &Path,
+    lines: &[(usize, CreateTransfer)],
+) -> Result<(), Fault> {
+    let mut shown: Vec<&(usize, CreateTransfer)> = Vec::new();
+    for line in lines {
+        let named = shown.iter().filter(|(_, one)| one.user_id.is_some()).count();
+        let is_new = shown.iter().all(|(_, one)| one.user_id != line.1.user_id);
+        if is_new && (named < 2 || line.1.user_id.is_none()) {
+            shown.push(line);
+        }
+    }
+    if shown.iter().all(|(_, one)| one.user_id.is_none()) {
+        return Ok(());
+    }
+    for (number, new) in shown {
+        match client.dry_run(new).await {
+            Err(error @ Error::Refused { status: 400 | 401 | 403, .. }) => {
+                let fault = Fault::from(error);
+                let sentence = unsent_line(file, *number, &fault.sentence).sentence;
+                return Err(Fault { sentence, ..fault });
+            }
+            Err(error @ (Error::Unreachable(_) | Error::Unfit(_))) => return Err(error.into()),
+            // what else it says is of the line alone
+            Ok(_) | Err(Error::Refused { .. } | Error::Unknown(_)) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Every line that is not empty, with its number.
-fn read(file: &PathBuf) -> Result<Vec<(usize, CreateTransfer)>, Fault> {
+fn read(file: &Path) -> Result<Vec<(usize, CreateTransfer)>, Fault> {
     let text = if file.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin().lock())?
     } else {
@@ -133,26 +150,48 @@ fn read(file: &PathBuf) -> Result<Vec<(usize, CreateTransfer)>, Fault> {
         })?
     };
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let unsent = |number: usize, why: String| {
-        let sentence = format!("{}:{number}: {why}; nothing was sent", file.display());
-        Fault::new(Exit::Data, sentence)
-    };
     // lines of one request come in no order: which one of two had the key would be chance
-    let mut keys: BTreeMap<String, (usize, Line)> = BTreeMap::new();
+    let mut keys: BTreeMap<String, (usize, CreateTransfer)> = BTreeMap::new();
     let mut all = Vec::new();
     for (number, text) in lines {
-        let line: Line =
-            serde_json::from_str(text).map_err(|fault| unsent(number, fault.to_string()))?;
-        let (first, same) = keys.entry(line.cid.clone()).or_insert_with(|| (number, line.clone()));
-        if *same != line {
-            return Err(unsent(
-                number,
-                format!("`cid`: line {first} has the same for another transfer"),
-            ));
+        let (cid, new) = create_of(text).map_err(|why| unsent_line(file, number, &why))?;
+        let (first, same) = keys.entry(cid).or_insert_with(|| (number, new.clone()));
+        if *same != new {
+            let why = format!("`cid`: line {first} has the same for another transfer");
+            return Err(unsent_line(file, number, &why));
         }
-        all.push((number, line.into()));
+        all.push((number, new));
     }
     Ok(all)
+}
+
+/// A line that keeps the whole file from being sent.
+fn unsent_line(file: &Path, number: usize, why: &str) -> Fault {
+    let sentence = format!("{}:{number}: {why}; nothing was sent", file.display());
+    Fault::new(Exit::Usage, sentence)
+}
+
+/// The create of a line with its key, held to what the server asks of an item before it looks at any of them: one that
+/// does not fit would fail the whole request in which it is sent.
+fn create_of(text: &str) -> Result<(String, CreateTransfer), String> {
+    if text.len() > body::MOST {
+        return Err(format!("above {} bytes", body::MOST));
+    }
+    if !text.trim_start().starts_with('{') {
+        return Err("a line is a JSON object".to_owned());
+    }
+    // the line within the file is named before it
+    let unread =
+        |fault: serde_json::Error| fault.to_string().replace(" line 1 column ", " column ");
+    let mut new: CreateTransfer = serde_json::from_str(text).map_err(unread)?;
+    json::plain(text.as_bytes()).map_err(unread)?;
+    let cid = new.cid.clone().ok_or("missing field `cid`")?;
+    body::visible("cid", &cid, body::KEY).map_err(|refusal| refusal.sentence)?;
+    if let Some(id) = new.user_id {
+        caller::user(id).map_err(|refusal| refusal.sentence)?;
+    }
+    new.metadata = new.metadata.filter(|words| !words.is_empty());
+    Ok((cid, new))
 }
 
 /// Pieces that fit into one request each.
@@ -211,7 +250,8 @@ const NOT_SENT: &str = "NOT_SENT";
 
 fn unknown_line(line: usize, new: &CreateTransfer, why: &str) -> LineResult {
     let (cid, outcome) = (new.cid.clone().unwrap_or_default(), UNKNOWN.to_owned());
-    LineResult { line, cid, outcome, req_id: None, replayed: false, message: why.to_owned() }
+    let message = why.to_owned();
+    LineResult { line, cid, outcome, req_id: None, replayed: false, message, turned_away: false }
 }
 
 /// Lines of which nothing was opened, because the way to the server ended before.
@@ -230,13 +270,16 @@ fn told(line: usize, new: &CreateTransfer, result: &BatchResult) -> LineResult {
         Ok(created) => {
             let t = created.transfer;
             let req_id = Some(t.req_id);
-            LineResult { line, cid, outcome: t.state, req_id, replayed, message: t.message }
+            let (outcome, message) = (t.state, t.message);
+            LineResult { line, cid, outcome, req_id, replayed, message, turned_away: false }
         }
         Err(fault) if fault.concludes() == Conclusion::Unknown => {
             unknown_line(line, new, &fault.to_string())
         }
-        Err(Error::Refused { code, sentence, .. }) => {
-            LineResult { line, cid, outcome: code, req_id: None, replayed, message: sentence }
+        Err(Error::Refused { status, code, sentence, .. }) => {
+            let turned_away = matches!(status, 429 | 503);
+            let (outcome, req_id, message) = (code, None, sentence);
+            LineResult { line, cid, outcome, req_id, replayed, message, turned_away }
         }
         Err(other) => unknown_line(line, new, &other.to_string()),
     }
@@ -256,16 +299,25 @@ fn table(all: &[LineResult]) -> String {
     output::table(titles, all.iter().map(row).collect())
 }
 
-fn ended(all: &[LineResult]) -> Result<(), Fault> {
+/// How the command ends. `stopped`: the fault that ended the way to the server before all lines were sent.
+fn ended(all: &[LineResult], stopped: Option<&Fault>) -> Result<(), Fault> {
     let count = |outcome: &str| all.iter().filter(|one| one.outcome == outcome).count();
     let (done, unsent) = (count(state::PAID), count(NOT_SENT));
     let open = count(state::PENDING) + count(UNKNOWN);
+    let later = all.iter().filter(|one| one.turned_away).count();
     let said = format!("{done} of {} are COMMITTED", all.len());
-    match (open + unsent, all.len() - done) {
+    let passes = |fault: &&Fault| matches!(fault.exit, Exit::TempFail | Exit::Unavailable);
+    if let Some(fault) = stopped.filter(|fault| !passes(fault)) {
+        let sentence = format!("{said}, {unsent} were not sent: {}", fault.sentence);
+        return Err(Fault { sentence, ..fault.clone() });
+    }
+    match (open + unsent + later, all.len() - done) {
         (_, 0) => Ok(()),
         (0, _) => Err(Fault::new(Exit::Data, said)),
         _ => {
-            let left = format!("{open} are under way or unknown, {unsent} were not sent");
+            let left = format!(
+                "{open} are under way or unknown, {later} were turned away for now, {unsent} were not sent"
+            );
             Err(Fault::new(Exit::TempFail, format!("{said}, {left}; send the same file again")))
         }
     }

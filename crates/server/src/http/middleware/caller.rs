@@ -142,6 +142,18 @@ pub fn acts_for(caller: &Caller, body: Option<UserIdText>) -> Result<UserId, Ref
     }
 }
 
+/// Why a body that does not fit its form is refused: the money of another user comes first, as far as the body names
+/// any.
+pub fn unfit_body(
+    caller: &Caller,
+    named: impl IntoIterator<Item = Option<UserIdText>>,
+    fault: Refusal,
+) -> Refusal {
+    let refusals = named.into_iter().filter_map(|user| acts_for(caller, user).err());
+    let barred = refusals.into_iter().find(|refusal| refusal.code != Code::BadRequest);
+    barred.unwrap_or(fault)
+}
+
 /// The caller's own user.
 ///
 /// # Errors

@@ -18,7 +18,11 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for QueryPa
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let read = Query::from_request_parts(parts, state).await;
         // the library's own answer is plain text, which no client of ours reads
-        read.map(|Query(all)| Self(all)).map_err(|fault| Refusal::bad(fault.body_text()))
+        read.map(|Query(all)| Self(all)).map_err(|fault| {
+            let text = fault.body_text();
+            let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            Refusal::bad(format!("query: {}", text.replace(" field ", " parameter ")))
+        })
     }
 }
 

@@ -6,10 +6,11 @@ use super::validate::{AccountNames, TransferRequest};
 use crate::auth::Caller;
 use crate::http::App;
 use crate::http::middleware::body::{self, Large};
-use crate::http::middleware::caller::{RequireTransfersCreate, acts_for};
+use crate::http::middleware::caller::{RequireTransfersCreate, acts_for, unfit_body};
 use crate::http::middleware::error::{self, Refusal};
 use api::batch::{Answer, BatchResult, BatchResults, CreateTransfers};
 use api::problem::Problem;
+use api::transfers::CreateTransfer;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -53,17 +54,16 @@ pub(crate) async fn create(
 
 /// Steps 2 and 3, for all as one: whose money, then the form.
 fn asks(caller: &Caller, body: &Large) -> Result<Vec<TransferRequest>, Refusal> {
-    let form: CreateTransfers = match body.0.read() {
-        Ok(form) => form,
-        Err(fault) => {
-            for user in body.0.users("transfers", "user_id") {
-                acts_for(caller, user)?;
-            }
-            return Err(fault);
-        }
+    let read = body.0.read();
+    let form: CreateTransfers =
+        read.map_err(|fault| unfit_body(caller, body.0.users("transfers", "user_id"), fault))?;
+    let named = |(index, item): (usize, &CreateTransfer)| {
+        acts_for(caller, item.user_id).map_err(|refusal| Refusal {
+            sentence: format!("transfers[{index}]: {}", refusal.sentence),
+            ..refusal
+        })
     };
-    let users = form.transfers.iter().map(|item| acts_for(caller, item.user_id));
-    let users = users.collect::<Result<Vec<_>, _>>()?;
+    let users = form.transfers.iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()?;
     if form.transfers.is_empty() || form.transfers.len() > MOST {
         return Err(Refusal::bad(format!("field `transfers`: 1 to {MOST} items")));
     }

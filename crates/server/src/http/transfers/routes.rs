@@ -6,7 +6,9 @@ use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};
 use crate::auth::Caller;
 use crate::http::middleware::body::{self, Body};
-use crate::http::middleware::caller::{RequireTransfersCreate, RequireTransfersRead, acts_for};
+use crate::http::middleware::caller::{
+    RequireTransfersCreate, RequireTransfersRead, acts_for, unfit_body,
+};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::middleware::query::QueryParams;
@@ -19,7 +21,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use kernel::code::Code;
 use kernel::ids::{FlowId, UserId};
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
@@ -87,13 +88,8 @@ pub(crate) async fn create(
 
 /// Steps 2 and 3: whose money, then the form.
 fn ask(caller: &Caller, headers: &HeaderMap, body: &Body) -> Result<TransferRequest, Refusal> {
-    let form: CreateTransfer = match body.read() {
-        Ok(form) => form,
-        Err(fault) => {
-            acts_for(caller, body.user("user_id"))?;
-            return Err(fault);
-        }
-    };
+    let unfit = |fault| unfit_body(caller, [body.user("user_id")], fault);
+    let form: CreateTransfer = body.read().map_err(unfit)?;
     let user: UserId = acts_for(caller, form.user_id)?;
     let key = body::key(headers, form.cid.as_deref())?;
     let principal = Arc::clone(&caller.principal);
@@ -144,7 +140,7 @@ pub(crate) async fn seen(
     flow: FlowId,
     req_id: &str,
 ) -> Result<(Record, Vec<Linked>), Refusal> {
-    let nothing = || Refusal::of(Code::NotFound);
+    let nothing = || Refusal::no_such("transfer");
     let id = format::id(req_id).ok_or_else(nothing)?;
     telemetry::subject(id);
     let found = app.engine.transfer(id).await.map_err(no_answer("get"))?;

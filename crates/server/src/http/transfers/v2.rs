@@ -4,7 +4,9 @@ use super::response::{self, Outcome};
 use super::validate::{AccountNames, TransferRequest};
 use super::{create, routes};
 use crate::http::middleware::body::{self, Body};
-use crate::http::middleware::caller::{RequireTransfersCreate, RequireTransfersRead, acts_for};
+use crate::http::middleware::caller::{
+    RequireTransfersCreate, RequireTransfersRead, acts_for, unfit_body,
+};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::pages::openapi::descriptions;
@@ -46,13 +48,8 @@ pub(crate) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let form: CreateV2 = match body.read() {
-        Ok(form) => form,
-        Err(fault) => {
-            acts_for(&caller, body.user("user_id"))?;
-            return Err(fault);
-        }
-    };
+    let unfit = |fault| unfit_body(&caller, [body.user("user_id")], fault);
+    let form: CreateV2 = body.read().map_err(unfit)?;
     let user = acts_for(&caller, form.user_id)?;
     let key = body::key(&headers, form.cid.as_deref())?;
     let principal = Arc::clone(&caller.principal);
