@@ -78,6 +78,9 @@ pub struct AccountTransfer {
     pub updated_at: String,
     /// Everything that happened to it, the oldest first; a list leaves it out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!([{
+        "seq": 0, "at": "2026-11-21T09:23:15.121Z", "from": null, "to": "PENDING", "event": "CREATED", "detail": null,
+    }]))]
     pub history: Vec<HistoryEntry>,
 }
 

@@ -15,7 +15,7 @@ pub struct Movement {
     #[schema(example = "USDT")]
     pub asset: String,
     /// A plain positive decimal in the asset's unit.
-    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "100.00")]
     pub amount: String,
     /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind: the key.
     #[serde(rename = "ref")]
@@ -98,7 +98,7 @@ pub struct NumberedMovement {
     #[schema(example = "USDT")]
     pub currency: String,
     /// A plain positive decimal in the asset's unit.
-    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "100.00")]
     pub amount: String,
     /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind, also among the
     /// deposits and withdrawals of users: the key.

@@ -38,10 +38,10 @@ pub struct OpenedRelayTransfer {
     /// When it was opened, RFC 3339 in UTC.
     pub created_at: String,
     /// The transaction that carries it, or carried it last, in base58; it may be one that never landed.
-    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
+    #[schema(example = json!(null))]
     pub tx_hash: Option<String>,
     /// When its transaction was proven final, RFC 3339 in UTC.
-    #[schema(example = "2026-11-21T09:23:20.311Z")]
+    #[schema(example = json!(null))]
     pub completed_at: Option<String>,
 }
 
@@ -60,6 +60,7 @@ pub struct RelayTransfer {
     #[schema(example = json!(null))]
     pub error_message: Option<String>,
     /// What happened to it, the oldest first.
+    #[schema(example = json!([{"time": "2026-11-21T09:23:15.121Z", "event": "RECEIVED"}]))]
     pub events: Vec<RelayEvent>,
 }
 

@@ -158,19 +158,19 @@ pub struct TransferStory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HistoryEntry {
     /// The place in the history, from 0.
-    #[schema(example = 0)]
+    #[schema(example = 4)]
     pub seq: u32,
     /// When it was written, RFC 3339.
     pub at: String,
     /// The state before; none where it begins.
-    #[schema(example = json!(null))]
+    #[schema(example = "TARGET_PENDING")]
     pub from: Option<String>,
     /// The state after the step.
-    #[schema(example = "INIT")]
+    #[schema(example = "COMMITTED")]
     pub to: String,
     /// `CREATED`, `SOURCE_CALL`, `SOURCE_OK`, `SOURCE_FAIL`, `TARGET_CALL`, `TARGET_OK`,
     /// `TARGET_FAIL`, `ROLLBACK_OK`, `RETRY` or `OPERATOR`.
-    #[schema(example = "CREATED")]
+    #[schema(example = "TARGET_OK")]
     pub event: String,
     /// Evidence or cause; of `OPERATOR`, the action's name.
     pub detail: Option<String>,

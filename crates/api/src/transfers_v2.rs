@@ -29,6 +29,7 @@ pub struct CreateV2 {
     pub amount: String,
     /// The client's own key, as in the other spelling; the same key there is the same transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "order-8")]
     pub cid: Option<String>,
     /// The client's own reference, as in the other spelling.
     #[serde(

@@ -19,7 +19,7 @@ const PLACES: [Place; 9] = [
     Place { path: "crates/client/src/state.rs", words: &["COMMITTED", "COMPLETED", "PENDING", "FAILED", "ROLLED_BACK"], why: "the words of the HTTP contract, for clients" },
     Place { path: "crates/server/src/http/transfers/", words: &["PENDING"], why: "the contract's word for a transfer that has not ended" },
     Place { path: "crates/server/src/http/pages/openapi/examples.rs", words: &["COMMITTED", "PENDING", "FAILED", "ROLLED_BACK"], why: "examples of the API's description" },
-    Place { path: "crates/api/src/admin/approvals.rs", words: &["TARGET_PENDING"], why: "an example of the API's description" },
+    Place { path: "crates/api/src/account_transfers.rs", words: &["PENDING"], why: "an example of the API's description" },
     Place { path: "crates/server/src/cli/demo/", words: &["COMMITTED", "COMPLETED", "PENDING", "FAILED", "ROLLED_BACK", "TARGET_PENDING"], why: "the demo shows the flows internal and account" },
     Place { path: "crates/engine/src/state/case_kinds.rs", words: &["TARGET_PENDING"], why: "a kind of case, which has the name of a state" },
     Place { path: "crates/engine/src/watch/transfers.rs", words: &["TARGET_PENDING"], why: "the same kind" },

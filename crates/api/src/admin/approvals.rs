@@ -19,24 +19,21 @@ pub struct ApprovalRow {
     /// The id that names the approval.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
-    /// `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL` or `UNPAUSE`.
-    #[schema(example = "RESOLVE")]
+    /// `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL`, `UNPAUSE`, `STATUS` of a user's account or `ACCOUNT_STATUS` of a
+    /// numbered one.
+    #[schema(example = "STATUS")]
     pub kind: String,
     /// What it is about: a transfer's id, `service`, or `deposit/` and the `ref`.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8W")]
+    #[schema(example = "account/4001/SPOT")]
     pub subject: String,
     /// What exactly. Of a resume: the number of the halt that it is of, and the breaks that are
     /// accepted. Of a verdict: the answer, the state, the ledger and the leg of the call, and the place
     /// in the history of the event that led to that state. Of a deposit: `user_id`, `asset`, `amount` and `ref`,
     /// and the asset's number and the amount in base units; with `account_number` it goes to that account
     /// of the pipeline.
-    #[schema(example = json!({
-        "answer": "rejected", "state": "TARGET_PENDING", "entered": 3, "ledger": "SPOT",
-        "leg": "DEPOSIT", "evidence": {"ticket": "4711"},
-    }))]
     pub value: Value,
     /// The reason that the proposer gave.
-    #[schema(example = "the ledger was restored without it")]
+    #[schema(example = "court order 12 has ended")]
     pub reason: String,
     /// The principal who proposed it: `issuer|sub`.
     #[schema(example = "portage|ops-7")]

@@ -66,6 +66,7 @@ pub struct CaseNote {
     /// The one who looks after it from then on.
     pub assigned: Option<String>,
     /// The words, where it is a comment.
+    #[schema(example = "The ledger's operators restart it at 14:00.")]
     pub comment: Option<String>,
 }
 

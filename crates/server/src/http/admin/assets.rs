@@ -14,7 +14,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::operators::{ActionResult, AdminAction, AssetChange, NewAsset, PerformedAction};
-use kernel::code::Code;
 use kernel::ids::AssetId;
 use kernel::money::{Amount, Asset, AssetStatus};
 use std::sync::Arc;
@@ -90,7 +89,7 @@ pub(in crate::http) async fn add(
     patch, path = "/api/v1/ops/assets/{symbol}", tag = "ops", request_body = ChangeAsset,
     operation_id = "change_asset", security(("token" = ["ops:act"])),
     params(
-        ("symbol" = String, Path, description = "The asset"),
+        ("symbol" = String, Path, description = "The asset", example = "USDT"),
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
@@ -108,8 +107,7 @@ pub(in crate::http) async fn change(
     body: Body,
 ) -> Result<Response, Refusal> {
     let form: ChangeAsset = body.read()?;
-    let none = || Refusal::because(Code::NotFound, "There is no such asset");
-    let asset = app.engine.asset(&symbol).ok_or_else(none)?;
+    let asset = app.engine.asset(&symbol).ok_or_else(|| Refusal::no_such("asset"))?;
     let unfit = || Refusal::bad("field `status`: `ACTIVE`, `SUSPENDED` or `DELISTED`");
     let status = form.status.as_deref().map(|text| AssetStatus::parse(text).ok_or_else(unfit));
     let read = |text: Option<&str>| text.map(|text| asset.amount(text)).transpose();

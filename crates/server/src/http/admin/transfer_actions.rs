@@ -156,7 +156,7 @@ struct TransferRoute<'a> {
 
 impl TransferRoute<'_> {
     async fn run(&self, action: fn(Id) -> AdminAction, body: &Body) -> Result<Response, Refusal> {
-        let id = format::id(self.id).ok_or(Code::NotFound)?;
+        let id = format::id(self.id).ok_or_else(|| Refusal::no_such("transfer"))?;
         let why: ReasonBody = body.read()?;
         let Self { app, caller, headers, .. } = self;
         admin_response::run_action(app, caller, headers, &why.reason, action(id)).await
@@ -168,7 +168,7 @@ impl TransferRoute<'_> {
     post, path = "/api/v1/ops/transfers/{action}", tag = "ops", request_body = TransferActions,
     operation_id = "steer_transfers", security(("token" = ["ops:act"])),
     params(
-        ("action" = String, Path, description = "`retry`, `ask`, `pause` or `resume`"),
+        ("action" = String, Path, description = "`retry`, `ask`, `pause` or `resume`", example = "retry"),
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
@@ -205,7 +205,7 @@ async fn run_transfer_actions(
                 )
                 .await
             }
-            None => Err(Refusal::of(Code::NotFound)),
+            None => Err(Refusal::no_such("transfer")),
         };
         results.push(match performed {
             Ok(performed) => TransferActionResult {
@@ -262,7 +262,7 @@ async fn resolve(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let id = format::id(&id).ok_or(Code::NotFound)?;
+    let id = format::id(&id).ok_or_else(|| Refusal::no_such("transfer"))?;
     let form: Resolve = body.read()?;
     let unfit = || Refusal::bad("field `answer`: `done`, `rejected` or `dead`");
     let verdict = Verdict::parse(&form.answer).ok_or_else(unfit)?;
@@ -297,7 +297,7 @@ async fn note(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let id = format::id(&id).ok_or(Code::NotFound)?;
+    let id = format::id(&id).ok_or_else(|| Refusal::no_such("transfer"))?;
     let form: NewTransferNote = body.read()?;
     let unfit =
         || Refusal::bad("field `text`: 1 to 1000 characters, no control but the end of a line");

@@ -64,7 +64,15 @@ const fn word(connected: bool) -> &'static str {
 /// How the whole is.
 #[utoipa::path(
     get, path = "/health", tag = "machine", operation_id = "read_health", security(()),
-    responses((status = 200, body = Health, description = "Healthy or degraded"), (status = 503, body = Health, description = "HALT stands"))
+    responses(
+        (status = 200, body = Health, description = "Healthy or degraded", example = json!({
+            "status": "healthy", "account": "connected", "funding": "connected", "journal": "connected", "spot": "connected",
+        })),
+        (status = 503, body = Health, description = "HALT stands", example = json!({
+            "status": "halted", "halt": 3, "account": "connected", "funding": "connected", "journal": "connected",
+            "spot": "connected",
+        })),
+    )
 )]
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     let mut parts = BTreeMap::new();
@@ -112,7 +120,7 @@ pub(crate) async fn livez() -> Json<Alive> {
     get, path = "/readyz", tag = "machine", operation_id = "read_readiness", security(()),
     responses(
         (status = 200, body = Alive, description = "Reads can be served"),
-        (status = 503, body = Alive, description = "Draining, without a journal, with one that takes no writes of this process, or without keys that may check tokens"),
+        (status = 503, body = Alive, description = "Draining, without a journal, with one that takes no writes of this process, or without keys that may check tokens", example = json!({"status": "draining"})),
     )
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {

@@ -8,6 +8,7 @@ mod batch;
 mod bodies;
 mod dry_run;
 mod endpoints;
+mod examples;
 mod halts;
 mod keys;
 mod limits;

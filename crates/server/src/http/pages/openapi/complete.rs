@@ -239,6 +239,7 @@ fn described(operation: &mut Value, schemas: &Value) {
     for content in forms.filter_map(Value::as_object_mut) {
         with_example(content, schemas);
     }
+    let given = examples::given(operation);
     let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
     for (number, response) in responses.into_iter().flatten() {
         let Some(response) = response.as_object_mut() else { continue };
@@ -268,8 +269,11 @@ fn described(operation: &mut Value, schemas: &Value) {
             } else {
                 with_example(content, schemas);
             }
-            if let (Some(example), "202") = (content.get_mut("example"), number.as_str()) {
-                examples::pending(example);
+            if let Some(example) = content.get_mut("example").filter(|_| !failed) {
+                examples::repeat(&given, example);
+                if number == "202" {
+                    examples::pending(example);
+                }
             }
         }
     }
