@@ -61,7 +61,8 @@ fn check(global: &Global, file: &Path) -> Result<(), Fault> {
     }
     if config.auth.jwks_url.is_empty() && config.auth.has_jwks() {
         let keys = wait(configured_keys(&config.auth, Arc::new(SystemClock::default())));
-        named("auth.jwks_file", keys.map(|_| ()))?;
+        // the fault names the setting itself
+        keys.map_err(|fault| Fault { exit: Exit::Config, ..fault })?;
     }
     let one = [
         ("database.ca_file", &config.database.ca_file),

@@ -235,7 +235,9 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
 
 /// A user's id on the command line.
 fn user_number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "a user is a whole number, such as 4001".to_owned())
+    let fits = |id: &u64| *id > 0 && i64::try_from(*id).is_ok();
+    let id = text.parse().ok().filter(fits);
+    id.ok_or_else(|| "a user is a whole number from 1 to 2^63 - 1, such as 4001".to_owned())
 }
 
 /// Runs a command's asynchronous part on this thread.

@@ -183,7 +183,7 @@ pub(super) async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
     TcpListener::bind(address).await.map_err(|fault| {
         let denied = fault.kind() == std::io::ErrorKind::PermissionDenied;
         let exit = if denied { Exit::NoPerm } else { Exit::Unavailable };
-        Fault::new(exit, format!("{address}: cannot listen: {fault}"))
+        Fault::new(exit, format!("{address}: cannot listen: {fault}; another process has it, or it is not of this machine"))
     })
 }
 

@@ -116,8 +116,8 @@ fn check(config: &Config, args: &CheckArgs) -> Result<(), Fault> {
     for part in token.split('.').take(2) {
         // what the token says, before anything is believed of it
         let text =
-            URL_SAFE_NO_PAD.decode(part).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        output::print(&text.unwrap_or_else(|_| "a part that is no base64url".to_owned()))?;
+            URL_SAFE_NO_PAD.decode(part).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        output::print(text.as_deref().unwrap_or("a part that is no text in base64url"))?;
     }
     let auth = &config.auth;
     let checked = wait(async {

@@ -16,7 +16,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
-use kernel::code::Code;
 use kernel::ids::Id;
 use kernel::operators::{Approval, ApprovalStatus};
 use serde::Deserialize;
@@ -106,7 +105,7 @@ pub(in crate::http) async fn approve(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let id = id.parse().map_err(|_| Refusal::of(Code::NotFound))?;
+    let id = id.parse().map_err(|_| Refusal::no_such("approval"))?;
     let why: ReasonBody = body.read()?;
     admin_response::run_action(&app, &caller, &headers, &why.reason, AdminAction::Approve(id)).await
 }
@@ -133,7 +132,7 @@ pub(in crate::http) async fn reject(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let id = id.parse().map_err(|_| Refusal::of(Code::NotFound))?;
+    let id = id.parse().map_err(|_| Refusal::no_such("approval"))?;
     let why: ReasonBody = body.read()?;
     admin_response::run_action(&app, &caller, &headers, &why.reason, AdminAction::Reject(id)).await
 }

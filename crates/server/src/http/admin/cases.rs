@@ -16,7 +16,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
-use kernel::code::Code;
 use kernel::operators::{Note, Subject};
 use kernel::ports::admin_queries::{CaseRow, NoteRow};
 use serde::Deserialize;
@@ -104,7 +103,7 @@ pub(in crate::http) async fn get(
     PathParams(number): PathParams<u64>,
 ) -> Result<Json<CaseStory>, Refusal> {
     let found = app.admin_queries.case(number).await.map_err(no_answer("case"))?;
-    let (case, notes) = found.ok_or(Code::NotFound)?;
+    let (case, notes) = found.ok_or_else(|| Refusal::no_such("case"))?;
     let notes = notes.into_iter().map(noted).collect();
     Ok(Json(CaseStory { case: shown(&case), notes }))
 }

@@ -15,7 +15,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
-use kernel::code::Code;
 use kernel::ids::{ChainId, LedgerId};
 use kernel::operators::{Paused, Scope};
 use serde::Deserialize;
@@ -73,7 +72,7 @@ pub(in crate::http) async fn add(
 }
 
 fn scope(app: &App, kind: &str, name: &str) -> Result<Scope, Refusal> {
-    let none = |what: &str| Refusal::because(Code::NotFound, format!("There is no such {what}"));
+    let none = Refusal::no_such;
     match kind {
         "flow" => app.engine.flows().named(name).map(Scope::Flow).ok_or_else(|| none("flow")),
         "ledger" => ledger(app, name).map(Scope::Ledger).ok_or_else(|| none("ledger")),

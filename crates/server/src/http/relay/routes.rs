@@ -17,7 +17,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kernel::code::Code;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -87,7 +86,7 @@ pub(crate) async fn get(
     PathParams(key): PathParams<String>,
 ) -> Result<Json<RelayTransfer>, Refusal> {
     let relay = offered(&app)?;
-    let nothing = || Refusal::of(Code::NotFound);
+    let nothing = || Refusal::no_such("transfer");
     body::visible("key", &key, request::KEY).map_err(|_| nothing())?;
     let bound = request::bound(&app, relay, &caller, &key).await.map_err(no_answer("get"))?;
     let id = bound.ok_or_else(nothing)?.id;

@@ -18,7 +18,6 @@ use axum::response::Response;
 use engine::messaging::DeadLetter;
 use engine::messaging::dead_letter::header;
 use engine::operators::{AdminAction, Redrive};
-use kernel::code::Code;
 use kernel::ids::Id;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ async fn list(
 ) -> Result<Json<DeadLetters>, Refusal> {
     let limit = limit(query.limit)?;
     if !app.engine.messaging.dead_letter_topics().iter().any(|known| **known == *topic) {
-        return Err(Refusal::because(Code::NotFound, "There is no such topic"));
+        return Err(Refusal::no_such("topic"));
     }
     let found = app
         .engine

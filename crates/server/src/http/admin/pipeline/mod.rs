@@ -50,7 +50,8 @@ fn previewed(preview: MessagesPreview) -> Response {
 /// # Errors
 /// 400: it is none.
 fn time(field: &str, text: &str) -> Result<Millis, Refusal> {
-    format::instant(text).ok_or_else(|| Refusal::bad(format!("`{field}`: a time by RFC 3339")))
+    let unfit = || Refusal::bad(format!("`{field}`: a time like 2026-01-31T09:00:00Z (RFC 3339)"));
+    format::instant(text).ok_or_else(unfit)
 }
 
 fn none_offered() -> Refusal {
