@@ -27,6 +27,8 @@ pub(crate) struct LaneTable {
     /// Whether a lane without a row may have been spent by other programs, so that it is not taken; `None`:
     /// the chain was not asked yet.
     needs_row: Option<bool>,
+    /// The height up to which the port was told what the attempts of a lane carried out.
+    told: BTreeMap<Arc<str>, u64>,
     /// When the rows were read, by the clock's ticks.
     read_at: Option<u64>,
     /// Where the search for a free one begins, so that all of them take turns.
@@ -90,6 +92,16 @@ impl ChainPool {
     /// Every lane of which the journal has a row, as far as this process knows.
     pub(crate) fn stored_lanes(&self) -> BTreeMap<Arc<str>, LaneState> {
         self.lanes().known.clone()
+    }
+
+    /// The height up to which the port was told what the attempts of a lane carried out.
+    pub(crate) fn told_height(&self, lane: &str) -> Option<u64> {
+        self.lanes().told.get(lane).copied()
+    }
+
+    /// Notes that the port was told of a lane up to that height.
+    pub(crate) fn told_until(&self, lane: Arc<str>, height: u64) {
+        self.lanes().told.insert(lane, height);
     }
 
     /// The lanes of which the chain was seen to have spent more than every attempt.

@@ -12,6 +12,7 @@
 //! stand above it.
 
 pub(crate) mod carried;
+mod carried_out;
 pub(crate) mod form;
 pub(crate) mod gather;
 pub(crate) mod identity;

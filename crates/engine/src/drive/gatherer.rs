@@ -150,6 +150,7 @@ impl Pipeline {
         if records.is_empty() {
             return;
         }
+        self.chains.tell_carried_out(pool, &records).await;
         let lock = match self.chains.next_lock(pool, lane, &records).await {
             Ok(lock) => lock,
             Err(cause) => {

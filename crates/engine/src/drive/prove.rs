@@ -355,7 +355,8 @@ impl Prover {
             }
         };
         let (spent, at) = (spent.as_ref(), self.shared.parts.journal.now());
-        let closed = Closed { verdicts, spent, lane: &lane, at };
+        let by_several = pool.port.proves_by_several();
+        let closed = Closed { verdicts, spent, by_several, lane: &lane, at };
         let planned =
             self.shared.plan.closing(attempt, &closed, |record| self.shared.fuse_mode(record));
         if planned.is_none() {

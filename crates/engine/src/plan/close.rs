@@ -3,6 +3,7 @@
 
 use crate::plan::chain_stop::{LANE_AHEAD, lane_stop};
 use crate::plan::claim::SharedUnit;
+use crate::plan::lane_acts::LaneAct;
 use crate::plan::lane_state::LaneState;
 use crate::plan::planner::{FuseMode, Plan};
 use kernel::answer::{Answer, Evidence};
@@ -31,6 +32,8 @@ pub(crate) struct Closed<'a> {
     pub verdicts: &'a [MemberVerdict],
     /// The transaction that spent the lock, where it is no form of the attempt.
     pub spent: Option<&'a SpentLock>,
+    /// Two providers at least show the end alike.
+    pub by_several: bool,
     /// The lane's state now.
     pub lane: &'a LaneState,
     pub at: Millis,
@@ -66,7 +69,10 @@ impl Plan {
             shared.add(planned);
         }
         let lane = (closed.lane.open == Some(id)).then(|| {
-            let after = closed.lane.closed(attempt, closed.verdicts);
+            let mut after = closed.lane.closed(attempt, closed.verdicts);
+            if let Some(act) = self.carried_out(attempt, closed).filter(|_| closed.by_several) {
+                after.carried_out = after.carried_out.with(act);
+            }
             match closed.spent {
                 None => after,
                 Some(spent) => after.spent_elsewhere(spent),
@@ -93,6 +99,17 @@ impl Plan {
         });
         let SharedUnit { unit, depends_on } = shared;
         Some(Closing { unit, members, lane, stop, depends_on })
+    }
+}
+
+impl Plan {
+    /// What the lane's row keeps of an attempt that the chain carried out.
+    fn carried_out(&self, attempt: &Attempt, closed: &Closed<'_>) -> Option<LaneAct> {
+        let Answer::Done(receipt) = &closed.verdicts.first()?.answer else { return None };
+        let table = self.table(attempt.flow);
+        let act = table.act(table.makes(attempt.state)?).name.into();
+        let asset = attempt.members.first()?.target().asset;
+        Some(LaneAct { act, asset, attempt: attempt.id, height: receipt.seq })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The state of a lane, as its row in the journal has it. The unit that claims and the unit that closes each compare
 //! and swap that row.
 
+use crate::plan::lane_acts::LaneActs;
 use kernel::answer::Answer;
 use kernel::attempt::{Attempt, AttemptId, Lock, MemberVerdict};
 use kernel::ids::{ChainId, Id, Millis};
@@ -82,6 +83,8 @@ pub(crate) struct LaneState {
     pub ahead: Option<LaneStart>,
     /// The highest height of the chain that its attempts had: one that a form was signed against, or a receipt's.
     pub height: Option<u64>,
+    /// The last attempt of each act that the chain carried out.
+    pub carried_out: LaneActs,
     /// No attempt takes it any more. Every later state keeps that.
     pub retired: Option<LaneRetirement>,
 }
@@ -106,6 +109,9 @@ impl LaneState {
         }
         if let (Some(fields), Some(height)) = (value.as_object_mut(), self.height) {
             fields.insert("height".to_owned(), height.into());
+        }
+        if let (Some(fields), Some(acts)) = (value.as_object_mut(), self.carried_out.value()) {
+            fields.insert("carried_out".to_owned(), acts);
         }
         value.to_string().into()
     }
@@ -139,7 +145,11 @@ impl LaneState {
             None | Some(Value::Null) => None,
             Some(height) => Some(height.as_u64()?),
         };
-        Some(Self { version: row.version, open, lock, start, ahead, height, retired })
+        let carried_out = match value.get("carried_out") {
+            None | Some(Value::Null) => LaneActs::default(),
+            Some(acts) => LaneActs::read(acts)?,
+        };
+        Some(Self { version: row.version, open, lock, start, ahead, height, carried_out, retired })
     }
 
     /// The lane after the unit that stores this attempt, which has it from then on unless it is closed.
@@ -273,6 +283,7 @@ mod tests {
             start: None,
             ahead: None,
             height: Some(48),
+            carried_out: LaneActs::default(),
             retired: None,
         };
         let free = LaneState { version: 7, open: None, ..busy.clone() };

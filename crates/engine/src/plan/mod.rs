@@ -6,6 +6,7 @@ pub(crate) mod claim;
 pub(crate) mod close;
 pub(crate) mod decision;
 pub(crate) mod guards;
+mod lane_acts;
 pub(crate) mod lane_state;
 pub(crate) mod plan_events;
 #[cfg(test)]

@@ -313,6 +313,19 @@ pub struct ForeignUse {
     pub facts: Arc<str>,
 }
 
+/// An act that a final block carried out for transfers, as the journal has it: whichever process proved that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarriedOut {
+    /// The name of the act in the flow's table.
+    pub act: Arc<str>,
+    /// The asset of the transfers.
+    pub asset: AssetId,
+    /// The accounts that it was carried out for.
+    pub accounts: BTreeSet<Account>,
+    /// The height of the block.
+    pub height: u64,
+}
+
 /// A chain, as the engine uses it.
 pub trait Chain: Send + Sync {
     /// The number of the chain in the settings.
@@ -384,6 +397,14 @@ pub trait Chain: Send + Sync {
     /// Raises the height below which no answer about the newest final block counts: the journal has stored
     /// something of that height, so a provider that shows an older one is behind.
     fn raise_floor(&self, height: u64);
+    /// True where what this port proves is shown alike by two providers at least, so that it may count against a
+    /// transfer, in whichever process.
+    fn proves_by_several(&self) -> bool {
+        true
+    }
+    /// Notes what the journal knows of acts that the chain carried out for others, before a transfer that was refused
+    /// is tried again alone. It is told more than once.
+    fn note_carried_out(&self, _: &CarriedOut) {}
     /// What spent the locks of a lane beyond its mark, in the order of the locks and without a gap from the
     /// mark on. It may end before the last one: the next question, from a later mark, goes on.
     ///

@@ -52,14 +52,15 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
-    Signed, Unsigned, WRONG_CHAIN,
+    AttemptProof, CarriedOut, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane,
+    SignRequest, Signed, Unsigned, WRONG_CHAIN,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::sending::SendPermission;
 use kernel::record::{Account, Record};
+use refusals::refused_at;
 use rest::RestCause;
 use rpc::{
     BlockAt, KeyList, ProviderFact, RpcPool, SharedAnswer, access_key, access_keys, collect_facts,
@@ -327,7 +328,14 @@ impl Chain for NearChain {
         let (act, now) = (sign::act_of(act).ok()?, self.link.clock.ticks());
         let token = self.link.tokens.of_asset(record.target().asset)?;
         let refused = || match &record.target().account {
-            Account::Named(receiver) => token.refusals(act).left(receiver, now),
+            Account::Named(receiver) => {
+                let refusals = token.refusals(act);
+                let error = record.error.as_ref();
+                if let Some(at) = error.and_then(|error| refused_at(act, receiver, error)) {
+                    refusals.recall(receiver, at);
+                }
+                refusals.left(receiver, now)
+            }
             Account::User(_) | Account::Unnamed => None,
         };
         let short = || match act {
@@ -368,6 +376,20 @@ impl Chain for NearChain {
 
     fn raise_floor(&self, height: u64) {
         self.link.rpc.raise_floor(height);
+    }
+
+    fn proves_by_several(&self) -> bool {
+        self.link.rpc.needed() >= 2
+    }
+
+    fn note_carried_out(&self, CarriedOut { act, asset, accounts, height }: &CarriedOut) {
+        let token = self.link.tokens.of_asset(*asset);
+        let (Ok(act), Some(token)) = (sign::act_of(act), token) else { return };
+        let names = accounts.iter().filter_map(|account| match account {
+            Account::Named(name) => Some(name),
+            Account::User(_) | Account::Unnamed => None,
+        });
+        token.refusals(act).carried_out(names, *height);
     }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {

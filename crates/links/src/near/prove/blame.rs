@@ -2,11 +2,11 @@
 //! action isolates its member; it condemns the member only where the member failed alone, registered,
 //! with money enough, and where the contract served another one since it refused this one first.
 
-use super::{Landed, act_of, all, coded, dead, receiver_of};
+use super::{Landed, act_of, all, coded, dead, receiver_of, with_field};
 use crate::near::NearLink;
 use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
 use crate::near::deposit::least_deposit;
-use crate::near::refusals::Blame;
+use crate::near::refusals::{Blame, refused_member};
 use crate::near::rest::{RestCause, TokenFailure};
 use crate::near::rpc::{BlockAt, view};
 use crate::near::sign::yocto;
@@ -57,11 +57,17 @@ fn without_names(form: &ReadTransaction, error: &str) -> String {
 }
 
 /// A member that the contract refused.
+#[derive(Clone, Copy)]
 struct RefusedMember<'a> {
+    /// Its place in the transaction.
+    culprit: usize,
     act: Act,
     receiver: &'a Arc<str>,
     /// What the contract said of it.
     error: &'a str,
+    code: &'static str,
+    /// The circumstances, as the providers show them alike, do not explain the refusal.
+    unexplained: bool,
 }
 
 /// The calls had too little gas.
@@ -110,11 +116,15 @@ impl NearLink {
                 return Ok(all(attempt, &dead(TOKEN_PAUSED, doc)));
             }
             BatchAction::Register { account, deposit } => {
-                let enough = self.was_enough(token, landed, *deposit).await;
-                let refused = RefusedMember { act: Act::Register, receiver: account, error };
-                let condemned = enough && self.refused(attempt, token, landed, &refused);
-                let verdict = FailureVerdict { code: "REGISTRATION_REFUSED", condemned };
-                return Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)));
+                let refused = RefusedMember {
+                    culprit,
+                    act: Act::Register,
+                    receiver: account,
+                    error,
+                    code: "REGISTRATION_REFUSED",
+                    unexplained: self.was_enough(token, landed, *deposit).await,
+                };
+                return Ok(self.judged_member(attempt, token, landed, &refused));
             }
             BatchAction::Pay { receiver, .. } => receiver.clone(),
             BatchAction::Nothing => return Err(Cause::of("BAD_INDEX")),
@@ -137,41 +147,49 @@ impl NearLink {
             }
             (_, false, _) => {}
         }
-        let refused = RefusedMember { act: Act::Pay, receiver: &receiver, error };
         // whatever it was: it is asked after again
         self.receivers.forget(&token.token.contract, &receiver);
-        if attempt.members.len() > 1 {
-            if now.registered == Some(true) {
-                token.refusals(Act::Pay).in_company(&receiver, landed.height);
-            }
-            let verdict = FailureVerdict { code: "SPOILED", condemned: false };
-            return Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)));
-        }
-        let mut verdict = self.alone(token, landed, &receiver, now).await;
-        verdict.condemned = verdict.condemned && self.refused(attempt, token, landed, &refused);
-        Ok(judged(attempt, culprit, verdict, landed_at(landed, doc)))
+        let (code, unexplained) = match attempt.members.len() {
+            1 => self.alone(token, landed, &receiver, now).await,
+            _ => ("SPOILED", now.registered == Some(true)),
+        };
+        let (act, receiver) = (Act::Pay, &receiver);
+        let refused = RefusedMember { culprit, act, receiver, error, code, unexplained };
+        Ok(self.judged_member(attempt, token, landed, &refused))
     }
 
-    /// Notes that the contract refused a member. True where the member is to blame: it was alone, and the
-    /// contract carried out the same act for another one since it refused this one first.
-    fn refused(
+    /// The verdicts where the contract refused a member, which the evidence names. The member is to blame where it was
+    /// alone, and the contract carried out the same act for another one since it refused this one first.
+    fn judged_member(
         &self,
         attempt: &Attempt,
         token: &TokenState,
         landed: &Landed<'_>,
         member: &RefusedMember<'_>,
-    ) -> bool {
-        let refusals = token.refusals(member.act);
-        if attempt.members.len() > 1 {
-            refusals.in_company(member.receiver, landed.height);
-            return false;
+    ) -> AttemptProof {
+        let RefusedMember { culprit, act, receiver, error, code, unexplained } = *member;
+        let (refusals, doc) = (token.refusals(act), self.document(landed));
+        let verdict = |condemned, doc| {
+            judged(attempt, culprit, FailureVerdict { code, condemned }, landed_at(landed, doc))
+        };
+        if !unexplained {
+            return verdict(false, doc);
         }
-        match refusals.alone(member.receiver, landed.height, self.clock.ticks()) {
-            Blame::Receiver => true,
-            Blame::Open => false,
+        let (field, value) = refused_member(act, receiver);
+        let doc = with_field(&doc, field, value);
+        if attempt.members.len() > 1 {
+            refusals.in_company(receiver, landed.height);
+            return verdict(false, doc);
+        }
+        match refusals.alone(receiver, landed.height, self.clock.ticks()) {
+            Blame::Receiver { first, other } => {
+                let heights = json!({ "refused_first": first, "carried_out_for_another": other });
+                verdict(true, with_field(&doc, "heights", heights))
+            }
+            Blame::Open => verdict(false, doc),
             Blame::Contract => {
-                self.rests(token, landed, RestCause::Refuses, member.error);
-                false
+                self.rests(token, landed, RestCause::Refuses, error);
+                verdict(false, doc)
             }
         }
     }
@@ -186,7 +204,7 @@ impl NearLink {
         asked.is_ok_and(|asked| deposit >= asked)
     }
 
-    /// What is said of a payment that failed alone, and whether it is refused: only where its receiver was
+    /// What is said of a payment that failed alone, and whether the contract refused it: only where its receiver was
     /// registered and the money was there, before it and after.
     async fn alone(
         &self,
@@ -194,7 +212,7 @@ impl NearLink {
         landed: &Landed<'_>,
         receiver: &Arc<str>,
         now: Circumstances,
-    ) -> FailureVerdict {
+    ) -> (&'static str, bool) {
         let before = match self.rpc.block(landed.found.block).await {
             Ok(block) => self.circumstances(landed, receiver, block.before).await,
             Err(_) => Circumstances { registered: None, funded: None },
@@ -202,7 +220,7 @@ impl NearLink {
         let both = |of: fn(&Circumstances) -> Option<bool>| {
             of(&before).and_then(|was| Some(was && of(&now)?))
         };
-        let (code, condemned) = match (both(|c| c.registered), both(|c| c.funded)) {
+        match (both(|c| c.registered), both(|c| c.funded)) {
             (Some(true), Some(true)) => ("RECEIVER_REFUSED", true),
             (Some(false), _) => ("NOT_REGISTERED", false),
             (_, Some(false)) => {
@@ -210,8 +228,7 @@ impl NearLink {
                 (TREASURY_SHORT, false)
             }
             (None, _) | (_, None) => ("CIRCUMSTANCES_UNKNOWN", false),
-        };
-        FailureVerdict { code, condemned }
+        }
     }
 
     /// Begins a rest of the failed act, until one member shows that it succeeds again.

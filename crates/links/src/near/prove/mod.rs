@@ -277,14 +277,18 @@ fn dead(code: &'static str, doc: Arc<str>) -> Answer {
 
 /// The evidence of a code, whose document says the code too: a transfer's history keeps the document alone.
 fn coded(code: &'static str, doc: &Arc<str>) -> Evidence {
-    let named = match serde_json::from_str(doc) {
+    Evidence { code: code.into(), doc: Some(with_field(doc, "code", code.into())) }
+}
+
+/// A document with one more field.
+fn with_field(doc: &Arc<str>, name: &str, value: Value) -> Arc<str> {
+    match serde_json::from_str(doc) {
         Ok(Value::Object(mut fields)) => {
-            fields.insert("code".to_owned(), code.into());
+            fields.insert(name.to_owned(), value);
             Value::Object(fields).to_string().into()
         }
         Ok(_) | Err(_) => Arc::clone(doc),
-    };
-    Evidence { code: code.into(), doc: Some(named) }
+    }
 }
 
 /// One answer for every member.

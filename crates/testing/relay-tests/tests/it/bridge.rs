@@ -7,9 +7,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
-    Signed, Unsigned,
+    AttemptProof, CarriedOut, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::sending::SendPermission;
@@ -88,6 +88,14 @@ impl Chain for BridgedPort {
         since: Option<u64>,
     ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
         Box::pin(self.call(self.near.new_lanes(lanes, since)))
+    }
+
+    fn proves_by_several(&self) -> bool {
+        self.near.proves_by_several()
+    }
+
+    fn note_carried_out(&self, carried_out: &CarriedOut) {
+        self.near.note_carried_out(carried_out);
     }
 
     fn raise_floor(&self, height: u64) {

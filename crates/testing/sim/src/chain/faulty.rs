@@ -7,9 +7,9 @@ use kernel::flow::table::S;
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
-    Signed, Unsigned,
+    AttemptProof, CarriedOut, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -263,6 +263,14 @@ impl Chain for FaultyChain {
         since: Option<u64>,
     ) -> Fut<'a, Result<Option<Vec<NewLane>>, Cause>> {
         Box::pin(async move { self.inner().new_lanes(lanes, since).await })
+    }
+
+    fn proves_by_several(&self) -> bool {
+        self.inner().proves_by_several()
+    }
+
+    fn note_carried_out(&self, carried_out: &CarriedOut) {
+        self.inner().note_carried_out(carried_out);
     }
 
     fn raise_floor(&self, height: u64) {

@@ -6,9 +6,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    AttemptProof, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane, LaneMark,
-    LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane, SignRequest,
-    Signed, Unsigned,
+    AttemptProof, CarriedOut, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane,
+    LaneMark, LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::ports::sending::SendPermission;
 use kernel::record::Record;
@@ -62,6 +62,10 @@ pub trait ChainWrapper: Send + Sync {
     /// In the place of [`Chain::raise_floor`].
     fn raise_floor(&self, height: u64) {
         self.inner().raise_floor(height);
+    }
+    /// In the place of [`Chain::note_carried_out`].
+    fn note_carried_out(&self, carried_out: &CarriedOut) {
+        self.inner().note_carried_out(carried_out);
     }
     /// In the place of [`Chain::foreign`].
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
@@ -152,6 +156,12 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn raise_floor(&self, height: u64) {
         self.0.raise_floor(height);
+    }
+    fn proves_by_several(&self) -> bool {
+        self.0.inner().proves_by_several()
+    }
+    fn note_carried_out(&self, carried_out: &CarriedOut) {
+        self.0.note_carried_out(carried_out);
     }
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         self.0.foreign(mark)

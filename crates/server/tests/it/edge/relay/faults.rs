@@ -12,8 +12,9 @@ use devnet::near::near_primitives::types::{Balance, Gas};
 use devnet::near::{Edit, Fault, Lie, Rule, Wallet};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
-use testbed::Database;
+use testbed::{Database, Listening};
 
 const KEYS: &str = "RELAY_ACCESS_KEYS";
 /// What callers of Spot show.
@@ -75,15 +76,19 @@ fn worker(chain: &LocalChain, database: &Database, spot: &str, key: &Wallet) -> 
     chain.served_in(tempfile::tempdir().expect("a folder"), &more)
 }
 
+/// The Spot of servers that share a database.
+fn spot(dir: &Path) -> Listening {
+    let token = [("PORTAGE_SPOT__TOKEN".to_owned(), WORD.to_owned())];
+    listens(&["spot", "serve"], dir, &token).unwrap_or_else(|why| panic!("{why}"))
+}
+
 /// F1. Turns red where a worker lifts the stop of a chain for a key that it does not have.
 #[test]
 fn f1_a_worker_without_the_key_lifts_no_stop() {
     let chain = three();
     let database = Database::given().expect("a database");
     let dir = tempfile::tempdir().expect("a folder");
-    let token = [("PORTAGE_SPOT__TOKEN".to_owned(), WORD.to_owned())];
-    let spot = listens(&["spot", "serve"], dir.path(), &token);
-    let spot = spot.unwrap_or_else(|why| panic!("{why}"));
+    let spot = spot(dir.path());
     let first = worker(&chain, &database, &spot.url, &chain.keys[0]);
     taken_in(&first, "k-1");
     completed(&first, &["k-1"]);
@@ -105,6 +110,40 @@ fn f1_a_worker_without_the_key_lifts_no_stop() {
     taken_in(&second, "k-6");
     completed(&second, &["k-6"]);
     paid_once(&chain, 6);
+}
+
+/// F1. Turns red where a stop is over once no worker's settings have its key any more, and where a worker without the key
+/// does not read what it did.
+#[test]
+fn f1_a_stop_outlives_the_key_in_the_settings() {
+    let chain = three();
+    let database = Database::given().expect("a database");
+    let dir = tempfile::tempdir().expect("a folder");
+    let spot = spot(dir.path());
+    let mut first = worker(&chain, &database, &spot.url, &chain.keys[0]);
+    taken_in(&first, "k-1");
+    completed(&first, &["k-1"]);
+    let mut second = worker(&chain, &database, &spot.url, &chain.keys[1]);
+    pause(&first);
+    let waiting = ["k-2", "k-3"];
+    let ids = waiting.map(|key| taken_in(&first, key));
+    queued(&first, &waiting);
+    hides_blocks(&chain);
+    pays_elsewhere(&chain, &chain.keys[0], &ids);
+    unpause(&first);
+    eventually("the chain is stopped", || told(&first, "LANE_AHEAD"));
+    has_keys(&mut first, &chain.keys[1].key.to_string());
+    first.again(|_| ());
+    second.again(|_| ());
+    stays_so(10);
+    assert!(!pauses(&second, false).is_empty(), "the stop is over: {:?}", cases(&second));
+    paid_once(&chain, 3);
+    chain.forgets_rules();
+    completed(&second, &waiting);
+    eventually("the stop is over", || pauses(&second, false).is_empty());
+    taken_in(&second, "k-4");
+    completed(&second, &["k-4"]);
+    paid_once(&chain, 4);
 }
 
 fn has_keys(served: &mut Served, keys: &str) {
@@ -242,6 +281,32 @@ fn f5_a_wallet_that_takes_the_nonce_of_an_open_attempt_strands_nothing() {
     paid_once(&chain, 3);
 }
 
+/// F5. Turns red where an attempt waits for ever whose key no worker has any more and whose nonce a wallet took, and where
+/// a member that the wallet paid is paid again.
+#[test]
+fn f5_a_wallet_takes_the_nonce_of_an_attempt_whose_key_is_taken_out() {
+    let chain = three();
+    let database = Database::given().expect("a database");
+    let dir = tempfile::tempdir().expect("a folder");
+    let spot = spot(dir.path());
+    let mut first = worker(&chain, &database, &spot.url, &chain.keys[0]);
+    taken_in(&first, "k-1");
+    completed(&first, &["k-1"]);
+    let second = worker(&chain, &database, &spot.url, &chain.keys[1]);
+    chain.everywhere(&Rule::always(Fault::Withhold).on(&["send_tx"]));
+    let ids = ["k-2", "k-3"].map(|key| taken_in(&first, key));
+    eventually("it is sent", || status(&first, "k-2") == "QUEUED_VERIFICATION");
+    pays_elsewhere(&chain, &chain.keys[0], &ids[..1]);
+    has_keys(&mut first, &chain.keys[1].key.to_string());
+    first.again(|_| ());
+    chain.forgets_rules();
+    chain.devnet.release();
+    completed(&second, &["k-2", "k-3"]);
+    eventually("every case is over", || cases(&second).is_empty());
+    assert_eq!(pauses(&second, false), [""; 0]);
+    paid_once(&chain, 3);
+}
+
 /// F5. Turns red where a person's word ends an attempt of which no provider shows any more what spent its nonce, and where
 /// two that keep the blocks, named later, do not.
 #[test]
@@ -288,21 +353,14 @@ fn f5_blocks_that_no_provider_keeps_are_shown_by_two_that_are_named_later() {
 #[test]
 fn f7_a_receiver_is_condemned_only_beside_another_payment() {
     let chain = three();
-    let bob = chain.devnet.create_account("bob.devnet", 10).expect("an account").account;
-    chain.devnet.register(&chain.token, std::slice::from_ref(&bob)).expect("it is registered");
-    chain.devnet.block_account(&bob);
+    let bob = blocked(&chain);
     let keys = chain.access_keys(1);
     let more = [(KEYS, &*keys), ("PORTAGE_ALERTS__AFTER_SECONDS", "5")];
     let served = chain.served_in(tempfile::tempdir().expect("a folder"), &more);
-    let (code, body) = pays_to(&served, "bob.devnet", "k-1");
+    let (code, body) = pays_to(&served, bob, "k-1");
     assert_eq!(code, 201, "{body}");
     let id = body["req_id"].as_str().expect("an id");
-    let refusals = || {
-        let events = reads(&served, "payouts", "k-1").1["events"].clone();
-        let events = events.as_array().expect("events").iter();
-        events.filter(|event| event["error_type"] == "RECEIVER_REFUSED").count()
-    };
-    eventually("it is refused three times", || refusals() >= 3);
+    eventually("it is refused three times", || refusals(&served, "k-1") >= 3);
     // between two tries it stands in another state for a moment; it is not over
     queued(&served, &["k-1"]);
     eventually("a person is told which", || {
@@ -313,13 +371,66 @@ fn f7_a_receiver_is_condemned_only_beside_another_payment() {
     let ended = reads(&served, "payouts", "k-1").1;
     assert!(ended["error_message"].to_string().contains("CANCELLED"), "{ended}");
     // beside another payment it is decided
-    assert_eq!(pays_to(&served, "bob.devnet", "k-2").0, 201);
+    assert_eq!(pays_to(&served, bob, "k-2").0, 201);
     taken_in(&served, "k-3");
     completed(&served, &["k-3"]);
-    eventually("it is refused for good", || status(&served, "k-2") == "FAILED");
-    let ended = reads(&served, "payouts", "k-2").1;
-    assert!(ended["error_message"].to_string().contains("RECEIVER_REFUSED"), "{ended}");
+    refused_for_good(&served, "k-2");
     eventually("the case is over", || !told(&served, "CHAIN_BACKLOG"));
+    paid_once(&chain, 1);
+}
+
+/// A receiver that the contract refuses, which exists and is registered.
+fn blocked(chain: &LocalChain) -> &'static str {
+    let bob = chain.devnet.create_account("bob.devnet", 10).expect("an account").account;
+    chain.devnet.register(&chain.token, std::slice::from_ref(&bob)).expect("it is registered");
+    chain.devnet.block_account(&bob);
+    "bob.devnet"
+}
+
+/// The number of times that the contract refused this receiver, by the history of the payment under a key.
+fn refusals(served: &Served, key: &str) -> usize {
+    let events = reads(served, "payouts", key).1["events"].clone();
+    let events = events.as_array().expect("events").iter();
+    events.filter(|event| event["error_type"] == "RECEIVER_REFUSED").count()
+}
+
+fn refused_for_good(served: &Served, key: &str) {
+    eventually("it is refused for good", || status(served, key) == "FAILED");
+    let ended = reads(served, "payouts", key).1;
+    assert!(ended["error_message"].to_string().contains("RECEIVER_REFUSED"), "{ended}");
+}
+
+/// F7. Turns red where a worker knows only of the payments that it proved itself: a receiver that the contract refuses is
+/// never condemned where all others are another worker's.
+#[test]
+fn f7_a_payment_of_another_worker_condemns_a_receiver() {
+    let chain = three();
+    let database = Database::given().expect("a database");
+    let dir = tempfile::tempdir().expect("a folder");
+    let spot = spot(dir.path());
+    let [first, second] = [0, 1].map(|key| worker(&chain, &database, &spot.url, &chain.keys[key]));
+    taken_in(&first, "k-1");
+    completed(&first, &["k-1"]);
+    assert_eq!(pays_to(&first, blocked(&chain), "k-2").0, 201);
+    eventually("it is refused", || refusals(&first, "k-2") >= 1);
+    taken_in(&second, "k-3");
+    completed(&second, &["k-3"]);
+    refused_for_good(&first, "k-2");
+    paid_once(&chain, 2);
+}
+
+/// F7. Turns red where a process that is started anew forgets what the contract refused and carried out before.
+#[test]
+fn f7_what_condemns_a_receiver_outlives_the_process() {
+    let chain = three();
+    let mut served = chain.served(1);
+    assert_eq!(pays_to(&served, blocked(&chain), "k-1").0, 201);
+    // the pause behind the second refusal is longer than a start takes
+    eventually("it is refused twice", || refusals(&served, "k-1") >= 2);
+    taken_in(&served, "k-2");
+    completed(&served, &["k-2"]);
+    served.again(|_| ());
+    refused_for_good(&served, "k-1");
     paid_once(&chain, 1);
 }
 
