@@ -224,7 +224,7 @@ impl Record {
         let mut text = format!(
             "{}: {} kills in {}; {} of them with a transfer open. {} transfers acknowledged: {completed} \
              COMPLETED and paid once each by {} attempts, {failed} FAILED and not paid; none missing, none \
-             doubled. A wallet signed {} times with a key of the relay.\n\n| killed | times |\n|---|---|\n",
+             doubled. A wallet signed {} times with a key of the relay, and one endpoint of three lied {} times.\n\n| killed | times |\n|---|---|\n",
             self.of,
             killed.kills,
             minutes(killed.took),
@@ -232,6 +232,7 @@ impl Record {
             completed.saturating_add(failed),
             killed.attempts,
             killed.wallets,
+            killed.lies,
         );
         for (name, times) in &killed.by {
             text.push_str(&format!("| {name} | {times} |\n"));

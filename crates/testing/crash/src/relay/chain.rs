@@ -19,7 +19,8 @@ const BLOCK_MS: &str = "150";
 /// For how many blocks a transaction may be included: less than what a kill and a start take now and then, so
 /// that some expire.
 const VALID_BLOCKS: &str = "60";
-const ENDPOINTS: usize = 2;
+/// Two of them have to agree, so that one that lies holds nothing up.
+const ENDPOINTS: usize = 3;
 /// Access keys of the relay's account, numbered from 0.
 pub(super) const KEYS: u64 = 4;
 /// Accounts to pay to, of which every second one is registered with the token.

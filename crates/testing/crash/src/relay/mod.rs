@@ -1,5 +1,5 @@
 //! The relay campaign: two servers on one PostgreSQL before a local chain that executes a real token and whose
-//! endpoints lose, delay, repeat and deny, while clients request payments and a wallet signs with the relay's keys.
+//! endpoints lose, delay, repeat, deny and, one of three, lie, while clients request payments and a wallet signs with the relay's keys.
 //! The driver kills a server or the database, by chance and at four named moments.
 
 mod chain;
@@ -58,6 +58,8 @@ pub struct Killed {
     pub attempts: u64,
     /// Transactions that another program signed with a key of the relay.
     pub wallets: u64,
+    /// How often one endpoint of three began to lie.
+    pub lies: u64,
     /// Transfers that were acknowledged, by their ends.
     pub ends: Ends,
     /// How long it took.
@@ -119,6 +121,7 @@ pub fn run(
         for endpoint in services.chain.endpoints() {
             trouble(&services, endpoint, &mut rng)?;
         }
+        killed.lies += u64::from(lie(&services, &mut rng)?);
         if killed.kills % 4 == 1 {
             services.chain.wallet_signs(rng.below(chain::KEYS))?;
             killed.wallets += 1;
@@ -172,6 +175,36 @@ fn trouble(services: &Services, endpoint: usize, rng: &mut Rng) -> Outcome {
     }
     let rules = rules(1 + rng.below(6));
     rng.one(&rules).map_or(Ok(()), |rule| chain.add(endpoint, rule))
+}
+
+/// One endpoint lies until the next kill. It is always the same one: two that lie alike are believed.
+fn lie(services: &Services, rng: &mut Rng) -> Outcome<bool> {
+    let liar = services.chain.endpoints().last().filter(|_| rng.percent(50));
+    let lies = lies();
+    let (Some(liar), Some(lie)) = (liar, rng.one(&lies)) else { return Ok(false) };
+    services.chain.add(liar, lie)?;
+    Ok(true)
+}
+
+/// What an endpoint shows otherwise than it is.
+fn lies() -> [Value; 6] {
+    let edited = |method: &str, at: &str, change: Value| {
+        let mut edit = json!({ "at": at });
+        if let (Some(edit), Value::Object(change)) = (edit.as_object_mut(), change) {
+            edit.extend(change);
+        }
+        json!({ "kind": "edited", "edits": [edit], "methods": [method] })
+    };
+    let keys = "query view_access_key_list";
+    let no_block = json!({ "set": "11111111111111111111111111111112" });
+    [
+        json!({ "kind": "silent" }),
+        edited("block final", "/header/hash", no_block),
+        edited("block final", "/header/height", json!({ "add": 1_000 })),
+        edited(keys, "/keys/*/access_key/nonce", json!({ "add": 1_000 })),
+        edited(keys, "/keys/*/access_key/nonce", json!({ "add": -1 })),
+        edited(keys, "/keys", json!({ "set": [] })),
+    ]
 }
 
 /// Faults of an endpoint, each for `times` requests.
