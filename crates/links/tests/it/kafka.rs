@@ -1,7 +1,7 @@
 //! Apache Kafka passes the suite that every bus passes, and what only a broker can do.
 
 use conformance::bus::{BusSite, BusSuite};
-use kernel::ports::bus::{Bus, BusMessage};
+use kernel::ports::bus::{Bus, BusDelivery, BusMessage};
 use links::kafka::{Kafka, KafkaSettings, NewTopics, Security};
 use rdkafka::admin::{AdminClient, AdminOptions};
 use rdkafka::client::DefaultClientContext;
@@ -219,4 +219,34 @@ async fn what_was_acknowledged_outlives_a_broker_that_is_killed() {
     }
     assert_eq!((found.len(), acknowledged), (800, 800));
     assert!(unknown > 0, "the broker was away while something was published");
+}
+
+/// The broker's own bound on sizes decides: what it takes is published whole, and what it refuses keeps no other back.
+///
+/// Turns red where the client's bound is below the broker's, as the library's default of 1 000 000 bytes is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_as_large_as_the_broker_takes_it() {
+    let server = testbed::Kafka::given_or_own().unwrap_or_else(|why| panic!("{why}"));
+    let bus = open(settings(server.brokers()));
+    let topic: Arc<str> = format!("t-{}", unique()).into();
+    let of = |number: u128, bytes: usize| BusMessage {
+        payload: "x".repeat(bytes).into(),
+        ..message(&topic, "a", number)
+    };
+    assert_eq!(bus.publish(vec![of(1, 1_040_000)]).await, [Ok(())]);
+    let refused = bus.publish(vec![of(2, 1_050_000)]).await;
+    assert!(matches!(refused[..], [Err(_)]), "{refused:?}");
+    assert_eq!(bus.publish(vec![of(3, 10)]).await, [Ok(())]);
+    let member = bus.subscribe("g".into(), vec![topic.clone()]).await;
+    let mut member = member.unwrap_or_else(|cause| panic!("{cause}"));
+    let mut found = Vec::new();
+    for _ in 0..100 {
+        let polled = member.poll(10, 200).await.unwrap_or_default();
+        let one = |one: BusDelivery| (one.message.number, one.message.payload.len());
+        found.extend(polled.messages.into_iter().map(one));
+        if found.len() > 1 {
+            break;
+        }
+    }
+    assert_eq!(found, [(1, 1_040_000), (3, 10)]);
 }
