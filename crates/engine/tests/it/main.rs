@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 mod burst;
+mod commit;
 mod events;
 mod fixture;
 mod halt;

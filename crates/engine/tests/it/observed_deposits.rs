@@ -42,7 +42,7 @@ impl FactSource for NothingKnown {
     }
 }
 
-async fn service() -> TestService {
+pub(crate) async fn service() -> TestService {
     let mut service = TestService::open(true, NEVER).await;
     // nothing is ever sent: no fact is known
     let clock = Arc::new(service.clock.clone());
@@ -56,7 +56,7 @@ fn flow(service: &TestService) -> FlowId {
     service.engine.flows().named("swap_in").expect("the flow")
 }
 
-fn deposit(key: &str, amount: u128) -> Terms {
+pub(crate) fn deposit(key: &str, amount: u128) -> Terms {
     let sender: Arc<str> = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin".into();
     let owner = TransferOwner::ChainAccount { chain: SOLANA, account: sender };
     let party = |chain, account, amount| Party {
@@ -74,7 +74,11 @@ fn deposit(key: &str, amount: u128) -> Terms {
     }
 }
 
-fn observation(service: &TestService, version: u32, deposits: Vec<Terms>) -> Observation {
+pub(crate) fn observation(
+    service: &TestService,
+    version: u32,
+    deposits: Vec<Terms>,
+) -> Observation {
     let value = format!("slot {version}").into();
     let cursor = Cursor { name: CURSOR.into(), version, value };
     Observation { chain: SOLANA, flow: flow(service), cursor, deposits }
@@ -88,7 +92,7 @@ async fn stored(service: &TestService, version: u32, deposits: Vec<Terms>) -> Ve
 }
 
 /// The transfer of a place on the chain.
-async fn at(service: &TestService, key: &str) -> Option<Record> {
+pub(crate) async fn at(service: &TestService, key: &str) -> Option<Record> {
     let (flow, scope) = (flow(service), SOLANA.name().into());
     let found = service.store().find_by_idempotency_key(flow, scope, key.into()).await;
     found.expect("the journal answers")

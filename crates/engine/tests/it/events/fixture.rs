@@ -33,6 +33,18 @@ pub(crate) struct Expected {
     pub state: &'static str,
 }
 
+/// A transfer of user 1 from one account to another.
+pub(crate) fn account_terms(from: &str, to: &str, amount: u128) -> Terms {
+    let at = |number: &str| Party {
+        system: System::Ledger(LedgerId::ACCOUNT),
+        account: Account::Named(number.into()),
+        asset: COIN,
+        amount: Amount(amount),
+    };
+    let owner = TransferOwner::User(UserId(1));
+    Terms::between("test|1".into(), owner, at(from), at(to))
+}
+
 pub(crate) struct AccountService {
     pub service: TestService,
 }
@@ -55,7 +67,7 @@ impl AccountService {
         Self::tuned(fuse, |settings| settings.resend = Backoff { base: 50, cap: 200 }).await
     }
 
-    pub(super) async fn tuned(fuse: bool, tune: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn tuned(fuse: bool, tune: impl FnOnce(&mut Settings)) -> Self {
         let mut service = TestService::open_with(fuse, NEVER, tune).await;
         service.bus = Some(Self::new_bus(&service));
         service.restart().await;
@@ -125,14 +137,7 @@ impl AccountService {
 
     /// Opens a transfer for user 1; the record that the caller is answered with.
     pub(crate) async fn open_transfer(&self, from: &str, to: &str, amount: u128) -> Record {
-        let at = |number: &str| Party {
-            system: System::Ledger(LedgerId::ACCOUNT),
-            account: Account::Named(number.into()),
-            asset: COIN,
-            amount: Amount(amount),
-        };
-        let owner = TransferOwner::User(UserId(1));
-        let terms = Terms::between("test|1".into(), owner, at(from), at(to));
+        let terms = account_terms(from, to, amount);
         let flow = self.service.engine.flows().named(account::State::FLOW).expect("the flow");
         self.service.engine.intake.create(flow, terms).await.expect("it is opened").record
     }
