@@ -154,7 +154,6 @@ impl Engine {
         self.shared.controls.follow(self.shared.controls.epoch(), status);
         self.shared.lease.hear(status);
         self.status.know(status);
-        self.cases.warn_of_unconfigured_ledgers(status);
         log_stops(status);
     }
 

@@ -4,10 +4,11 @@
 use crate::reconciliation::{Inquiry, PAGE, lesser};
 use kernel::answer::Cause;
 use kernel::flow::life::Leg;
-use kernel::ids::{Id, Millis, Serial};
+use kernel::ids::{Id, LedgerId, Millis, Serial};
 use kernel::operation::Key;
 use kernel::ports::journal::{Journal, Line, Snapshot};
 use kernel::reconcile::Break;
+use kernel::record::{Party, System};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most transfers that were open which a round looks at again; the others wait for the window.
@@ -22,6 +23,14 @@ const MOST: u64 = 2_000_000;
 /// How many transfers one read transaction reads: a long one keeps the journal from its cleaning.
 const RENEW: usize = 20_000;
 
+/// A transfer that had not ended.
+#[derive(Debug, Clone, Copy)]
+struct OpenLine {
+    serial: Serial,
+    /// The systems that it takes money from and brings it to.
+    systems: [System; 2],
+}
+
 /// How far the checker has looked at transfers.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -35,7 +44,7 @@ pub(super) struct Lines {
     /// When the window moved last, by the journal's time.
     moved: Option<Millis>,
     /// Transfers that had not ended.
-    open: BTreeMap<Id, Serial>,
+    open: BTreeMap<Id, OpenLine>,
     /// The lowest number of a transfer that was not in order: a proof for a resume begins there.
     broken: Option<u64>,
 }
@@ -103,9 +112,17 @@ impl Lines {
 
     /// The number up to which every transfer was looked at, has ended since, and was in order.
     pub(super) fn proven(&self) -> u64 {
-        let open = self.open.values().map(|serial| serial.0).min();
+        let open = self.open.values().map(|line| line.serial.0).min();
         let least = [open, self.broken].into_iter().flatten().min();
         least.map_or(self.fresh, |least| lesser(self.fresh, least.saturating_sub(1)))
+    }
+
+    /// The ledgers of the transfers that had not ended.
+    pub(super) fn ledgers(&self) -> impl Iterator<Item = LedgerId> {
+        self.open.values().flat_map(|line| line.systems).filter_map(|system| match system {
+            System::Ledger(ledger) => Some(ledger),
+            System::Chain(_) => None,
+        })
     }
 
     /// Forgets what was not in order, after persons accepted it.
@@ -149,7 +166,8 @@ impl Lines {
             if inquiry.laws.ended(line) {
                 self.open.remove(&line.id);
             } else if self.open.len() < OPEN {
-                self.open.insert(line.id, line.serial);
+                let systems = [&line.source, &line.target].map(|party: &Party| party.system);
+                self.open.insert(line.id, OpenLine { serial: line.serial, systems });
             }
         }
     }

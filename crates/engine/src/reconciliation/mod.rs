@@ -166,6 +166,14 @@ impl Report {
         silent.find(|(_, cause)| cause.class != LEDGER_NOT_CONFIGURED)
     }
 
+    /// The ledgers that the journal knows and the settings do not name.
+    pub(crate) fn unconfigured(&self) -> impl Iterator<Item = LedgerId> {
+        let unnamed = |proof: &&LedgerProof| {
+            proof.silent.as_ref().is_some_and(|cause| cause.class == LEDGER_NOT_CONFIGURED)
+        };
+        self.ledgers.iter().filter(unnamed).map(|proof| proof.ledger)
+    }
+
     /// Whether each ledger that the journal knows was proven in this round.
     pub fn is_whole(&self) -> bool {
         self.ledgers.iter().all(|proof| proof.silent.is_none())
@@ -381,7 +389,6 @@ impl Checker {
             }
         }
         self.losses.know(&status);
-        round.mark_unconfigured(&status, ledgers);
         for ledger in ledgers.iter().filter(|ledger| ledger.enlist().is_some()) {
             let (id, holds) = (ledger.id(), holds.contains(&ledger.id()));
             let books = books(&mut *snapshot, id, holds, &mut inquiry).await?;
@@ -391,9 +398,12 @@ impl Checker {
                 round.accounts(id, Ok(rows));
             }
         }
-        let assets = round.assets;
         let begun = journal.now();
         self.lines.walk(journal, snapshot, &mut inquiry).await?;
+        let met = status.ledgers.iter().map(|(id, _)| *id);
+        let met = met.chain(inquiry.running.ledgers()).chain(self.lines.ledgers());
+        round.mark_unconfigured(met, ledgers);
+        let assets = round.assets;
         let paced = journal.now().saturating_sub(begun);
         self.round = self.round.saturating_add(1);
         let breaks: Vec<Break> = std::mem::take(&mut self.breaks).into_values().collect();
@@ -468,9 +478,14 @@ impl Round<'_> {
         self.of(ledger).silent = Some(cause);
     }
 
-    /// Marks each ledger that the journal met and that is none of these.
-    fn mark_unconfigured(&mut self, status: &ServiceStatus, ledgers: &[Arc<dyn Ledger>]) {
-        for id in status.unconfigured(ledgers) {
+    /// Marks each ledger outside the journal's database that the journal met and that is none of these.
+    fn mark_unconfigured(
+        &mut self,
+        met: impl Iterator<Item = LedgerId>,
+        ledgers: &[Arc<dyn Ledger>],
+    ) {
+        let configured = |id: LedgerId| ledgers.iter().any(|ledger| ledger.id() == id);
+        for id in met.filter(|id| !id.is_enlisted() && !configured(*id)) {
             let why = "the journal knows it, and the settings do not name it";
             self.mark_silent(id, Cause::because(LEDGER_NOT_CONFIGURED, why));
         }

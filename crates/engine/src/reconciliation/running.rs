@@ -67,6 +67,11 @@ impl Running {
         self.counts.is_some() && older(self.counted_at, now, DAY)
     }
 
+    /// The ledgers of which the last count found operations.
+    pub(super) fn ledgers(&self) -> impl Iterator<Item = LedgerId> {
+        self.counts.iter().flatten().map(|((ledger, _), _)| *ledger)
+    }
+
     /// Counts every row where no count can be believed or one is due; true where it did. A difference from
     /// the count before is a break: rows or running sums were changed since.
     pub(super) async fn recount(

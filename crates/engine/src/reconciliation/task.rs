@@ -116,6 +116,9 @@ impl Reconciler {
         let report = Arc::new(report);
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
         self.measure(&report);
+        for ledger in report.unconfigured() {
+            self.cases.warn_of_unconfigured_ledger(ledger);
+        }
         if !report.ok {
             let breaks: Vec<_> = report
                 .breaks

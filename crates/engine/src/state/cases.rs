@@ -6,9 +6,8 @@ use crate::plan::guards::{at_state, noted_at};
 use crate::state::case_kinds::LEDGER_NOT_CONFIGURED;
 use crate::state::shared::SharedState;
 use crate::state::tasks::Background;
-use kernel::ids::{Id, Millis};
+use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
-use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::LedgerForm;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Then, Unit};
@@ -114,18 +113,17 @@ impl Cases {
         }
     }
 
-    /// A ledger that the journal met and that no settings name: nothing at it can be proven, and nothing goes on there.
-    pub(crate) fn warn_of_unconfigured_ledgers(self: &Arc<Self>, status: &ServiceStatus) {
-        for ledger in status.unconfigured(&self.shared.parts.ledgers) {
-            let facts = format!(
-                "{}: the journal knows this ledger, and the settings do not name it. What lies there cannot be proven, and \
-                 its transfers wait",
-                ledger.name()
-            );
-            let (kind, severity) = (LEDGER_NOT_CONFIGURED, Severity::Critical);
-            let subject = Subject::Ledger(ledger);
-            self.case(Case { kind, severity, subject, facts: facts.into() });
-        }
+    /// Opens the case of a ledger that the journal knows and the settings do not name: nothing at it can be proven, and
+    /// nothing goes on there.
+    pub(crate) fn warn_of_unconfigured_ledger(self: &Arc<Self>, ledger: LedgerId) {
+        let facts = format!(
+            "{}: the journal knows this ledger, and the settings do not name it. What lies there cannot be proven, and \
+             its transfers wait",
+            ledger.name()
+        );
+        let (kind, severity) = (LEDGER_NOT_CONFIGURED, Severity::Critical);
+        let subject = Subject::Ledger(ledger);
+        self.case(Case { kind, severity, subject, facts: facts.into() });
     }
 
     /// Logs a case; false where this process knows of the episode.

@@ -1,6 +1,7 @@
 //! The binary itself: exit codes, the lock, signals.
 
 use crate::fixture::process::{binary, portage, said, serves};
+use crate::own::script::{Elsewhere, Program, TOKEN, port};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Output;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use testbed::Listening;
 
+/// The exit code of a transfer that goes on: EX_TEMPFAIL.
+const AGAIN: i32 = 75;
 const WORD: &str = "a-word-that-servers-and-spot-share-in-tests";
 
 pub(crate) fn run(dir: &Path, words: &[&str]) -> Output {
@@ -384,49 +387,116 @@ fn a_folder_is_halted_without_a_token_once_no_server_holds_it() {
     assert_eq!(ends(&server, "TERM"), 0);
 }
 
+/// The time in which a case opens or closes.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A folder whose settings name a ledger at some starts.
+struct ForgottenLedger {
+    dir: TempDir,
+    name: &'static str,
+    settings: Vec<(&'static str, String)>,
+}
+
+impl ForgottenLedger {
+    fn serves(&self, named: bool) -> Listening {
+        let mut command = portage(self.dir.path());
+        if named {
+            command.envs(self.settings.iter().map(|(name, value)| (*name, value)));
+        }
+        serves(command, &self.dir.path().join("log"))
+    }
+
+    fn ran(&self, words: &str) -> (i32, String) {
+        let words: Vec<_> = words.split(' ').collect();
+        let (code, text) = said(&run(self.dir.path(), &words));
+        (code.unwrap_or(-1), text)
+    }
+
+    /// Brings money and sends 5 of it to the ledger; `code`: the exit code of the transfer.
+    fn sends(&self, cid: &str, code: i32) {
+        let deposit = format!("deposit --user 4001 --asset USDT --amount 9 --ref {cid}");
+        assert_eq!(self.ran(&deposit).0, 0);
+        let create = "transfer create --user 4001 --from FUNDING --asset USDT --amount 5 --to";
+        let (ended, text) = self.ran(&format!("{create} {} --cid {cid}", self.name));
+        assert_eq!(ended, code, "{text}");
+    }
+
+    fn has_case(&self) -> bool {
+        self.ran("ops cases").1.contains("LEDGER_NOT_CONFIGURED")
+    }
+
+    /// A start without the ledger in its settings: a case and the proof name it.
+    fn is_named(&self) {
+        let server = self.serves(false);
+        let found = testbed::until(SOON, || self.has_case().then_some(()));
+        assert!(found.is_some(), "no case");
+        let (code, proof) = self.ran("check");
+        assert_eq!(code, 69, "{proof}");
+        let named = format!("NOT PROVEN NOW {}: LEDGER_NOT_CONFIGURED", self.name);
+        assert!(proof.contains(&named), "{proof}");
+        assert_eq!(ends(&server, "TERM"), 0);
+        // from the folder, in a process that knows of no earlier round
+        let (code, proof) = self.ran("check");
+        assert!((code, proof.contains(&named)) == (69, true), "{proof}");
+    }
+
+    /// A start with the ledger in its settings closes the case.
+    fn is_known_again(&self) -> Listening {
+        let server = self.serves(true);
+        let closed = testbed::until(SOON, || (!self.has_case()).then_some(()));
+        assert!(closed.is_some(), "the case stays open");
+        server
+    }
+}
+
 /// Turns red where what lies at a ledger that the settings no longer name is passed over without a word.
 #[test]
 fn a_ledger_that_the_settings_forget_is_named() {
     let dir = folder();
-    let dir = dir.path();
     let mut command = binary();
-    command.current_dir(dir).env("PORTAGE_SPOT__TOKEN", WORD);
+    command.current_dir(dir.path()).env("PORTAGE_SPOT__TOKEN", WORD);
     command.args(["--data-dir", "future", "spot", "serve", "--listen", "127.0.0.1:0"]);
-    let ledger = Listening::logged(command, &dir.join("future.log"));
+    let ledger = Listening::logged(command, &dir.path().join("future.log"));
     let ledger = ledger.unwrap_or_else(|failed| panic!("{failed}"));
-    let elsewhere = [
-        ("PORTAGE_LEDGERS__FUTURE__KIND", "remote"),
-        ("PORTAGE_LEDGERS__FUTURE__URL", &ledger.url),
-        ("PORTAGE_LEDGERS__FUTURE__TOKEN", WORD),
+    let settings = vec![
+        ("PORTAGE_LEDGERS__FUTURE__KIND", "remote".to_owned()),
+        ("PORTAGE_LEDGERS__FUTURE__URL", ledger.url.clone()),
+        ("PORTAGE_LEDGERS__FUTURE__TOKEN", WORD.to_owned()),
     ];
-    let serves_with = |variables: &[(&str, &str)]| {
-        let mut command = portage(dir);
-        command.envs(variables.iter().copied());
-        serves(command, &dir.join("log"))
-    };
-    let server = serves_with(&elsewhere);
-    let deposit = ["deposit", "--user", "4001", "--asset", "USDT", "--amount", "9", "--ref", "a"];
-    assert_eq!(exit_of(dir, &deposit), 0);
-    let create = "transfer create --user 4001 --from FUNDING --to FUTURE --asset USDT --amount 5";
-    assert_eq!(exit_of(dir, &create.split(' ').collect::<Vec<_>>()), 0);
-    assert_eq!(exit_of(dir, &["check"]), 0);
+    let test = ForgottenLedger { dir, name: "FUTURE", settings };
+    let server = test.serves(true);
+    test.sends("a", 0);
+    assert_eq!(test.ran("check").0, 0);
     assert_eq!(ends(&server, "TERM"), 0);
+    test.is_named();
+    let server = test.is_known_again();
+    assert_eq!(test.ran("check").0, 0);
+    assert_eq!(ends(&server, "TERM"), 0);
+}
 
-    let server = serves_with(&[]);
-    let text = |words: &[&str]| {
-        let (code, text) = said(&run(dir, words));
-        (code.unwrap_or(-1), text)
-    };
-    let (code, proof) = text(&["check"]);
-    assert_eq!(code, 69, "{proof}");
-    assert!(proof.contains("NOT PROVEN NOW FUTURE: LEDGER_NOT_CONFIGURED"), "{proof}");
-    let case = || text(&["ops", "cases"]).1.contains("LEDGER_NOT_CONFIGURED");
-    let soon = Duration::from_secs(60);
-    assert!(testbed::until(soon, || case().then_some(())).is_some(), "no case");
+/// The simple form has no identity in the journal.
+///
+/// Turns red where such a ledger is not known by its open transfers, or not by its operations.
+#[test]
+fn a_ledger_of_the_simple_form_that_the_settings_forget_is_named() {
+    let (dir, port) = (folder(), port());
+    let settings = vec![
+        ("PORTAGE_LEDGERS__MARGIN__KIND", "remote".to_owned()),
+        ("PORTAGE_LEDGERS__MARGIN__FORM", "simple".to_owned()),
+        ("PORTAGE_LEDGERS__MARGIN__URL", format!("http://127.0.0.1:{port}")),
+        ("PORTAGE_LEDGERS__MARGIN__TOKEN", TOKEN.to_owned()),
+    ];
+    let test = ForgottenLedger { dir, name: "MARGIN", settings };
+    let server = test.serves(true);
+    test.sends("open", AGAIN);
     assert_eq!(ends(&server, "TERM"), 0);
+    test.is_named();
 
-    let server = serves_with(&elsewhere);
-    assert!(testbed::until(soon, || (!case()).then_some(())).is_some(), "the case stays open");
-    assert_eq!(exit_of(dir, &["check"]), 0);
+    let program = Program::guide("own_ledger_simple.py");
+    let _ledger = Elsewhere::start(&program, test.dir.path(), port);
+    let server = test.is_known_again();
+    let committed = || test.ran("ops find --state COMMITTED").1.contains("open").then_some(());
+    assert!(testbed::until(SOON, committed).is_some(), "it stays open");
     assert_eq!(ends(&server, "TERM"), 0);
+    test.is_named();
 }

@@ -7,7 +7,6 @@ use crate::money::Asset;
 use crate::operation::{Identity, Known};
 use crate::operators::{Accepted, Paused};
 use crate::ports::Fut;
-use crate::ports::ledger::Ledger;
 use std::sync::Arc;
 
 /// A named value that units compare and swap: a key, a cursor, a lane.
@@ -57,12 +56,6 @@ impl ServiceStatus {
     /// The incarnation that the journal has of a ledger; `None` where it never met the ledger.
     pub fn ledger(&self, id: LedgerId) -> Option<Known> {
         self.ledgers.iter().find(|(known, _)| *known == id).map(|(_, known)| *known)
-    }
-
-    /// The ledgers that the journal met and that are none of these.
-    pub fn unconfigured(&self, ledgers: &[Arc<dyn Ledger>]) -> impl Iterator<Item = LedgerId> {
-        let met = self.ledgers.iter().map(|(id, _)| *id);
-        met.filter(|id| ledgers.iter().all(|ledger| ledger.id() != *id))
     }
 }
 
