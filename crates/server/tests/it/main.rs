@@ -43,5 +43,6 @@ mod remote;
 mod samples;
 #[cfg(test)]
 mod stderr;
+mod stdout;
 #[cfg(test)]
 mod transfer_command;

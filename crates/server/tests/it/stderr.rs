@@ -1,12 +1,13 @@
-//! Processes whose stderr takes nothing: its reader is gone, or leaves the pipe full.
+//! Processes whose stderr takes nothing: its reader is gone, leaves the pipe full, or it is on a full disk.
 
 use crate::command::ends;
 use crate::fixture::http_socket::{asked, connected, head, post};
 use crate::fixture::process::{minted, portage};
 use serde_json::{Value, json};
+use std::fs::File;
 use std::io::{PipeReader, Write, pipe};
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 use testbed::{Database, Listening, NotListening, Proxy, Server};
@@ -19,19 +20,47 @@ const IO: i32 = 74;
 const AGAIN: i32 = 75;
 /// The exit code of settings that cannot be used: EX_CONFIG.
 const CONFIG: i32 = 78;
-const WORD: &str = "a-word-that-callers-and-spot-share";
+pub(crate) const WORD: &str = "a-word-that-callers-and-spot-share";
 
 #[derive(Debug, Clone, Copy)]
-enum Trouble {
+pub(crate) enum Trouble {
     /// The reader is gone: each write fails.
     Closed,
     /// The reader stands still: each write waits.
     Full,
+    /// A file on a full disk: each write fails.
+    Disk,
 }
 
+impl Trouble {
+    pub(crate) const ALL: [Self; 3] = [Self::Closed, Self::Full, Self::Disk];
+
+    /// The output of a process, and the end of its pipe that is read by none.
+    fn output(self) -> (Stdio, Option<PipeReader>) {
+        let (unread, mut output) = pipe().expect("a pipe");
+        match self {
+            Self::Closed => (output.into(), None),
+            Self::Full => {
+                output.write_all(&[b'.'; CAPACITY]).expect("room for exactly this");
+                (output.into(), Some(unread))
+            }
+            Self::Disk => {
+                let full =
+                    File::options().write(true).open("/dev/full").expect("a device of Linux");
+                (full.into(), None)
+            }
+        }
+    }
+}
+
+/// What a process runs as: a file beyond its limit is an error of the write, not the end by a signal.
+const RUNS: &str = "trap '' XFSZ; exec \"$@\"";
+/// The same, with the log thrown away and the trouble at stdout; what listens is said before it.
+const GREETS_NO_ONE: &str = "trap '' XFSZ; echo \"$0\"; exec \"$@\" >&2 2>/dev/null";
+
 /// One process, and the end of its pipe that is read by none.
-struct Mute {
-    process: Listening,
+pub(crate) struct Mute {
+    pub process: Listening,
     _unread: Option<PipeReader>,
 }
 
@@ -49,21 +78,42 @@ impl Mute {
         settings: &[(&str, &str)],
         trouble: Trouble,
     ) -> Result<Self, NotListening> {
-        let (unread, mut stderr) = pipe().expect("a pipe");
-        let unread = match trouble {
-            Trouble::Closed => None,
-            Trouble::Full => {
-                stderr.write_all(&[b'.'; CAPACITY]).expect("room for exactly this");
-                Some(unread)
-            }
-        };
+        Self::run([RUNS, "sh"], dir, words, settings, trouble)
+    }
+
+    /// A process that listens at this port, and whose stdout takes nothing; it takes connections.
+    pub(crate) fn ungreeted(
+        dir: &Path,
+        words: &[&str],
+        settings: &[(&str, &str)],
+        trouble: Trouble,
+        port: u16,
+    ) -> Self {
+        let url = format!("http://127.0.0.1:{port}");
+        let started = Self::run([GREETS_NO_ONE, &url], dir, words, settings, trouble);
+        let mute = started.unwrap_or_else(|failed| panic!("{trouble:?}: {failed}"));
+        let listens = testbed::until(Duration::from_secs(60), || {
+            assert_eq!(mute.process.ended(), None, "{words:?}, {trouble:?}");
+            connected(port).map(drop)
+        });
+        assert!(listens.is_some(), "{words:?}, {trouble:?}: nothing listens");
+        mute
+    }
+
+    fn run(
+        [script, name]: [&str; 2],
+        dir: &Path,
+        words: &[&str],
+        settings: &[(&str, &str)],
+        trouble: Trouble,
+    ) -> Result<Self, NotListening> {
+        let (output, unread) = trouble.output();
         let served = portage(dir);
-        // a file beyond its limit is an error of the write, not the end by a signal
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).current_dir(dir).env_clear();
+        command.args(["-c", script, name]).current_dir(dir).env_clear();
         command.env("PORTAGE_LOG__LEVEL", "debug").env("PORTAGE_SPOT__TOKEN", WORD);
         command.envs(settings.iter().copied());
-        command.arg(served.get_program()).args(served.get_args()).args(words).stderr(stderr);
+        command.arg(served.get_program()).args(served.get_args()).args(words).stderr(output);
         Ok(Self { process: Listening::start(command)?, _unread: unread })
     }
 
@@ -76,7 +126,7 @@ impl Mute {
         assert!(limited.success());
     }
 
-    fn asks(&self, request: &str) -> Option<(u16, Value)> {
+    pub(crate) fn asks(&self, request: &str) -> Option<(u16, Value)> {
         let answer = asked(&mut connected(self.process.port())?, request)?;
         Some((answer.status, answer.body))
     }
@@ -86,7 +136,7 @@ impl Mute {
 /// by who logs: a closed pipe cuts the first request off, a full one answers none).
 #[test]
 fn a_server_needs_no_reader_of_its_log() {
-    for trouble in [Trouble::Closed, Trouble::Full] {
+    for trouble in Trouble::ALL {
         let dir = tempfile::tempdir().expect("a folder");
         let server = Mute::start(dir.path(), &["serve"], trouble);
         let token = minted(portage(dir.path()), "4001", "admin");
@@ -108,7 +158,7 @@ fn a_server_needs_no_reader_of_its_log() {
 /// Turns red where the same holds of `portage spot serve`.
 #[test]
 fn a_spot_that_is_served_by_itself_needs_none_either() {
-    for trouble in [Trouble::Closed, Trouble::Full] {
+    for trouble in Trouble::ALL {
         let dir = tempfile::tempdir().expect("a folder");
         let spot = Mute::start(dir.path(), &["spot", "serve"], trouble);
         let (status, hello) = spot.asks(&head("GET", "/hello", WORD, "")).expect("an answer");
@@ -125,6 +175,17 @@ fn a_spot_that_is_served_by_itself_needs_none_either() {
     }
 }
 
+/// The settings of a worker on this database.
+pub(crate) fn of_a_worker(url: &str) -> [(&str, &str); 5] {
+    [
+        ("DATABASE_URL", url),
+        ("PORTAGE_AUDIT__MAC_SECRET", "a secret for tests, which is long enough"),
+        ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+        ("PORTAGE_LEDGERS__SPOT__URL", "http://127.0.0.1:9"),
+        ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
+    ]
+}
+
 /// A worker and its database, with a proxy between them.
 struct Worker {
     database: Database,
@@ -139,13 +200,7 @@ impl Worker {
         let proxy = Proxy::start(&database.server().expect("its server")).expect("a proxy");
         let url = database.through(&proxy).expect("a URL");
         let dir = tempfile::tempdir().expect("a folder");
-        let settings = [
-            ("DATABASE_URL", &*url),
-            ("PORTAGE_AUDIT__MAC_SECRET", "a secret for tests, which is long enough"),
-            ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
-            ("PORTAGE_LEDGERS__SPOT__URL", "http://127.0.0.1:9"),
-            ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
-        ];
+        let settings = of_a_worker(&url);
         let work = Mute::with(dir.path(), &["work"], &settings, trouble);
         let work = work.unwrap_or_else(|failed| panic!("{trouble:?}: {failed}"));
         Self { database, proxy, work, _dir: dir }
@@ -168,7 +223,7 @@ impl Worker {
 fn a_worker_needs_none_whatever_ends_it() {
     let other = Server::start().expect("a second server");
     let beside = other.database().expect("a database");
-    for trouble in [Trouble::Closed, Trouble::Full] {
+    for trouble in Trouble::ALL {
         let worker = Worker::start(trouble);
         assert_eq!(ends(&worker.work.process, "TERM"), 0, "{trouble:?}");
 
