@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// The variable that names brokers: `host:port`, where topics may be created.
 pub const GIVEN_KAFKA: &str = "PORTAGE_TEST_KAFKA";
+/// The largest message that a broker takes by its own default, in bytes.
+const LARGEST: u32 = 1_048_588;
 /// Writes into topics as another program would; it says its usage.
 const FORGE: &str = include_str!("../kafka/Forge.java");
 
@@ -37,8 +39,16 @@ impl Kafka {
     /// # Errors
     /// Its jars cannot be had here, or it does not start.
     pub fn start() -> Outcome<Self> {
+        Self::taking(LARGEST)
+    }
+
+    /// Starts a broker of our own that takes messages of at most this size, in bytes.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn taking(largest: u32) -> Outcome<Self> {
         jars::possible()?;
-        let node = Node::start(NodeRole::Both)?;
+        let node = Node::start(NodeRole::Both { largest })?;
         Ok(Self { brokers: node.address(), own: vec![node], _controller: None })
     }
 

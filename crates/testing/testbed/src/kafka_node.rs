@@ -48,8 +48,8 @@ const PAIR: &str = "default.replication.factor=2\nmin.insync.replicas=1\noffsets
 /// What a node is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NodeRole {
-    /// A whole cluster in one process.
-    Both,
+    /// A whole cluster in one process, whose topics take messages of at most this size, in bytes.
+    Both { largest: u32 },
     /// It elects the leaders of the partitions, and keeps no messages.
     Controller,
     /// One of two brokers, with the port of their controller.
@@ -60,9 +60,9 @@ impl NodeRole {
     fn settings(self, port: u16, controller: u16) -> String {
         let listens = format!("PLAINTEXT://127.0.0.1:{port}");
         match self {
-            Self::Both => format!(
+            Self::Both { largest } => format!(
                 "listeners={listens},CONTROLLER://127.0.0.1:{controller}\nadvertised.listeners={listens}\n\
-                 controller.quorum.voters=1@127.0.0.1:{controller}\n"
+                 controller.quorum.voters=1@127.0.0.1:{controller}\nmessage.max.bytes={largest}\n"
             ),
             Self::Controller => format!(
                 "process.roles=controller\nnode.id={CONTROLLER}\nlisteners=CONTROLLER://127.0.0.1:{port}\n\

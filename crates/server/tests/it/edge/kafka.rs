@@ -8,6 +8,9 @@ use super::account_transfers::{
     balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
 };
 use super::{Served, USER, eventually, head, listens, process, refused, said};
+use kernel::ports::bus::{Bus as _, BusMessage};
+use links::kafka::{Kafka, KafkaSettings, Security};
+use serde_json::Value;
 use std::thread;
 use tempfile::TempDir;
 use testbed::Listening;
@@ -107,6 +110,69 @@ fn a_second_deployment_on_the_same_topics_is_refused() {
     one.again(|_| ());
     assert!(opens(&one, &token, 1));
     eventually("on its own topics", || balance(&one, "ACC-2") == "1002.000000");
+}
+
+/// The largest message that the broker of the next test takes, in bytes.
+const LARGEST: u32 = 30_000;
+
+/// Another program publishes the largest garbage that the broker takes, of a key of ours. As a dead letter it is
+/// larger, by the headers that say why.
+fn publishes_the_largest_garbage(broker: &testbed::Kafka) {
+    let settings = KafkaSettings {
+        brokers: broker.brokers().to_owned(),
+        client_id: "another program".to_owned(),
+        prefix: String::new(),
+        security: Security::default(),
+        session_ms: 6_000,
+        publish_timeout_ms: 10_000,
+        new_topics: None,
+    };
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_all().build().expect("a runtime");
+    let taken = runtime.block_on(async {
+        let bus = Kafka::open(settings).unwrap_or_else(|cause| panic!("{cause}"));
+        for bytes in (0..LARGEST as usize).rev().step_by(16) {
+            let (topic, key) = ("transfer-validation".into(), "ACC-1".into());
+            let (payload, headers) = ("x".repeat(bytes).into(), "{}".into());
+            let said =
+                bus.publish(vec![BusMessage { topic, key, number: 7, payload, headers }]).await;
+            if said == [Ok(())] {
+                return bytes;
+            }
+        }
+        0
+    });
+    assert!(taken > 29_000, "{taken}");
+}
+
+/// A message that the broker takes and whose dead letter it refuses for its size: the letter waits in the journal, the
+/// offset goes on, and so do the transfers of its partition.
+///
+/// Turns red where a consumer waits until the topic of dead letters has what it gives up.
+#[test]
+fn a_dead_letter_that_is_larger_than_the_broker_takes_waits_in_the_journal() {
+    let broker = testbed::Kafka::taking(LARGEST).unwrap_or_else(|why| panic!("{why}"));
+    let [brokers, session] = settings(&broker);
+    let served = Served::start(&[brokers, session, ("PORTAGE_KAFKA__PARTITIONS", "1")]);
+    accounts(&served);
+    let token = served.token("4001", USER);
+    assert!(opens(&served, &token, 0));
+    eventually("it is carried out", || balance(&served, "ACC-2") == "1001.000000");
+    publishes_the_largest_garbage(&broker);
+    assert!(opens(&served, &token, 1));
+    eventually("behind the garbage", || balance(&served, "ACC-2") == "1002.000000");
+    let status = || said(&served.run(&["pipeline", "status", "--json"])).1;
+    let letters = || -> Option<(u64, u64)> {
+        let status: Value = serde_json::from_str(&status()).ok()?;
+        let all = status["dead_letters"].as_array()?;
+        let of = all.iter().find(|one| one["topic"] == "transfer-validation-dlt")?;
+        Some((of["messages"].as_u64()?, of["in_journal"].as_u64()?))
+    };
+    eventually("its letter is in the journal", || letters() == Some((0, 1)));
+    let cases = || said(&served.run(&["ops", "cases"])).1;
+    eventually("a case tells of it", || cases().contains("DEAD_LETTER"));
+    assert_eq!(letters(), Some((0, 1)), "{}", status());
+    proves(&served);
 }
 
 /// Everything that was published goes back to the queue.
