@@ -4,6 +4,8 @@
 //! endpoint with messages that wait, cases, actions, approvals, halts and seals. What operators see of it is kept beside
 //! it. The server's test `upgrade` opens every store that was ever kept.
 
+mod under_way;
+
 use crate::{Outcome, run, tree};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use std::time::Duration;
 
 /// Where the stores of all releases are kept.
 const STORES: &str = "crates/server/tests/stores";
+/// Where the stores are kept of which work was under way.
+const UNDER_WAY: &str = "crates/server/tests/stores-under-way";
 /// What the ledger elsewhere asks its callers for.
 const TOKEN: &str = "a-token-for-tests-long-enough-for-anybody";
 /// The settings of the server; where the ledger elsewhere really is comes from the environment.
@@ -50,8 +54,8 @@ const STEPS: &[&str] = &[
     "account pipeline open ACC-1 --owner 4001 --currency USDT --reason contract",
     "account pipeline open ACC-2 --owner 4002 --currency USDT --reason contract",
     "account pipeline deposit ACC-1 --currency USDT --amount 100 --ref wire-5",
-    "account-transfer 25",
-    "account-transfer 500",
+    "account-transfer ACC-1 25",
+    "account-transfer ACC-1 500",
 ];
 /// What is done after it went away: a transfer stays open, and a deposit waits for a second person.
 const LAST_STEPS: &[&str] = &[
@@ -68,6 +72,7 @@ const VIEWS: &[(&str, &str)] = &[
     ("cases", "ops cases --json"),
     ("accounts", "account pipeline list --json"),
     ("endpoints", "webhook list --json"),
+    ("parked", "pipeline parked --json"),
 ];
 /// A transfer between accounts has ended after this time.
 const ENDED: Duration = Duration::from_secs(3);
@@ -86,10 +91,14 @@ pub(crate) struct StoreFixtureArgs {
     /// The folder under `tests/stores`; else the version.
     #[arg(long)]
     name: Option<String>,
+    /// Keep only an embedded store of which work of every kind is under way; this is the binary of `devnet`.
+    #[arg(long)]
+    under_way: Option<PathBuf>,
 }
 
 /// Makes both stores of a build.
-pub(crate) fn run(StoreFixtureArgs { binary, source, name }: StoreFixtureArgs) -> Outcome {
+pub(crate) fn run(args: StoreFixtureArgs) -> Outcome {
+    let StoreFixtureArgs { binary, source, name, under_way } = args;
     let source = source.unwrap_or_else(tree::root);
     let binary = match binary {
         Some(binary) => binary,
@@ -100,6 +109,11 @@ pub(crate) fn run(StoreFixtureArgs { binary, source, name }: StoreFixtureArgs) -
     };
     let build = Build { binary, ledger: source.join("docs/guide/own_ledger.py") };
     let name = name.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned());
+    if let Some(devnet) = under_way {
+        let dir = tree::root().join(UNDER_WAY).join(name);
+        fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        return under_way::made(&build, &devnet)?.keep(&dir);
+    }
     let dir = tree::root().join(STORES).join(name);
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let embedded = StoreFixture::new("embedded", None, &build)?;
@@ -127,12 +141,7 @@ struct StoreFixture {
 
 impl StoreFixture {
     fn new(name: &'static str, database: Option<&str>, build: &Build) -> Outcome<Self> {
-        let home = tree::root().join("target/store-fixture").join(name);
-        if home.exists() {
-            fs::remove_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
-        }
-        fs::create_dir_all(home.join("margin"))
-            .map_err(|error| format!("{}: {error}", home.display()))?;
+        let home = fresh(name)?;
         fs::write(home.join("portage.toml"), SETTINGS)
             .map_err(|error| format!("the settings: {error}"))?;
         let port = testbed::free_port()?;
@@ -169,6 +178,17 @@ impl StoreFixture {
             tar
         })
     }
+}
+
+/// An empty folder in which a store is made.
+fn fresh(name: &str) -> Outcome<PathBuf> {
+    let home = tree::root().join("target/store-fixture").join(name);
+    if home.exists() {
+        fs::remove_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
+    }
+    fs::create_dir_all(home.join("margin"))
+        .map_err(|error| format!("{}: {error}", home.display()))?;
+    Ok(home)
 }
 
 /// The binary in one folder, on one store.
@@ -224,8 +244,9 @@ impl Cli {
         for step in steps {
             if *step == "approve" {
                 self.approve()?;
-            } else if let Some(amount) = step.strip_prefix("account-transfer ") {
-                self.account_transfer(amount)?;
+            } else if let Some(step) = step.strip_prefix("account-transfer ") {
+                let (from, amount) = step.split_once(' ').ok_or("no amount")?;
+                self.account_transfer(from, amount)?;
             } else {
                 self.print(&step.split_whitespace().collect::<Vec<_>>())?;
             }
@@ -233,12 +254,12 @@ impl Cli {
         Ok(())
     }
 
-    /// A transfer from one account to the other, which 0.1.0 has no command for; it ends before the next step.
-    fn account_transfer(&self, amount: &str) -> Outcome {
+    /// A transfer from an account to ACC-2, which 0.1.0 has no command for; it ends before the next step.
+    fn account_transfer(&self, from: &str, amount: &str) -> Outcome {
         let token =
             self.print(&["token", "--sub", "4001", "--scope", "transfers:create transfers:read"])?;
         let body = format!(
-            r#"{{"fromAccountNumber":"ACC-1","toAccountNumber":"ACC-2","amount":"{amount}","currency":"USDT"}}"#
+            r#"{{"fromAccountNumber":"{from}","toAccountNumber":"ACC-2","amount":"{amount}","currency":"USDT"}}"#
         );
         let mut curl = run::program("curl");
         curl.args(["--silent", "--show-error", "--header", "content-type: application/json"]);

@@ -4,8 +4,12 @@
 //! saw of it; of 0.1.0 there are two, the later one of its last commit. Seen red with another shape of the tables and no upgrade (a line changed in
 //! `0001_journal.sql`), and with an upgrade that loses a binding (`DELETE FROM keys` in `upgrades/terms.sql`).
 
+use super::account_transfers::balance;
+use super::relay::reads;
 use super::{Served, portage, said};
 use crate::own::script::{Elsewhere, Program, TOKEN};
+use devnet::near::EventKind;
+use devnet::near::serve::{Request, environment};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +23,11 @@ struct ReleaseStore {
 
 /// The folder of each release, the oldest first.
 fn releases() -> Vec<PathBuf> {
-    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores");
+    kept_in("stores")
+}
+
+fn kept_in(folder: &str) -> Vec<PathBuf> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let entries = std::fs::read_dir(&all).expect("kept stores");
     let mut found: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     found.sort();
@@ -93,6 +101,11 @@ fn unchanged(served: &Served, seen: &Value) {
     let now = rows(&view(served, "ops find"), "transfers", &terms);
     assert!(now.contains(&open[0]), "{open:?}");
 
+    operators_rows(served, seen);
+}
+
+/// What operators did, and the cases, are there as they were.
+fn operators_rows(served: &Served, seen: &Value) {
     let approval = ["id", "kind", "subject", "value", "by", "at", "reason"];
     for (part, command, fields) in [
         ("actions", "ops actions", &[][..]),
@@ -224,6 +237,73 @@ fn every_database_that_was_kept_is_migrated_and_read() {
         run(migrate);
         assert_eq!(database.sql(EVENTS).as_deref(), Ok("t|0"), "each event is in the view");
         read_on(store, &[("DATABASE_URL", database.url())]);
+    }
+}
+
+/// The chain of a kept store, from its first block again: what was signed for it is valid there. No block comes by the
+/// clock, so that its keys are made in the same blocks.
+fn chain_of_store() -> devnet::near::serve::Served {
+    let request = Request {
+        port: None,
+        endpoints: 2,
+        keys: 1,
+        receivers: 1,
+        block_millis: 3_600_000,
+        native: false,
+        validity_period: 86_400,
+        seed: Some(34),
+    };
+    devnet::near::serve::start(&request).expect("a chain")
+}
+
+/// A parked key, an attempt that may land, a proposal, cases and messages of an endpoint are found, and each goes on.
+///
+/// Turns red where an upgrade or a start loses the rows of one of them.
+#[test]
+fn work_that_was_under_way_in_a_kept_store_goes_on() {
+    for kept in kept_in("stores-under-way") {
+        let ReleaseStore { dir, seen } = ReleaseStore::unpack(&kept, "embedded");
+        let chain = chain_of_store();
+        // beyond the blocks that the store has seen
+        chain.devnet.advance(200);
+        let ledger =
+            Elsewhere::start(&Program::guide("own_ledger.py"), &dir.path().join("margin"), 0);
+        let at = format!("http://{}", ledger.at);
+        let relay = environment(&chain.devnet, &chain.token, &chain.keys);
+        let mut settings: Vec<(&str, &str)> =
+            relay.iter().map(|(name, value)| (*name, &**value)).collect();
+        settings.push(("PORTAGE_LEDGERS__MARGIN__URL", &at));
+        settings.push(("PORTAGE_LEDGERS__MARGIN__TOKEN", TOKEN));
+        let served = Served::within(dir, &settings);
+        operators_rows(&served, &seen);
+        named_things(&served, &seen);
+        ends_with(&served, "audit verify", 0);
+
+        super::eventually("the parked transfer", || balance(&served, "ACC-2") == "35.000000");
+        super::eventually("the relay's payment", || {
+            chain.devnet.advance(1);
+            reads(&served, "payouts", "under-way").1["status"] == "COMPLETED"
+        });
+        let events = chain.devnet.events(&chain.token);
+        let paid = events.iter().filter(|event| event.kind == EventKind::Transfer);
+        assert_eq!(paid.map(|event| event.amount).collect::<Vec<_>>(), [7], "paid once");
+        let endpoint = seen["endpoints"][0]["id"].to_string();
+        super::eventually("the endpoint's messages", || {
+            let list = format!("webhook deliveries {}", endpoint.trim_matches('"'));
+            let waits = rows(&view(&served, &list), "deliveries", &["number", "status"]);
+            // the first is the one that waited in the store, and the others are of what went on
+            waits.contains(&json!({ "number": 1, "status": "QUEUED" })) && waits.len() > 1
+        });
+        let waits = view(&served, "ops approvals --status PENDING");
+        let waits = waits["approvals"][0]["id"].to_string();
+        let approve = format!("ops approve {} --reason seen --as bob", waits.trim_matches('"'));
+        ends_with(&served, &approve, 0);
+        super::eventually("no case is left", || {
+            let open = view(&served, "ops cases");
+            rows(&open, "cases", &["kind"]).iter().all(|case| case["kind"] != json!("PARKED"))
+        });
+        ends_with(&served, "check", 0);
+        ends_with(&served, "audit verify", 0);
     }
 }
 
