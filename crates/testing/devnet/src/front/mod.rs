@@ -1,7 +1,7 @@
 //! What the nodes of all chains here have in common: HTTP, JSON-RPC, the faults of each endpoint, the routes that
 //! script them, and the clock that makes blocks.
 //!
-//! A chain implements [`Node`] and [`Lie`]; what it answers and what its blocks are is its own.
+//! A chain implements `Node` and [`Lie`]; what it answers and what its blocks are is its own.
 
 pub(crate) mod clock;
 mod control;

@@ -58,3 +58,38 @@ impl front::Lie for Lie {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Rules come as JSON from other processes, too. Turns red if a kind has another name, is taken for another, or loses
+    /// what it says.
+    #[test]
+    fn a_rule_is_written_as_it_is_read() {
+        let rules = [
+            json!({"kind": "drop_reply"}),
+            json!({"kind": "late", "blocks": 12}),
+            json!({"kind": "status", "code": 503}),
+            json!({"kind": "edited", "edits": [{"at": "/a", "add": 1}]}),
+            json!({"kind": "timeout"}),
+            json!({"kind": "unknown"}),
+            json!({"kind": "invalid", "error": "Expired", "forward": true}),
+            json!({"kind": "outcome", "status": {"SuccessValue": ""}, "execution": "FINAL"}),
+            json!({"kind": "refused", "name": "UNKNOWN_BLOCK"}),
+        ];
+        for mut rule in rules {
+            let limits = json!({"methods": ["tx"], "hash": null, "times": 3});
+            let fields = rule.as_object_mut().unwrap();
+            fields.extend(limits.as_object().unwrap().clone());
+            let read: Rule = serde_json::from_value(rule.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap(), rule);
+        }
+        let other: Result<Rule, _> =
+            serde_json::from_value(json!({"kind": "gap", "signatures": []}));
+        assert!(other.is_err(), "of another chain");
+        let none: Value = json!({"times": 1});
+        assert!(serde_json::from_value::<Rule>(none).is_err());
+    }
+}
