@@ -263,7 +263,7 @@ impl LaneState {
 
 #[cfg(test)]
 mod tests {
-    use super::{LaneRetirement, LaneStart, LaneState, Resource, resource_name};
+    use super::{LaneActs, LaneRetirement, LaneStart, LaneState, Resource, resource_name};
     use kernel::answer::{Answer, Evidence, Receipt};
     use kernel::attempt::{Attempt, AttemptId, Form, MemberVerdict, Purpose};
     use kernel::ids::{ChainId, FlowId};

@@ -106,8 +106,9 @@ pub enum ActionResult {
         /// every live worker.
         #[serde(skip)]
         quiet: bool,
-        /// The journal has the HALT: it outlives the process that was asked for it.
-        #[serde(skip)]
+        /// The journal has the HALT, as it has every one that is read from it: it outlives the process that was asked
+        /// for it.
+        #[serde(skip, default = "is_stored")]
         stored: bool,
     },
     /// Another person has to approve.
@@ -214,6 +215,11 @@ pub enum ActionResult {
     },
     /// The endpoint is gone.
     WebhookDeleted,
+}
+
+/// What is read from the journal is stored there.
+const fn is_stored() -> bool {
+    true
 }
 
 impl ActionResult {

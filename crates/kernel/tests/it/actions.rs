@@ -47,6 +47,11 @@ fn stored_and_read(all: &[(ActionResult, &str)]) {
     }
 }
 
+/// A HALT's result, with what is not stored of it.
+fn halted(on_wire: Vec<OutstandingCall>, calls: usize) -> ActionResult {
+    ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: true }
+}
+
 /// Seen red with the tag `kind` instead of `outcome`, and with an amount as a number.
 #[test]
 fn a_result_is_stored_in_these_bytes_and_read_back() {
@@ -68,13 +73,10 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
         (ActionResult::Paused { number: None }, r#"{"outcome":"PAUSED"}"#),
         (ActionResult::Unpaused, r#"{"outcome":"UNPAUSED"}"#),
         (
-            ActionResult::Halted { halt: None, on_wire: vec![call], calls: 2, quiet: false },
+            halted(vec![call], 2),
             r#"{"calls":2,"on_wire":[{"id":"01JG0000000000000000000007","ledger":"SPOT","leg":"DEPOSIT"}],"outcome":"HALTED"}"#,
         ),
-        (
-            ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false },
-            r#"{"calls":0,"on_wire":[],"outcome":"HALTED"}"#,
-        ),
+        (halted(Vec::new(), 0), r#"{"calls":0,"on_wire":[],"outcome":"HALTED"}"#),
         (
             ActionResult::Proposed { approval: ID },
             r#"{"approval":"01JG0000000000000000000007","outcome":"PROPOSED"}"#,
@@ -171,8 +173,11 @@ fn what_a_ledger_said_is_stored_in_these_bytes_and_read_back() {
 /// What is true of the moment is not stored, and accepted breaks are stored once and in one order.
 #[test]
 fn what_changes_later_is_not_stored() {
-    let halted = |halt, quiet| ActionResult::Halted { halt, on_wire: Vec::new(), calls: 0, quiet };
-    assert_eq!(halted(Some(7), true).stored(), halted(None, false).stored());
+    let halted = |halt, quiet, stored| {
+        let (on_wire, calls) = (Vec::new(), 0);
+        ActionResult::Halted { halt, on_wire, calls, quiet, stored }.stored()
+    };
+    assert_eq!(halted(Some(7), true, true), halted(None, false, false));
     let paused = |number| ActionResult::Paused { number }.stored();
     assert_eq!(paused(Some(3)), paused(None));
     let twice = vec![accepted("b", -5), accepted("a", 1), accepted("b", -5)];

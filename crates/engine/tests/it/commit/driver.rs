@@ -182,7 +182,7 @@ impl Scene {
             Driver::Watcher => self.observes(),
             Driver::Recovery => {
                 self.service.restart().await;
-                tokio::spawn(async { None })
+                caller(async { None })
             }
         });
         let met = wait_until(MINUTE, async || faults.met().is_some()).await;
@@ -193,7 +193,7 @@ impl Scene {
     fn creates(&self, flow: &str, terms: Terms) -> JoinHandle<Option<Record>> {
         let engine = self.service.engine.clone();
         let flow = engine.flows().named(flow).expect("the flow");
-        tokio::spawn(asked(move || {
+        caller(asked(move || {
             let (engine, terms) = (engine.clone(), terms.clone());
             async move { Some(engine.intake.create(flow, terms).await.ok()?.record) }
         }))
@@ -202,7 +202,7 @@ impl Scene {
     /// A person has the transfer tried again, until there is an answer.
     fn retries(&self) -> JoinHandle<Option<Record>> {
         let (engine, id) = (self.service.engine.clone(), self.open.expect("an open transfer"));
-        tokio::spawn(async move {
+        caller(async move {
             while execute_as(&engine, "ada", "again", AdminAction::Retry(id)).await.is_err() {
                 tokio::time::sleep(AGAIN).await;
             }
@@ -215,7 +215,7 @@ impl Scene {
         let found = vec![observed_deposits::deposit("a", 10_000_000)];
         let found = observed_deposits::observation(&self.service, 0, found);
         let engine = self.service.engine.clone();
-        tokio::spawn(async move {
+        caller(async move {
             while engine.observed_deposits.store_observation(found.clone()).await.is_err() {
                 tokio::time::sleep(AGAIN).await;
             }
@@ -300,4 +300,12 @@ async fn relay() -> (TestService, SimChain) {
     service.facts.insert("relay", Arc::new(RelayFacts(chain.clone())));
     service.restart().await;
     (service, chain)
+}
+
+/// Someone who asks and waits for an answer.
+#[expect(clippy::disallowed_methods, reason = "a caller, not a task of the engine")]
+fn caller(
+    asks: impl Future<Output = Option<Record>> + Send + 'static,
+) -> JoinHandle<Option<Record>> {
+    tokio::spawn(asks)
 }

@@ -131,7 +131,8 @@ fn publishes_the_largest_garbage(broker: &testbed::Kafka) {
     let runtime = runtime.worker_threads(1).enable_all().build().expect("a runtime");
     let taken = runtime.block_on(async {
         let bus = Kafka::open(settings).unwrap_or_else(|cause| panic!("{cause}"));
-        for bytes in (0..LARGEST as usize).rev().step_by(16) {
+        for bytes in (0..LARGEST).rev().step_by(16) {
+            let bytes = usize::try_from(bytes).expect("it is small");
             let (topic, key) = ("transfer-validation".into(), "ACC-1".into());
             let (payload, headers) = ("x".repeat(bytes).into(), "{}".into());
             let said =
