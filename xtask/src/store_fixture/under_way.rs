@@ -29,8 +29,8 @@ const CLEAR: &str = "DROP TRIGGER hinders";
 /// Runs SQL in a file; there is a python3 for the ledger elsewhere already.
 const SQL: &str =
     "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=30).executescript(sys.argv[2])";
-/// The longest that anything may take here.
-const PATIENCE: usize = 600;
+/// The number of looks before something has failed.
+const MOST_TRIES: usize = 600;
 
 /// A chain with a token, whose endpoints answer on two ports.
 struct Chain {
@@ -130,7 +130,7 @@ fn sql(cli: &Cli, statement: &str) -> Outcome {
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> Outcome {
-    for _ in 0..PATIENCE {
+    for _ in 0..MOST_TRIES {
         if holds()? {
             return Ok(());
         }

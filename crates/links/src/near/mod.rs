@@ -332,7 +332,7 @@ impl Chain for NearChain {
                 let refusals = token.refusals(act);
                 let error = record.error.as_ref();
                 if let Some(at) = error.and_then(|error| refused_at(act, receiver, error)) {
-                    refusals.recall(receiver, at);
+                    refusals.note_evidence(receiver, at);
                 }
                 refusals.left(receiver, now)
             }

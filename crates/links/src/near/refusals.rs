@@ -118,7 +118,7 @@ impl Refusals {
 
     /// Notes a refusal by the evidence that a transfer has of it: another process may have seen it, or this one before
     /// it was started. One that was noted before changes nothing, as the receiver may have been paid since.
-    pub(super) fn recall(&self, receiver: &Arc<str>, height: u64) {
+    pub(super) fn note_evidence(&self, receiver: &Arc<str>, height: u64) {
         let mut memory = self.memory();
         if memory.refused.get(receiver).is_none_or(|refused| refused.last < height) {
             memory.refused(receiver, height);
@@ -232,12 +232,12 @@ mod tests {
         assert_eq!(refused_at(Act::Pay, &other, &document(10, &one)), None, "it is another member");
         assert_eq!(refused_at(Act::Register, &one, &document(10, &one)), None, "it is another act");
         let refusals = Refusals::default();
-        refusals.recall(&one, 10);
+        refusals.note_evidence(&one, 10);
         refusals.carried_out([&other], 11);
         assert_eq!(refusals.alone(&one, 12, 0), Blame::Receiver { first: 10, other: 11 });
-        refusals.recall(&third, 20);
+        refusals.note_evidence(&third, 20);
         refusals.carried_out([&third, &other], 21);
-        refusals.recall(&third, 20);
+        refusals.note_evidence(&third, 20);
         assert_eq!(refusals.alone(&third, 22, 0), Blame::Open, "it was paid since");
         refusals.carried_out([&third], 19);
         refusals.carried_out([&other], 23);

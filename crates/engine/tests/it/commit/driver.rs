@@ -59,7 +59,7 @@ impl Driver {
         Self::Recovery,
     ];
 
-    /// The unit that this driver alone writes in its scene.
+    /// The unit that this driver alone writes in its fixture.
     fn unit(self) -> IsUnit {
         match self {
             Self::Opening => |unit| puts(unit, |put| matches!(put, Put::Open(_))),
@@ -85,7 +85,7 @@ fn puts(unit: &Unit, is: impl Fn(&Put) -> bool) -> bool {
 }
 
 /// A service in which a driver is about to write.
-pub(super) struct Scene {
+pub(super) struct DriverFixture {
     pub(super) driver: Driver,
     pub(super) service: TestService,
     chain: Option<SimChain>,
@@ -95,7 +95,7 @@ pub(super) struct Scene {
     begun: Option<JoinHandle<Option<Record>>>,
 }
 
-impl Drop for Scene {
+impl Drop for DriverFixture {
     fn drop(&mut self) {
         if let Some(begun) = &self.begun {
             begun.abort();
@@ -109,7 +109,7 @@ fn tune(settings: &mut Settings) {
     settings.open_timeout_ms = 500;
 }
 
-impl Scene {
+impl DriverFixture {
     /// `endless`: nothing sleeps for this time.
     pub(super) async fn open(driver: Driver, endless: Option<u64>) -> Self {
         let (mut chain, mut open) = (None, None);
@@ -139,11 +139,11 @@ impl Scene {
             }
             Driver::Watcher => observed_deposits::service().await,
         };
-        let mut scene = Self { driver, service, chain, open, begun: None };
+        let mut fixture = Self { driver, service, chain, open, begun: None };
         if driver == Driver::Recovery {
-            scene.leaves_an_attempt().await;
+            fixture.leaves_an_attempt().await;
         }
-        scene
+        fixture
     }
 
     /// An attempt is sent that reaches no block, and the process ends.

@@ -5,7 +5,7 @@ mod driver;
 
 use crate::fixture::defaults::SPOT;
 use crate::fixture::write_faults::WriteFault;
-use driver::{Driver, Scene};
+use driver::{Driver, DriverFixture};
 use engine::operators::{ActionResult, AdminAction};
 use kernel::answer::Cause;
 use kernel::unit::{Guard, Wrote};
@@ -16,11 +16,11 @@ use std::time::Duration;
 use testkit::wait_until;
 use tokio::sync::{Notify, watch};
 
-/// What a wrong build never does is waited for so long.
+/// The longest wait for what a wrong build never does.
 const SOON: Duration = Duration::from_secs(15);
 /// The interval at which the publisher looks into the outbox by itself, in milliseconds.
 const POLL: u64 = 200;
-/// The number of scenes that are played at once.
+/// The number of fixtures that are played at once.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,111 +106,111 @@ fn plays(duty: Duty, driver: Driver) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(play(duty, driver));
-    // what goes on in the scene ends with it
+    // what goes on in the fixture ends with it
     runtime.shutdown_background();
 }
 
 async fn play(duty: Duty, driver: Driver) {
-    let mut scene = Scene::open(driver, (duty == Duty::OutboxBell).then_some(POLL)).await;
+    let mut fixture = DriverFixture::open(driver, (duty == Duty::OutboxBell).then_some(POLL)).await;
     match duty {
-        Duty::Ticket => ticket(&mut scene).await,
-        Duty::LedgerGuard => ledger_guard(&mut scene).await,
-        Duty::Room => room(&mut scene).await,
-        Duty::Halted => halted(&mut scene).await,
-        Duty::Retired => retired(&mut scene).await,
-        Duty::OtherIncarnation => other_incarnation(&mut scene).await,
-        Duty::OutboxBell => outbox_bell(&mut scene).await,
-        Duty::Contradiction => contradiction(&mut scene).await,
+        Duty::Ticket => ticket(&mut fixture).await,
+        Duty::LedgerGuard => ledger_guard(&mut fixture).await,
+        Duty::Room => room(&mut fixture).await,
+        Duty::Halted => halted(&mut fixture).await,
+        Duty::Retired => retired(&mut fixture).await,
+        Duty::OtherIncarnation => other_incarnation(&mut fixture).await,
+        Duty::OutboxBell => outbox_bell(&mut fixture).await,
+        Duty::Contradiction => contradiction(&mut fixture).await,
         Duty::WrittenUnanswered => {
-            scene.begins(WriteFault::Unanswered).await;
-            scene.ends().await;
+            fixture.begins(WriteFault::Unanswered).await;
+            fixture.ends().await;
         }
         Duty::NotWritten => {
             let unknown = Wrote::Unknown(Cause::of("TIMEOUT"));
-            scene.begins(WriteFault::Answered(unknown)).await;
-            scene.ends().await;
+            fixture.begins(WriteFault::Answered(unknown)).await;
+            fixture.ends().await;
         }
     }
 }
 
-async fn is_quiet_after_a_halt(scene: &Scene, key: &str) -> bool {
-    let done = scene.service.execute_as("eve", key, AdminAction::Halt).await;
+async fn is_quiet_after_a_halt(fixture: &DriverFixture, key: &str) -> bool {
+    let done = fixture.service.execute_as("eve", key, AdminAction::Halt).await;
     let done = done.expect("it halts").outcome;
     let ActionResult::Halted { quiet, .. } = done else { panic!("{done:?}") };
     quiet
 }
 
-async fn ticket(scene: &mut Scene) {
+async fn ticket(fixture: &mut DriverFixture) {
     let release = Arc::new(Notify::new());
-    scene.begins(WriteFault::Waits(release.clone())).await;
-    assert!(!is_quiet_after_a_halt(scene, "1").await, "quiet, while a write goes on");
+    fixture.begins(WriteFault::Waits(release.clone())).await;
+    assert!(!is_quiet_after_a_halt(fixture, "1").await, "quiet, while a write goes on");
     release.notify_one();
     let mut times = 1;
     let quiet = wait_until(SOON, async || {
         times += 1;
-        is_quiet_after_a_halt(scene, &times.to_string()).await
+        is_quiet_after_a_halt(fixture, &times.to_string()).await
     });
     assert!(quiet.await, "never quiet");
 }
 
-async fn ledger_guard(scene: &mut Scene) {
-    scene.begins(WriteFault::Unanswered).await;
-    let unit = scene.service.write_faults.met().expect("it is written");
+async fn ledger_guard(fixture: &mut DriverFixture) {
+    fixture.begins(WriteFault::Unanswered).await;
+    let unit = fixture.service.write_faults.met().expect("it is written");
     // its core runs in this process, so its owner says which incarnation it is
     let is = |guard: &Guard| matches!(guard, Guard::Owner { ledger, .. } if *ledger == SPOT);
     assert!(unit.guards.iter().any(is), "{:?}", unit.guards);
-    scene.ends().await;
+    fixture.ends().await;
 }
 
-async fn room(scene: &mut Scene) {
-    scene.begins(WriteFault::Full).await;
-    let full = wait_until(SOON, async || scene.service.engine.full());
+async fn room(fixture: &mut DriverFixture) {
+    fixture.begins(WriteFault::Full).await;
+    let full = wait_until(SOON, async || fixture.service.engine.full());
     assert!(full.await, "transfers are taken in without room");
 }
 
-async fn halted(scene: &mut Scene) {
-    scene.begins(WriteFault::Answered(Wrote::Lost(Guard::NotHalted))).await;
-    let halted = wait_until(SOON, async || scene.service.engine.halted().is_some());
+async fn halted(fixture: &mut DriverFixture) {
+    fixture.begins(WriteFault::Answered(Wrote::Lost(Guard::NotHalted))).await;
+    let halted = wait_until(SOON, async || fixture.service.engine.halted().is_some());
     assert!(halted.await, "money moves on");
 }
 
-async fn retired(scene: &mut Scene) {
-    let faults = scene.service.write_faults.clone();
+async fn retired(fixture: &mut DriverFixture) {
+    let faults = fixture.service.write_faults.clone();
     faults.may_retire.store(true, Ordering::SeqCst);
     let owner = Guard::Owner { ledger: SPOT, epoch: 7 };
-    scene.begins(WriteFault::Answered(Wrote::Lost(owner))).await;
+    fixture.begins(WriteFault::Answered(Wrote::Lost(owner))).await;
     let retired = wait_until(SOON, async || faults.retired.load(Ordering::SeqCst));
     assert!(retired.await, "the process goes on");
 }
 
-async fn other_incarnation(scene: &mut Scene) {
-    if scene.driver != Driver::Recovery {
-        scene.moves_money().await;
+async fn other_incarnation(fixture: &mut DriverFixture) {
+    if fixture.driver != Driver::Recovery {
+        fixture.moves_money().await;
     }
     let (say, answer) = watch::channel(None);
-    scene.begins(WriteFault::AnsweredLater(answer)).await;
-    if scene.driver == Driver::Recovery {
-        scene.moves_money().await;
+    fixture.begins(WriteFault::AnsweredLater(answer)).await;
+    if fixture.driver == Driver::Recovery {
+        fixture.moves_money().await;
     }
-    let guard = Guard::Incarnation { ledger: SPOT, known: scene.spot_lies().await };
+    let guard = Guard::Incarnation { ledger: SPOT, known: fixture.spot_lies().await };
     say.send_replace(Some(Wrote::Lost(guard)));
-    let asked = wait_until(SOON, async || scene.service.engine.halted().is_some());
+    let asked = wait_until(SOON, async || fixture.service.engine.halted().is_some());
     assert!(asked.await, "the ledger is not asked who it is");
 }
 
-async fn outbox_bell(scene: &mut Scene) {
+async fn outbox_bell(fixture: &mut DriverFixture) {
     let release = Arc::new(Notify::new());
     release.notify_one();
-    scene.begins(WriteFault::Waits(release)).await;
-    scene.ends().await;
+    fixture.begins(WriteFault::Waits(release)).await;
+    fixture.ends().await;
 }
 
-async fn contradiction(scene: &mut Scene) {
+async fn contradiction(fixture: &mut DriverFixture) {
     let contradicts = Wrote::Unknown(Cause::of(Cause::CONTRADICTION));
-    scene.begins(WriteFault::Answered(contradicts)).await;
+    fixture.begins(WriteFault::Answered(contradicts)).await;
     let told = wait_until(SOON, async || {
-        let status = scene.service.opened.journal.service_status().await.expect("the journal");
-        scene.has_case("CONTRADICTION").await && !status.paused.is_empty()
+        let status = fixture.service.opened.journal.service_status().await.expect("the journal");
+        fixture.has_case("CONTRADICTION").await && !status.paused.is_empty()
     });
     assert!(told.await, "no case, or no pause");
 }
