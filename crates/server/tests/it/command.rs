@@ -495,7 +495,7 @@ fn a_ledger_of_the_simple_form_that_the_settings_forget_is_named() {
     let program = Program::guide("own_ledger_simple.py");
     let _ledger = Elsewhere::start(&program, test.dir.path(), port);
     let server = test.is_known_again();
-    let committed = || test.ran("ops find --state COMMITTED").1.contains("open").then_some(());
+    let committed = || test.ran("ops find").1.contains("COMMITTED").then_some(());
     assert!(testbed::until(SOON, committed).is_some(), "it stays open");
     assert_eq!(ends(&server, "TERM"), 0);
     test.is_named();

@@ -20,6 +20,12 @@ fn a_server_needs_no_reader_of_its_greeting() {
         let (dir, port) = (tempfile::tempdir().expect("a folder"), port());
         let words = ["serve", "--listen", &format!("127.0.0.1:{port}")];
         let server = Mute::ungreeted(dir.path(), &words, &[], trouble, port);
+        // it listens before it makes its keys
+        let ready = testbed::until(std::time::Duration::from_secs(60), || {
+            let (status, _) = server.asks(&head("GET", "/readyz", "", ""))?;
+            (status == 200).then_some(())
+        });
+        assert!(ready.is_some(), "{trouble:?}");
         let token = minted(portage(dir.path()), "4001", "admin");
         let body = json!({"user_id": 4001, "asset": "USDT", "amount": "1", "ref": "r", "reason": "a test"});
         let booked = server.asks(&post("/api/v1/ops/deposits", &token, "", &body.to_string()));

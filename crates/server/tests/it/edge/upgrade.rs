@@ -290,7 +290,8 @@ fn work_that_was_under_way_in_a_kept_store_goes_on() {
         let endpoint = seen["endpoints"][0]["id"].to_string();
         super::eventually("the endpoint's messages", || {
             let list = format!("webhook deliveries {}", endpoint.trim_matches('"'));
-            let waits = rows(&view(&served, &list), "deliveries", &["number", "status"]);
+            let log = json!({ "log": view(&served, &list) });
+            let waits = rows(&log, "log", &["number", "status"]);
             // the first is the one that waited in the store, and the others are of what went on
             waits.contains(&json!({ "number": 1, "status": "QUEUED" })) && waits.len() > 1
         });
