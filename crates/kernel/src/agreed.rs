@@ -102,14 +102,10 @@ fn text(hash: &mut Sha256, text: &str) {
     hash.update(text);
 }
 
-/// The target party and the fee of a transfer: as they were agreed, or, before that, as its terms say.
-/// Whatever reads a target side reads it from here.
-pub fn target_side<'a>(
-    agreed: Option<&'a Agreed>,
-    target: &'a Party,
-    fee: Amount,
-) -> (&'a Party, Amount) {
-    agreed.map_or((target, fee), |agreed| (&agreed.target, agreed.fee))
+/// The target party of a transfer: as it was agreed, or, before that, as its terms say. Whatever reads a target party
+/// reads it from here.
+pub fn target_party<'a>(agreed: Option<&'a Agreed>, target: &'a Party) -> &'a Party {
+    agreed.map_or(target, |agreed| &agreed.target)
 }
 
 #[cfg(test)]

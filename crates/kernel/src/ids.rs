@@ -200,6 +200,13 @@ small! {
     Serial(u64),
 }
 
+impl UserId {
+    /// True for a number that a user has and a column holds: above 0 and below 2^63.
+    pub fn is_valid(self) -> bool {
+        self.0 > 0 && i64::try_from(self.0).is_ok()
+    }
+}
+
 impl LedgerId {
     /// The Funding ledger, which lives in the journal's own database.
     pub const FUNDING: Self = Self(1);

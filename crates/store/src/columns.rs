@@ -12,7 +12,7 @@ use kernel::owner::TransferOwner;
 use kernel::ports::journal::KeyRow;
 use kernel::ports::ledger::{AccountStatus, Direction};
 use kernel::ports::webhooks::TriedMessage;
-use kernel::record::{Account, Origin, Party, Terms, TermsVersion};
+use kernel::record::{Account, Origin, Terms, TermsVersion};
 use std::collections::BTreeSet;
 
 /// The error of a column whose value this store never writes: what it is not.
@@ -151,11 +151,6 @@ pub(crate) fn agreed(agreed: Option<&Agreed>) -> Option<String> {
 pub(crate) fn read_agreed(text: Option<&str>) -> Result<Option<Agreed>, WrongValue> {
     let read = |text| Agreed::parse(text).ok_or(WrongValue("not what was agreed"));
     text.map(read).transpose()
-}
-
-/// The target party of a line, by what its row says was agreed.
-pub(crate) fn agreed_target(agreed: Option<&Agreed>, target: Party) -> Party {
-    agreed.map_or(target, |agreed| agreed.target.clone())
 }
 
 /// The column `refund_fee`: nothing where it is zero.

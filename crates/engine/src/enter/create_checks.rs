@@ -183,7 +183,7 @@ impl CreateChecks {
         if source.account == target.account && one_system || one_system != inside {
             return Some(Code::SameAccount);
         }
-        let user = terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
+        let user = terms.owner.user().filter(|user| user.is_valid());
         let sends = table.all().any(|state| table.sends(state));
         let accepts = table.all().any(|state| table.accepts(state));
         for (party, named_later) in [(source, false), (target, accepts)] {

@@ -49,11 +49,14 @@ impl Operators {
                     return came_to.unwrap_or_else(gone);
                 }
                 First::Right(()) => {
-                    let far = match self.reconciler.proving().filter(|_| proves) {
-                        // a proof for a resume may take hours: a repeat under the same key asks again
-                        Some((at, of)) => Some(ActionResult::Proving { at, of }),
-                        // and so may a disk without room
-                        None => self.unstored_halt().filter(|_| halts),
+                    // a proof, or a disk without room, may take hours: a repeat under the same key asks again
+                    let far = match (halts, proves) {
+                        (true, _) => self.unstored_halt(),
+                        (_, true) => {
+                            let proving = self.reconciler.proving();
+                            proving.map(|(at, of)| ActionResult::Proving { at, of })
+                        }
+                        (false, false) => None,
                     };
                     if let Some(outcome) = far {
                         let at = self.shared.parts.journal.now();

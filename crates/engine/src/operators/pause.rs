@@ -325,10 +325,10 @@ impl Operators {
 
     /// The HALT of this process that the journal does not have yet.
     pub(super) fn unstored_halt(&self) -> Option<ActionResult> {
-        let (on_wire, calls) = self.on_wire();
-        let unstored =
-            || ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: false };
-        self.shared.controls.stores_halt().then(unstored)
+        self.shared.controls.stores_halt().then(|| {
+            let (on_wire, calls) = self.on_wire();
+            ActionResult::Halted { halt: None, on_wire, calls, quiet: false, stored: false }
+        })
     }
 
     /// The number of the halt that is in force, and whether everything has ended that began before it, at

@@ -87,11 +87,6 @@ impl SwapFees {
         Ok(Self { flat, basis_points, refund, minimum })
     }
 
-    /// The smallest deposit that is swapped or given back; what is below is kept.
-    pub const fn minimum(&self) -> Amount {
-        self.minimum
-    }
-
     /// What is kept of a deposit, and what its receiver gets. The net amount is rounded down, the remainder belongs
     /// to the fee. What is below the minimum, or pays no more than its fee, is kept as a whole.
     pub fn quote(&self, amount: Amount) -> SwapQuote {

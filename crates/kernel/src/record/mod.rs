@@ -5,7 +5,7 @@ pub mod party;
 
 pub use party::{Account, Party, System};
 
-use crate::agreed::{Agreed, target_side};
+use crate::agreed::{Agreed, target_party};
 use crate::answer::Evidence;
 use crate::flow::share::Share;
 use crate::flow::state::S;
@@ -264,13 +264,13 @@ impl Record {
 
     /// The party that gets the money: as it was agreed, or before that as far as the terms name it.
     pub fn target(&self) -> &Party {
-        target_side(self.agreed.as_deref(), &self.terms.target, self.terms.fee).0
+        target_party(self.agreed.as_deref(), &self.terms.target)
     }
 
     /// What is kept as a fee, in base units of the source's asset: as it was agreed, or before that by
     /// the terms.
     pub fn fee(&self) -> Amount {
-        target_side(self.agreed.as_deref(), &self.terms.target, self.terms.fee).1
+        self.agreed.as_ref().map_or(self.terms.fee, |agreed| agreed.fee)
     }
 
     /// The deadline by the source chain's time, where there is one: as it was agreed, or before that by

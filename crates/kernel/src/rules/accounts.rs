@@ -88,7 +88,7 @@ impl Posting {
         };
         let account = match self.account(state, number)? {
             None => {
-                if !super::legs::is_valid_user(owner) || !state.knows(asset)? || number.is_empty() {
+                if !owner.is_valid() || !state.knows(asset)? || number.is_empty() {
                     return no("BAD_OPERATION", "number, owner or asset");
                 }
                 let (number, balance) = (number.clone(), Amount::ZERO);

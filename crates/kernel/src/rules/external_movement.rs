@@ -1,6 +1,5 @@
 //! External money in and out of Funding accounts.
 
-use super::legs::is_valid_user;
 use super::{Book, Posting, StateReader, Stopped, StoredBalance, SystemBook};
 use crate::code::Code;
 use crate::ids::Millis;
@@ -92,7 +91,7 @@ pub fn book<S: StateReader>(
     check_approval(state, request)?;
     let movement = &request.movement;
     let External { user, asset, amount, .. } = *movement;
-    let known = state.knows(asset)? && is_valid_user(user);
+    let known = state.knows(asset)? && user.is_valid();
     let Some(delta) = amount.signed().filter(|amount| *amount > 0 && known) else {
         return Err(Stopped::Answer(Code::InvalidAmount));
     };

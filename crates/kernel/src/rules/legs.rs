@@ -164,7 +164,7 @@ impl Posting {
             return Err(unknown("BAD_OPERATION", "not a user's account"));
         };
         // a number that no column holds would be stored as another user's
-        let sound = is_valid_user(user) && op.other.is_none();
+        let sound = user.is_valid() && op.other.is_none();
         if !sound || !counts(op) || !state.knows(op.asset)? {
             return Err(unknown("BAD_OPERATION", "user, asset or amount"));
         }
@@ -304,9 +304,4 @@ fn clearing(asset: AssetId) -> Book {
 /// The amount of an operation is above zero, and a signed sum holds it.
 pub(super) fn counts(op: &Op) -> bool {
     op.amount.0 > 0 && op.amount.signed().is_some()
-}
-
-/// A number that a column of users holds.
-pub(super) fn is_valid_user(user: UserId) -> bool {
-    user.0 > 0 && i64::try_from(user.0).is_ok()
 }

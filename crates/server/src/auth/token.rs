@@ -171,7 +171,7 @@ fn user(claim: &Claim) -> Option<UserId> {
         Claim::Whole(id) => *id,
         Claim::Text(_) | Claim::Texts(_) | Claim::Other => return None,
     };
-    (id > 0 && i64::try_from(id).is_ok()).then_some(UserId(id))
+    Some(UserId(id)).filter(|user| user.is_valid())
 }
 
 /// The claims of a minted token.

@@ -33,6 +33,7 @@ use crate::config::sources::{self, CliFlags, LoadedConfig};
 use crate::telemetry;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::{Exit, Fault};
+use kernel::ids::UserId;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -235,8 +236,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
 
 /// A user's id on the command line.
 fn user_number(text: &str) -> Result<u64, String> {
-    let fits = |id: &u64| *id > 0 && i64::try_from(*id).is_ok();
-    let id = text.parse().ok().filter(fits);
+    let id = text.parse().ok().filter(|id| UserId(*id).is_valid());
     id.ok_or_else(|| "a user is a whole number from 1 to 2^63 - 1, such as 4001".to_owned())
 }
 

@@ -8,10 +8,20 @@ use crate::fixture::http_socket::{head, post};
 use crate::fixture::process::{minted, portage};
 use crate::stderr::{Mute, Trouble, WORD, of_a_worker};
 use serde_json::json;
+use std::time::Duration;
 use testbed::{Database, free_port};
 
 fn port() -> u16 {
     free_port().unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// Waits until the process says that it can serve.
+fn is_ready(process: &Mute) -> bool {
+    let ready = testbed::until(Duration::from_secs(60), || {
+        let (status, _) = process.asks(&head("GET", "/readyz", "", ""))?;
+        (status == 200).then_some(())
+    });
+    ready.is_some()
 }
 
 #[test]
@@ -21,11 +31,7 @@ fn a_server_needs_no_reader_of_its_greeting() {
         let words = ["serve", "--listen", &format!("127.0.0.1:{port}")];
         let server = Mute::ungreeted(dir.path(), &words, &[], trouble, port);
         // it listens before it makes its keys
-        let ready = testbed::until(std::time::Duration::from_secs(60), || {
-            let (status, _) = server.asks(&head("GET", "/readyz", "", ""))?;
-            (status == 200).then_some(())
-        });
-        assert!(ready.is_some(), "{trouble:?}");
+        assert!(is_ready(&server), "{trouble:?}");
         let token = minted(portage(dir.path()), "4001", "admin");
         let body = json!({"user_id": 4001, "asset": "USDT", "amount": "1", "ref": "r", "reason": "a test"});
         let booked = server.asks(&post("/api/v1/ops/deposits", &token, "", &body.to_string()));
@@ -55,11 +61,7 @@ fn a_worker_needs_none_either() {
         let mut settings = of_a_worker(database.url()).to_vec();
         settings.push(("PORTAGE_WORK__LISTEN", &listen));
         let work = Mute::ungreeted(dir.path(), &["work"], &settings, trouble, port);
-        let ready = testbed::until(std::time::Duration::from_secs(60), || {
-            let (status, _) = work.asks(&head("GET", "/readyz", "", ""))?;
-            (status == 200).then_some(())
-        });
-        assert!(ready.is_some(), "{trouble:?}");
+        assert!(is_ready(&work), "{trouble:?}");
         assert_eq!(ends(&work.process, "TERM"), 0, "{trouble:?}");
     }
 }

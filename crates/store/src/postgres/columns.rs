@@ -6,10 +6,10 @@ use kernel::ids::{Id, WorkerId};
 use uuid::Uuid;
 
 pub(crate) use crate::columns::{
-    WrongValue, agreed, agreed_target, direction, int, most, outcome, owner, read_about,
-    read_account, read_agreed, read_amount, read_direction, read_outcome, read_owner,
-    read_severity, read_signed, read_stand, read_status, read_terms_version, refund_fee, scope,
-    subject, target_amount, target_asset, terms_version, uint,
+    WrongValue, agreed, direction, int, most, outcome, owner, read_about, read_account,
+    read_agreed, read_amount, read_direction, read_outcome, read_owner, read_severity, read_signed,
+    read_stand, read_status, read_terms_version, refund_fee, scope, subject, target_amount,
+    target_asset, terms_version, uint,
 };
 
 impl From<WrongValue> for StoreError {

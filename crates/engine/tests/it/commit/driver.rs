@@ -252,7 +252,7 @@ impl DriverFixture {
         known
     }
 
-    /// A transfer comes to its end, so that its ledgers are adopted.
+    /// Opens a transfer and waits for its end: the journal adopts its ledgers.
     pub(super) async fn moves_money(&self) {
         let id = self.service.open_transfer(FUNDING, 9, 1).await;
         self.service.wait_for_end(&[id]).await;

@@ -117,8 +117,7 @@ impl Entry {
     pub(crate) fn asked(op: &Op) -> Option<Self> {
         let Account::User(user) = op.account else { return None };
         leg_number(op.key.leg)?;
-        let whole = user.0 > 0
-            && i64::try_from(user.0).is_ok()
+        let whole = user.is_valid()
             && op.other.is_none()
             && op.amount > Amount::ZERO
             && op.amount.signed().is_some();

@@ -168,8 +168,6 @@ pub fn own(caller: &Caller) -> Result<UserId, Refusal> {
 /// # Errors
 /// 400: zero, or above 2^63 - 1.
 pub fn user(UserIdText(id): UserIdText) -> Result<UserId, Refusal> {
-    if id > 0 && i64::try_from(id).is_ok() {
-        return Ok(UserId(id));
-    }
-    Err(Refusal::bad("field `user_id`: a whole number from 1 to 2^63 - 1"))
+    let unfit = || Refusal::bad("field `user_id`: a whole number from 1 to 2^63 - 1");
+    Some(UserId(id)).filter(|user| user.is_valid()).ok_or_else(unfit)
 }

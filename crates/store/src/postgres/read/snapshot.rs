@@ -6,6 +6,7 @@ use crate::postgres::columns::{self, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{PartyColumns, operation, parties, read_refund_fee};
 use crate::postgres::session::connect::Pooled;
+use kernel::agreed::target_party;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
@@ -159,7 +160,7 @@ fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
         flow,
         state,
         source,
-        target: columns::agreed_target(agreed.as_ref(), target),
+        target: target_party(agreed.as_ref(), &target).clone(),
         refund_fee: read_refund_fee(row, 14)?,
         key_row: client_keys::key_row(row, 15)?,
         operations: Vec::new(),

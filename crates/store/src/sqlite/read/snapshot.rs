@@ -5,10 +5,10 @@ use super::account_sums::Reading;
 use super::client_keys;
 use super::sums;
 use super::threads::ReaderThreads;
-use crate::columns::agreed_target;
 use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::funding::operations;
 use crate::sqlite::rows::{PartyColumns, agreed, parties, read_refund_fee};
+use kernel::agreed::target_party;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
@@ -159,7 +159,7 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
         flow,
         state: state.ok_or_else(|| columns::damaged(3, "not a state of the flow"))?,
         source,
-        target: agreed_target(agreed(row, 13)?.as_ref(), target),
+        target: target_party(agreed(row, 13)?.as_ref(), &target).clone(),
         refund_fee: read_refund_fee(row, 14)?,
         key_row: client_keys::key_row(row, 15)?,
         operations: Vec::new(),

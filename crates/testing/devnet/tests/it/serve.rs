@@ -47,7 +47,7 @@ fn a_user_gets_a_chain_that_is_ready() {
 }
 
 /// A process that ends with the test, also where the test fails.
-struct Running(Child);
+pub(crate) struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

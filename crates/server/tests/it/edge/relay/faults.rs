@@ -12,8 +12,8 @@ use devnet::near::near_primitives::types::{Balance, Gas};
 use devnet::near::{Edit, Fault, Lie, Rule, Wallet};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 use testbed::{Database, Listening};
 
 const KEYS: &str = "RELAY_ACCESS_KEYS";
@@ -61,38 +61,47 @@ fn stays_so(seconds: u64) {
     std::thread::sleep(Duration::from_secs(seconds));
 }
 
-/// A server with workers over a database that others share, with one key of the chain.
-fn worker(chain: &LocalChain, database: &Database, spot: &str, key: &Wallet) -> Served {
-    let more = [
-        (KEYS, &*key.key.to_string()),
-        ("DATABASE_URL", database.url()),
-        ("PORTAGE_ENGINE__LEASE_SECONDS", "5"),
-        ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
-        ("PORTAGE_LEDGERS__SPOT__URL", spot),
-        ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
-        ("PORTAGE_AUTH__HS256_SECRET", "a secret for tests that share workers, long enough"),
-        ("PORTAGE_AUDIT__MAC_SECRET", "a secret for tests that share workers, long enough"),
-    ];
-    chain.served_in(tempfile::tempdir().expect("a folder"), &more)
+/// What servers share: a database, and a Spot that is served by itself.
+struct Fleet {
+    database: Database,
+    spot: Listening,
+    _dir: TempDir,
 }
 
-/// The Spot of servers that share a database.
-fn spot(dir: &Path) -> Listening {
-    let token = [("PORTAGE_SPOT__TOKEN".to_owned(), WORD.to_owned())];
-    listens(&["spot", "serve"], dir, &token).unwrap_or_else(|why| panic!("{why}"))
+impl Fleet {
+    fn given() -> Self {
+        let database = Database::given().expect("a database");
+        let dir = tempfile::tempdir().expect("a folder");
+        let token = [("PORTAGE_SPOT__TOKEN".to_owned(), WORD.to_owned())];
+        let spot = listens(&["spot", "serve"], dir.path(), &token);
+        Self { database, spot: spot.unwrap_or_else(|why| panic!("{why}")), _dir: dir }
+    }
+
+    /// A server with workers, and with one key of the chain.
+    fn worker(&self, chain: &LocalChain, key: &Wallet) -> Served {
+        let more = [
+            (KEYS, &*key.key.to_string()),
+            ("DATABASE_URL", self.database.url()),
+            ("PORTAGE_ENGINE__LEASE_SECONDS", "5"),
+            ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+            ("PORTAGE_LEDGERS__SPOT__URL", &self.spot.url),
+            ("PORTAGE_LEDGERS__SPOT__TOKEN", WORD),
+            ("PORTAGE_AUTH__HS256_SECRET", "a secret for tests that share workers, long enough"),
+            ("PORTAGE_AUDIT__MAC_SECRET", "a secret for tests that share workers, long enough"),
+        ];
+        chain.served_in(tempfile::tempdir().expect("a folder"), &more)
+    }
 }
 
 /// F1. Turns red where a worker lifts the stop of a chain for a key that it does not have.
 #[test]
 fn f1_a_worker_without_the_key_lifts_no_stop() {
     let chain = three();
-    let database = Database::given().expect("a database");
-    let dir = tempfile::tempdir().expect("a folder");
-    let spot = spot(dir.path());
-    let first = worker(&chain, &database, &spot.url, &chain.keys[0]);
+    let fleet = Fleet::given();
+    let first = fleet.worker(&chain, &chain.keys[0]);
     taken_in(&first, "k-1");
     completed(&first, &["k-1"]);
-    let second = worker(&chain, &database, &spot.url, &chain.keys[1]);
+    let second = fleet.worker(&chain, &chain.keys[1]);
     pause(&first);
     let waiting = ["k-2", "k-3", "k-4", "k-5"];
     let ids = waiting.map(|key| taken_in(&first, key));
@@ -117,13 +126,11 @@ fn f1_a_worker_without_the_key_lifts_no_stop() {
 #[test]
 fn f1_a_stop_outlives_the_key_in_the_settings() {
     let chain = three();
-    let database = Database::given().expect("a database");
-    let dir = tempfile::tempdir().expect("a folder");
-    let spot = spot(dir.path());
-    let mut first = worker(&chain, &database, &spot.url, &chain.keys[0]);
+    let fleet = Fleet::given();
+    let mut first = fleet.worker(&chain, &chain.keys[0]);
     taken_in(&first, "k-1");
     completed(&first, &["k-1"]);
-    let mut second = worker(&chain, &database, &spot.url, &chain.keys[1]);
+    let mut second = fleet.worker(&chain, &chain.keys[1]);
     pause(&first);
     let waiting = ["k-2", "k-3"];
     let ids = waiting.map(|key| taken_in(&first, key));
@@ -286,13 +293,11 @@ fn f5_a_wallet_that_takes_the_nonce_of_an_open_attempt_strands_nothing() {
 #[test]
 fn f5_a_wallet_takes_the_nonce_of_an_attempt_whose_key_is_taken_out() {
     let chain = three();
-    let database = Database::given().expect("a database");
-    let dir = tempfile::tempdir().expect("a folder");
-    let spot = spot(dir.path());
-    let mut first = worker(&chain, &database, &spot.url, &chain.keys[0]);
+    let fleet = Fleet::given();
+    let mut first = fleet.worker(&chain, &chain.keys[0]);
     taken_in(&first, "k-1");
     completed(&first, &["k-1"]);
-    let second = worker(&chain, &database, &spot.url, &chain.keys[1]);
+    let second = fleet.worker(&chain, &chain.keys[1]);
     chain.everywhere(&Rule::always(Fault::Withhold).on(&["send_tx"]));
     let ids = ["k-2", "k-3"].map(|key| taken_in(&first, key));
     eventually("it is sent", || status(&first, "k-2") == "QUEUED_VERIFICATION");
@@ -405,10 +410,8 @@ fn refused_for_good(served: &Served, key: &str) {
 #[test]
 fn f7_a_payment_of_another_worker_condemns_a_receiver() {
     let chain = three();
-    let database = Database::given().expect("a database");
-    let dir = tempfile::tempdir().expect("a folder");
-    let spot = spot(dir.path());
-    let [first, second] = [0, 1].map(|key| worker(&chain, &database, &spot.url, &chain.keys[key]));
+    let fleet = Fleet::given();
+    let [first, second] = [0, 1].map(|key| fleet.worker(&chain, &chain.keys[key]));
     taken_in(&first, "k-1");
     completed(&first, &["k-1"]);
     assert_eq!(pays_to(&first, blocked(&chain), "k-2").0, 201);

@@ -1,11 +1,12 @@
 //! What `devnet solana` sets up for a user.
 
 use crate::client::{http, rpc};
+use crate::serve::Running;
 use devnet::solana::serve::{CUSTOMER, INVENTORY, Request, Served, describe, environment, start};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 fn served(dir: &Path) -> Served {
@@ -76,17 +77,6 @@ fn a_person_makes_a_deposit() {
     assert!(eventually(|| served.devnet.lamports(&served.vault.address()) == before + 7));
     let wrong = json!({"customer": 1, "to": "nowhere", "amount": 1}).to_string();
     assert_eq!(http(url, "POST", "/devnet/deposit", &wrong).unwrap().status, 400);
-}
-
-/// A process that ends with the test, also where the test fails.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // it may have ended by itself
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
 }
 
 /// Turns red if the program prints where it listens, and does not listen.
