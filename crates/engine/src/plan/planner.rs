@@ -509,7 +509,6 @@ impl Plan {
         }
         let side = |via, to| {
             let mut on = UnitBuilder::of(record);
-            on.record.head = settled(record.head);
             if via == Via::Rejected {
                 on.rejected();
             }

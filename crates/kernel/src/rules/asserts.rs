@@ -1,10 +1,12 @@
-//! What no posting may come to, whichever caller asked for it: books that do not add up. The rules of each leg keep it;
-//! this finds the mistake that a later change of them makes. Nothing of such a unit is written: it is a contradiction,
-//! and a case for operators.
+//! What no unit may come to, whichever driver planned it: books that do not add up, and rows that its guards do not
+//! name. The rules of each leg and the plans keep it; this finds the mistake that a later change of them makes. Nothing
+//! of such a unit is written: it is a contradiction, and a case for operators.
 
-use super::{Book, Posting, StoredBalance};
+use super::{Book, Posting, StoredBalance, TransferChanges};
+use crate::attempt::AttemptId;
 use crate::ids::{AssetId, LedgerId};
 use crate::money::Amount;
+use crate::unit::{Guard, Unit};
 
 /// What one posting did to an asset at a ledger, modulo 2^128: double entry brings it back to 0.
 #[derive(Debug, Default)]
@@ -48,6 +50,34 @@ impl Posting {
     /// The broken rule, as text.
     pub(super) fn adds_up(&self) -> Result<(), &'static str> {
         if self.sums.are_zero() { Ok(()) } else { Err("the books do not add up after it") }
+    }
+}
+
+impl TransferChanges {
+    /// Each stored transfer that the unit moves is guarded by its state and version, and its version grows by one: of
+    /// two workers that believe in the same version one is lost.
+    ///
+    /// # Errors
+    /// The broken rule, as text.
+    pub(super) fn are_guarded(&self, unit: &Unit) -> Result<(), &'static str> {
+        for (id, was, now) in self.moved() {
+            let guards =
+                |guard: &Guard| matches!(guard, Guard::Transfer { id: of, .. } if *of == id);
+            if !unit.guards.iter().any(guards) {
+                return Err("it moves a transfer that it does not guard");
+            }
+            if was.checked_add(1) != Some(now) {
+                return Err("a transfer's version does not grow by one");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Unit {
+    /// True where the attempt's version guards what the unit does to it.
+    pub(super) fn guards_attempt(&self, id: AttemptId) -> bool {
+        self.guards.iter().any(|guard| matches!(guard, Guard::Attempt { id: of, .. } if *of == id))
     }
 }
 

@@ -101,9 +101,17 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         id: AttemptId,
         form: &'u Form,
     ) -> Result<(), Stopped<Wrote, S::Error>> {
+        let guarded = self.plan.unit().guards_attempt(id);
         let change = self.attempt(id)?;
         if !change.is_open() {
             return Err(Stopped::Answer(Wrote::Unknown(Cause::of("NO_SUCH_ATTEMPT"))));
+        }
+        if !guarded && change.opened.is_none() {
+            let broken = "it adds a form to an attempt that it does not guard";
+            return Err(Stopped::Answer(Wrote::Unknown(Cause::because(
+                Cause::CONTRADICTION,
+                broken,
+            ))));
         }
         change.forms.push(form);
         change.version = change.version.saturating_add(1);

@@ -122,6 +122,14 @@ impl TransferChanges {
         self.0.iter().any(|change| change.agreed.is_some() && !moves(change))
     }
 
+    /// The stored transfers that the unit moves, with their versions before and after.
+    pub(super) fn moved(&self) -> impl Iterator<Item = (Id, u32, u32)> {
+        self.0.iter().filter_map(|change| {
+            let (stored, (head, _)) = (change.stored?, change.head?);
+            Some((change.id, stored.version, head.version))
+        })
+    }
+
     /// The number of events that were added to a transfer.
     pub(super) fn events(&self, id: Id) -> usize {
         self.of(id).map_or(0, |change| change.events.len())

@@ -40,6 +40,11 @@ pub struct Plan<'u> {
 }
 
 impl<'u> Plan<'u> {
+    /// The whole unit, as its driver planned it.
+    pub(super) fn unit(&self) -> &'u Unit {
+        self.unit
+    }
+
     /// The parts of the unit that are written.
     pub fn thens(&self) -> impl Iterator<Item = &'u Then> + use<'u> {
         std::iter::once(&self.unit.then).chain(self.chosen)
@@ -85,7 +90,8 @@ pub fn unit<'u, S: StateReader>(
     if let Some(chosen) = decision.plan.chosen {
         decision.gather(chosen, refusal.as_ref())?;
     }
-    if let Err(broken) = decision.plan.posting.adds_up() {
+    let adds_up = decision.plan.posting.adds_up();
+    if let Err(broken) = adds_up.and_then(|()| decision.plan.changes.are_guarded(unit)) {
         return Err(unknown(Cause::CONTRADICTION, broken));
     }
     if decision.plan.changes.agreed_unmoved() {

@@ -6,13 +6,15 @@ use kernel::ids::WorkerId;
 use kernel::money::Amount;
 use kernel::ports::journal::{TransferQueries as _, UnitWriter as _, WorkerLeases as _};
 use kernel::record::Head;
-use kernel::unit::{Hold, Put, Then, Unit};
+use kernel::unit::{Guard, Hold, Put, Unit};
 
 /// A put of the n-th transfer's time, without a word of history.
 fn timed(fixture: &Fixture, n: u64, version: u32, due_at: Option<u64>) -> Unit {
-    let head = Head { version, due_at, ..Head::start(fixture.state("TARGET_PENDING")) };
+    let state = fixture.state("TARGET_PENDING");
+    let guard = Guard::Transfer { id: id(n), state, version: version - 1 };
+    let head = Head { version, due_at, ..Head::start(state) };
     let puts = vec![Put::Head { id: id(n), head, error: None, hold: Hold::Free }];
-    Unit { guards: vec![], then: Then { puts, ..Then::default() } }
+    Unit::guarded(vec![guard], puts)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -138,7 +138,9 @@ async fn a_dead_workers_attempt_is_handed_over_and_its_members_are_not() {
     for (record, (due_at, hold)) in
         members.iter().zip([(None, Hold::Mine), (Some(NOON), Hold::Free)])
     {
-        let head = Head { state: made.state, version: 2, due_at, ..record.head };
+        let (id, state, version) = (record.id, made.state, record.head.version + 1);
+        close.guards.push(Guard::Transfer { id, state, version });
+        let head = Head { state, version: version + 1, due_at, ..record.head };
         close.then.puts.push(Put::Head { id: record.id, head, error: None, hold });
     }
     written(&other, close).await;

@@ -1,10 +1,10 @@
 //! Checks which transfers are due: those whose time has come, and those without an owner.
 
 use super::checks;
-use super::fixture::{JournalFixture, NOON, RICH, id, plain};
+use super::fixture::{JournalFixture, NOON, RICH, id};
 use kernel::record::{Head, Record};
 use kernel::unit::Hold::{Free, Mine};
-use kernel::unit::Put;
+use kernel::unit::{Put, Unit};
 
 checks! {
     what_this_process_opened_is_its_own,
@@ -116,7 +116,8 @@ async fn one_that_ended_never_comes(b: &mut JournalFixture) {
     // not even where its last put names a time
     let record = b.opened(2).await;
     let head = Head { due_at: Some(NOON), ..b.to(&record, "FAILED") };
-    b.written("an end with a time", plain(vec![b.head(id(2), head)])).await;
+    let unit = Unit::guarded(vec![b.stands(&record)], vec![b.head(id(2), head)]);
+    b.written("an end with a time", unit).await;
     b.same("after its end", &b.due(FAR).await, &vec![]);
     b.reopen().await;
     b.clock.set(NOON + 60_000);
@@ -169,7 +170,8 @@ async fn orphans_with_the_fewest_deaths_come_first(b: &mut JournalFixture) {
     for (n, deaths) in [(1, 3), (2, 0), (3, 7), (4, 1)] {
         let record = b.opened(n).await;
         let head = Head { deaths, alone: deaths > 0, ..b.to(&record, "SOURCE_PENDING") };
-        b.written("a trial", plain(vec![b.head(id(n), head)])).await;
+        let unit = Unit::guarded(vec![b.stands(&record)], vec![b.head(id(n), head)]);
+        b.written("a trial", unit).await;
     }
     b.reopen().await;
     let mut order = Vec::new();

@@ -297,7 +297,7 @@ impl JournalFixture {
     pub(super) async fn timed(&self, record: &Record, due: Option<Millis>, hold: Hold) -> Record {
         let head = Head { version: record.head.version + 1, due_at: due, ..record.head };
         let put = Put::Head { id: record.id, head, error: None, hold };
-        self.written("a time", plain(vec![put])).await;
+        self.written("a time", Unit::guarded(vec![self.stands(record)], vec![put])).await;
         self.get(record.id).await
     }
 

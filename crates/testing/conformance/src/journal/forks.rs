@@ -157,7 +157,9 @@ async fn an_unknown_fork_writes_nothing(b: &mut JournalFixture) {
     b.unknown("another amount under its key", other, "CONTRADICTION").await;
     let nothing = withdraw(b, &record, 2, 0);
     b.unknown("a bad operation", nothing, "BAD_OPERATION").await;
-    let early = b.fork(op(3, Refund, 5), way(b, &record, "ROLLED_BACK", "ROLLBACK_OK"), None);
+    let way_back = way(b, &record, "ROLLED_BACK", "ROLLBACK_OK");
+    let early =
+        Unit { guards: vec![b.stands(&record)], ..b.fork(op(3, Refund, 5), way_back, None) };
     b.unknown("a refund without its withdraw", early, "CONTRADICTION").await;
 }
 
@@ -166,7 +168,8 @@ async fn a_push_has_one_way(b: &mut JournalFixture) {
     b.written("a withdraw", withdraw(b, &record, 1, 100)).await;
     let record = b.moved(&b.get(id(1)).await, "COMPENSATING").await;
     let done = way(b, &record, "ROLLED_BACK", "ROLLBACK_OK");
-    let written = b.written("a refund", b.fork(op(1, Refund, 100), done, None)).await;
+    let refund = Unit { guards: vec![b.stands(&record)], ..b.fork(op(1, Refund, 100), done, None) };
+    let written = b.written("a refund", refund).await;
     b.holds(matches!(written.fork, Some(Answer::Done(_))), "its answer", &written);
     b.same("where it stands", &b.get(id(1)).await.head.state, &b.state("ROLLED_BACK"));
     b.same("the balance", &b.balance().await, &(START, 0));

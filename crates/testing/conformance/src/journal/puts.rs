@@ -2,7 +2,7 @@
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, TODAY, id, pause, plain};
-use kernel::answer::Evidence;
+use kernel::answer::{Cause, Evidence};
 use kernel::attempt::AttemptId;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, Millis, Serial, UserId};
@@ -19,6 +19,7 @@ checks! {
     what_was_agreed_comes_back_as_it_was,
     a_head_of_the_same_unit_changes_the_row_before_it_is_there,
     a_head_moves_a_transfer,
+    a_move_is_guarded_and_its_version_grows_by_one,
     an_error_stays_until_another_comes,
     a_key_finds_its_transfer_for_ever,
     a_unit_is_all_or_nothing,
@@ -98,22 +99,44 @@ async fn a_head_moves_a_transfer(b: &mut JournalFixture) {
     b.clock.set(NOON + 5_000);
     let head = Head {
         state: b.state("TARGET_PENDING"),
-        version: 8,
+        version: record.head.version + 1,
         retries: 70_000,
         rejections: 3,
         alone: true,
         deaths: 2,
         due_at: Some(NOON + 9_000),
     };
-    let written = b.written("a move", plain(vec![b.head(id(1), head)])).await;
+    let unit = Unit::guarded(vec![b.stands(&record)], vec![b.head(id(1), head)]);
+    let written = b.written("a move", unit).await;
     let found = b.get(id(1)).await;
     b.same("where it stands", &found.head, &head);
     let times = (found.created_at, found.updated_at);
     b.same("its times", &times, &(record.created_at, written.at));
     let ended = b.to(&found, "COMMITTED");
-    b.written("its end", plain(vec![b.head(id(1), ended)])).await;
+    let unit = Unit::guarded(vec![b.stands(&found)], vec![b.head(id(1), ended)]);
+    b.written("its end", unit).await;
     b.same("its end", &b.get(id(1)).await.head, &ended);
     b.holds(!b.is_open(id(1)).await, "it is still open", &ended);
+}
+
+/// Two workers that believe in the same version must not both move it: a plan that forgets its guard, or counts the
+/// version otherwise, writes nothing.
+async fn a_move_is_guarded_and_its_version_grows_by_one(b: &mut JournalFixture) {
+    let (record, other) = (b.opened(1).await, b.opened(2).await);
+    let next = b.to(&record, "SOURCE_PENDING");
+    let version = record.head.version;
+    for (guards, version) in [
+        (vec![], version + 1),
+        (vec![b.stands(&other)], version + 1),
+        (vec![b.stands(&record)], version),
+        (vec![b.stands(&record)], version + 2),
+    ] {
+        let mut unit = b.moving(&record, "SOURCE_PENDING", "SOURCE_CALL");
+        (unit.guards, unit.then.puts) = (guards, vec![b.head(id(1), Head { version, ..next })]);
+        b.unknown("a move that it does not guard", unit, Cause::CONTRADICTION).await;
+    }
+    b.same("where it stands", &b.get(id(1)).await.head, &record.head);
+    b.same("its history", &b.history(id(1)).await.len(), &1);
 }
 
 async fn an_error_stays_until_another_comes(b: &mut JournalFixture) {
@@ -127,7 +150,7 @@ async fn an_error_stays_until_another_comes(b: &mut JournalFixture) {
     ] {
         let head = b.to(&record, "SOURCE_PENDING");
         let put = Put::Head { id: id(1), head, error: put, hold: Hold::Mine };
-        b.written("a head", plain(vec![put])).await;
+        b.written("a head", Unit::guarded(vec![b.stands(&record)], vec![put])).await;
         record = b.get(id(1)).await;
         b.same("the error", &record.error, &then);
     }

@@ -112,15 +112,16 @@ async fn a_closed_attempt_gives_its_members_back(b: &mut JournalFixture) {
     let made = claimed(b, 1, "1", &[1, 2, 3]).await;
     b.reopen().await;
     b.same("the attempt", &b.due(FAR).await, &vec![FIRST]);
-    let mut puts = vec![Next { closed: Some(NOON), ..Next::carried(2) }.put(made.id)];
+    let mut close = plain(vec![Next { closed: Some(NOON), ..Next::carried(2) }.put(made.id)]);
     for (n, due_at, state, hold) in
         [(1, None, SENT, Mine), (2, Some(NOON), SENT, Free), (3, None, "FAILED", Mine)]
     {
         let member = b.get(id(n)).await;
         let head = Head { due_at, ..b.to(&member, state) };
-        puts.push(Put::Head { id: id(n), head, error: None, hold });
+        close.guards.push(b.stands(&member));
+        close.then.puts.push(Put::Head { id: id(n), head, error: None, hold });
     }
-    b.written("its close", plain(puts)).await;
+    b.written("its close", close).await;
     b.same("what was put free", &b.due(FAR).await, &vec![("transfer", id(2))]);
     b.clock.set(NOON + 60_000);
     b.same("once", &b.due(FAR).await, &vec![]);

@@ -3,6 +3,7 @@
 use super::super::checks;
 use super::super::fixture::{JournalFixture, NOON, guarded, plain};
 use super::{CHAIN, LANE, Next, as_they_stand, attempt, claim, claimed, form, ids, nth, text};
+use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
 use kernel::ids::ChainId;
 use kernel::unit::{Guard, Hold, Put, Unit};
@@ -63,7 +64,9 @@ async fn forms_are_read_in_the_order_of_signing(b: &mut JournalFixture) {
         forms.push(more);
     }
     let two = vec![Put::Form(made.id, void), Next::carried(5).put(made.id)];
-    b.written("a form and a head in one unit", plain(two)).await;
+    b.unknown("a form that nothing guards", plain(two.clone()), Cause::CONTRADICTION).await;
+    let guard = Guard::Attempt { id: made.id, version: 3 };
+    b.written("a form and a head in one unit", Unit::guarded(vec![guard], two)).await;
     forms.push(nth(&forms, 1));
     b.reopen().await;
     let found = b.ok("by member", b.on().journal.attempts_of(ids(&[1])).await);

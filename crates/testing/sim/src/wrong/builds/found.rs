@@ -50,7 +50,6 @@ pub const FOUND: &[Found] = &[
 /// Those that only show where several workers share the journal.
 #[rustfmt::skip]
 pub const MANY: &[Found] = &[
-    found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (2, "went from version")),
     found("dead-workers-transfers-stay", "no worker goes on with what a dead worker held", (0, "it does not end")),
     found("lost-lease-is-refusal", "what is unknown after a worker's lease was lost is taken for refused", (2, "and no ledger refused it")),
     found("commit-not-replicated", "a commit whose wait for the standby was cancelled is answered as one that was waited for", (2, "of no transfer that was opened")),

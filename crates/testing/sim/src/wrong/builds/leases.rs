@@ -8,35 +8,9 @@ use kernel::operation::{Known, Op};
 use kernel::ports::Fut;
 use kernel::ports::journal::{Due, DueQuery, Journal, Lease};
 use kernel::ports::ledger::{Ledger, Reply};
-use kernel::unit::{Guard, Unit, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::wrapper::{JournalWrapper, LedgerWrapper, Wrapper};
-
-/// A write compares where a transfer stands, and not which version of it.
-pub(super) fn version_forgotten() -> Lie {
-    Lie::journal(|_, inner| Arc::new(Wrapper(NoVersion(inner))))
-}
-
-struct NoVersion(Arc<dyn Journal>);
-
-impl JournalWrapper for NoVersion {
-    fn inner(&self) -> &dyn Journal {
-        &*self.0
-    }
-    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
-        Box::pin(async move {
-            for guard in units.iter_mut().flat_map(|unit| &mut unit.guards) {
-                let Guard::Transfer { id, state, version } = guard else { continue };
-                let Ok(stored) = self.0.get(vec![*id]).await else { continue };
-                for record in stored.iter().filter(|record| record.head.state == *state) {
-                    *version = record.head.version;
-                }
-            }
-            self.0.write(units).await
-        })
-    }
-}
 
 /// No worker goes on with what a dead worker held.
 pub(super) fn dead_workers_transfers_stay() -> Lie {

@@ -80,7 +80,6 @@ impl Lie {
             "syncs-lie" => Self { syncs_lie: true, ..Self::default() },
             "second-core" => Self { two_cores: true, ..Self::default() },
             "empty-folder" => spot_cores::opens_anything(),
-            "version-forgotten" => leases::version_forgotten(),
             "dead-workers-transfers-stay" => leases::dead_workers_transfers_stay(),
             "lost-lease-is-refusal" => leases::lost_is_refused(),
             _ => return None,
