@@ -10,6 +10,7 @@ pub mod agreed;
 pub mod answer;
 pub mod attempt;
 pub mod audit;
+pub mod books;
 pub mod bucket_leases;
 pub mod code;
 pub mod flow;

@@ -205,6 +205,14 @@ pub enum Put {
         /// The lowest value that the counter has afterwards.
         to: u128,
     },
+    /// Increments a counter, without a limit of its own. The unit contradicts the journal where the sum is above what a
+    /// counter holds.
+    Add {
+        /// The name of the counter; one that does not exist counts as 0.
+        counter: Arc<str>,
+        /// What is added to the counter.
+        n: u128,
+    },
     /// Decrements a counter, which releases a reservation. The unit is lost to [`Guard::AtLeast`] where less is
     /// there.
     Take {
@@ -339,6 +347,7 @@ impl Put {
             | Self::Form(..)
             | Self::Resource { .. }
             | Self::Raise { .. }
+            | Self::Add { .. }
             | Self::Take { .. }
             | Self::Adopt { .. }
             | Self::AdoptAfterLoss { .. }

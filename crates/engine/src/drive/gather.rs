@@ -92,10 +92,7 @@ impl Pipeline {
     /// The unit of one decision; `None` where the rule says *not yet*.
     fn decided(self: &Arc<Self>, record: Record, facts: &Facts) -> Option<Job> {
         match self.shared.plan.resume(&record, self.shared.fuse_mode(&record), Some(facts)) {
-            Some(planned) => {
-                self.in_flight.not_yet.forget(record.id);
-                Some(Job::new(record, planned, CommitReason::Moves))
-            }
+            Some(planned) => Some(Job::new(record, planned, CommitReason::Moves)),
             None => self.keep_waiting(record),
         }
     }

@@ -12,6 +12,7 @@ use crate::state::limits;
 use crate::state::tasks::Background;
 use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Cause, Evidence};
+use kernel::books::ChainBook;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId};
 use kernel::operation::Known;
@@ -97,6 +98,8 @@ struct Rest {
     /// Openings whose id was taken after an earlier unit of theirs had no clear outcome.
     reopened: Vec<PendingWrite>,
     lost: Vec<Id>,
+    /// Records whose payouts found no inventory.
+    short: Vec<Record>,
     late: Vec<Late>,
     /// The store took none of some units.
     pauses: bool,
@@ -158,6 +161,7 @@ impl Pipeline {
         self.reread(&mut rest).await;
         let mut jobs = rest.again;
         jobs.extend(self.advance(rest.moved));
+        jobs.extend(rest.short.into_iter().filter_map(|record| self.keep_waiting(record)));
         if rest.pauses {
             self.shared.parts.clock.sleep(self.shared.parts.settings.backoff.base).await;
         }
@@ -183,6 +187,13 @@ impl Pipeline {
             },
             WriteOutcome::Lost(Guard::Incarnation { ledger, .. }) => {
                 self.replan_for_incarnation(ledger, pending, rest);
+            }
+            // the rule said yes, and the journal says not yet
+            WriteOutcome::Lost(Guard::AtLeast { name, .. })
+                if matches!(pending.reason, CommitReason::Moves)
+                    && ChainBook::is_inventory(&name) =>
+            {
+                rest.short.push(pending.record);
             }
             WriteOutcome::Lost(guard) => self.lost(pending, &guard, rest),
             WriteOutcome::NotWritten(why) => self.not_written(pending, why, rest),
@@ -330,7 +341,8 @@ impl Pipeline {
                 return None;
             }
             CommitReason::Freed => return self.in_flight.give_up(record),
-            CommitReason::Answered(_) | CommitReason::Moves | CommitReason::Later => {}
+            CommitReason::Moves => self.in_flight.not_yet.forget(record.id),
+            CommitReason::Answered(_) | CommitReason::Later => {}
         }
         Some(record)
     }

@@ -9,6 +9,7 @@ use crate::plan::quota::Quota;
 use crate::plan::quota::uncount;
 use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Evidence};
+use kernel::books;
 use kernel::flow::life::{Leg, Place, Share, Side, Step, Via};
 use kernel::flow::table::{A, Flows, S, Table};
 use kernel::ids::{FlowId, LedgerId};
@@ -267,6 +268,8 @@ impl Plan {
     ) -> Planned {
         let mut builder = UnitBuilder::of(record);
         builder.then.puts.extend(quota.and_then(Quota::put));
+        let table = self.table(record.flow);
+        builder.then.puts.extend(books::moved(table, record, None, record.head.state));
         builder.then.events.push(Event {
             id: record.id,
             from: None,
@@ -563,6 +566,7 @@ impl Plan {
         }
         let record = &builder.record;
         builder.then.puts.extend(self.given_back(record, to));
+        builder.then.puts.extend(books::moved(table, record, Some(before), to));
         let arrives = table.state(before).money == Place::InFlight
             && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };

@@ -36,13 +36,13 @@ pub(super) fn worth_it(record: &Record) -> Ruling {
     yes_no(swap::worth_it(record))
 }
 
-/// Whether the payout is promised: the account exists, the deadline has not passed, the inventory covers
-/// it. A short inventory waits until the deadline.
+/// Whether the payout is promised: the account exists, and the deadline has not passed. The unit that accepts takes it
+/// from the inventory; while that is short the swap waits, until the deadline.
 pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
     let valid = flag(facts, swap::DESTINATION_VALID);
     match (valid, swap::late(record.terms.deadline, facts)) {
         (Some(false), _) | (_, Some(true)) => Ruling::No,
-        (Some(true), Some(false)) if swap::covered(record, facts).is_some() => Ruling::Yes,
+        (Some(true), Some(false)) => Ruling::Yes,
         (Some(true) | None, Some(false) | None) => Ruling::NotYet,
     }
 }

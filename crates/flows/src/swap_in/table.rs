@@ -6,6 +6,7 @@ use crate::swaps::events::{RETRY, Words, answered, rule_event};
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
+use kernel::flow::booking::{Booking, DepositBooking, PayoutBooking};
 use kernel::flow::life::{
     Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
 };
@@ -110,6 +111,22 @@ impl Life for State {
             RefundConfirmed => Place::AtSource,
             ToBeQuarantined | QuarantineReady | Quarantining | Quarantined => Place::Quarantine,
         }
+    }
+
+    fn booking(self) -> Option<Booking> {
+        use {DepositBooking as Deposit, PayoutBooking as Payout};
+        let (deposit, payout) = match self {
+            Detected | AboveFees | ReadyForProcessing | DebitDead | ToBeRefunded | RefundReady
+            | Refunding | RefundSent => (Deposit::Owed, Payout::Open),
+            Accepted | Debiting | DebitedAwaiting => (Deposit::Owed, Payout::Reserved),
+            DebitConfirmed | Expired | Voiding => (Deposit::Owed, Payout::Spent),
+            Processed => (Deposit::Swapped, Payout::Spent),
+            ProcessedAsFees => (Deposit::Kept, Payout::Open),
+            RefundConfirmed => (Deposit::GivenBack, Payout::Open),
+            ToBeQuarantined | QuarantineReady | Quarantining => (Deposit::Held, Payout::Open),
+            Quarantined => (Deposit::Outside, Payout::Open),
+        };
+        Some(Booking { deposit, payout })
     }
 
     fn act(act: Act) -> Meta<Act> {

@@ -60,14 +60,14 @@ pub(super) fn last_look(facts: &Facts) -> Ruling {
     }
 }
 
-/// Whether the payout is promised: the account receives USDC, and the inventory covers it. A short
-/// inventory waits: the receiver was named in time. The wait has an end of its own.
-pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
+/// Whether the payout is promised: the account receives USDC. The unit that accepts takes it from the inventory; while
+/// that is short the swap waits: the receiver was named in time. The wait has an end of its own.
+pub(super) fn accept(facts: &Facts) -> Ruling {
     let until = number(facts, PAYOUT_DEADLINE);
     let late = number(facts, swap::CHAIN_TIME).zip(until).map(|(now, until)| now > until);
     match (flag(facts, swap::DESTINATION_VALID), late) {
         (Some(false), _) | (_, Some(true)) => Ruling::No,
-        (Some(true), Some(false)) if swap::covered(record, facts).is_some() => Ruling::Yes,
+        (Some(true), Some(false)) => Ruling::Yes,
         (Some(true) | None, Some(false) | None) => Ruling::NotYet,
     }
 }

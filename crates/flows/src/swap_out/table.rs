@@ -6,6 +6,7 @@ use crate::swaps::events::{RETRY, Words, answered, rule_event};
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
+use kernel::flow::booking::{Booking, DepositBooking, PayoutBooking};
 use kernel::flow::life::{
     Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
 };
@@ -125,6 +126,25 @@ impl Life for State {
         }
     }
 
+    fn booking(self) -> Option<Booking> {
+        use {DepositBooking as Deposit, PayoutBooking as Payout};
+        let (deposit, payout) = match self {
+            CreditFound | CreditReady | Crediting | NotTaken | Quarantined => {
+                (Deposit::Outside, Payout::Open)
+            }
+            Detected | PendingReceival | TradeBalanceCheck | ReadyForProcessing | PayoutDead
+            | RefundPending | CollectingRefund | Refunding => (Deposit::Owed, Payout::Open),
+            Accepted | Sending | AwaitingConfirmation => (Deposit::Owed, Payout::Reserved),
+            Processed => (Deposit::Swapped, Payout::Spent),
+            ProcessedAsFees => (Deposit::Kept, Payout::Open),
+            RefundDebited | RefundExpired | RefundVoiding | Refunded => {
+                (Deposit::GivenBack, Payout::Open)
+            }
+            Held | QuarantineReady | Quarantining => (Deposit::Held, Payout::Open),
+        };
+        Some(Booking { deposit, payout })
+    }
+
     fn act(act: Act) -> Meta<Act> {
         match act {
             Pay => Meta::once(Leg::Deposit, Side::Target, Share::Net),
@@ -160,7 +180,7 @@ impl Life for State {
             WorthIt => rules::worth_it(record),
             Mapping => rules::mapping(record, facts),
             LastLook => rules::last_look(facts),
-            Accept => rules::accept(record, facts),
+            Accept => rules::accept(facts),
             TryAgain => swap::try_again(record, facts),
             RefundPossible => swap::refund_possible(record, facts),
             MoveOut => swap::move_out(record, facts),

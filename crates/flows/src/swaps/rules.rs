@@ -12,8 +12,6 @@ use kernel::record::{Account, Facts, Party, Record};
 pub const CHAIN_TIME: &str = "chain_time";
 /// Flag: the target chain shows, in a final block, an account that can receive the payout.
 pub const DESTINATION_VALID: &str = "destination_valid";
-/// Number: what the payout account holds and nothing has reserved, in base units of the target's asset.
-pub const INVENTORY: &str = "inventory";
 /// Flag: the cooldown since the last attempt of the payout was closed is over (`ACTION_RETRY_COOLDOWN_SEC` of the source).
 pub const PAYOUT_RESTED: &str = "payout_rested";
 /// Flag: the same of the refund; true where none was made.
@@ -50,12 +48,6 @@ pub(crate) fn late(deadline: Option<Millis>, facts: &Facts) -> Option<bool> {
         None => Some(false),
         Some(deadline) => number(facts, CHAIN_TIME).map(|now| now > u128::from(deadline)),
     }
-}
-
-/// Whether what is free pays the transfer; `None`: not known, or not enough yet.
-pub(crate) fn covered(record: &Record, facts: &Facts) -> Option<()> {
-    let (net, free) = (net(record)?, number(facts, INVENTORY)?);
-    (free >= net.0).then_some(())
 }
 
 /// What is agreed when a swap is accepted: the net amount to the account of its terms, or to the one that

@@ -23,6 +23,8 @@ const ASKED_AGAIN: &str = "asks once more whether it was delivered, and comes ba
 const AT_SOURCE: &str = "nothing was taken from the source: it ends there under the word of another such end, or is decided \
     about again";
 const WAITS: &str = "a rule may wait for its facts; whether it does is its meaning";
+const RESERVED_LONGER: &str = "inventory stays reserved while it is decided whether the payout is made again: it is only \
+    kept from others";
 const TIMES: &str = "which time is normal for a call of the target is said by the other side, not by the \
     table";
 const FEE: &str = "whether the fee is kept is agreed, not proven";
@@ -52,44 +54,46 @@ const RELAY: Explained = &[
 
 #[rustfmt::skip]
 const SWAP_IN: Explained = &[
-    (&["above fees -No-> "], &["detected", "accepted", "debit dead"], BEFORE),
+    (&["above fees -No-> "], &["detected", "debit dead"], BEFORE),
     (&["ready for processing -Yes-> "], &["debit dead"], BEFORE),
     (&["ready for processing -No-> "], &["detected", "above fees", "debit dead"], BEFORE),
     (&["above fees -No-> ", "ready for processing -No-> ", "debit dead -Yes-> ", "debit dead -No-> "], &["processed, amount after fees <= 0"], FEES),
     (&["above fees -No-> ", "ready for processing -No-> ", "debit dead -Yes-> ", "debit dead -No-> "], &["refund ready", "to be quarantined", "quarantine ready"], UNASKED),
     (&["to be refunded -No-> "], &["quarantine ready"], UNASKED),
-    (&["voiding -Done-> "], &["accepted", "debit dead", "refund ready"], AFTER_ALL),
-    (&["to be quarantined -No-> "], &["accepted", "debit dead", "refund ready"], OUT_OF_HOLD),
+    (&["voiding -Done-> "], &["debit dead", "refund ready"], AFTER_ALL),
+    (&["to be quarantined -No-> "], &["debit dead", "refund ready"], OUT_OF_HOLD),
     (&["quarantine sent, awaiting confirmation -Dead-> "], &["quarantine ready"], CLAIMED_AGAIN),
     (&["voiding -Dead-> "], &["debit_confirmed"], ASKED_AGAIN),
     (&["refund USDC: "], &["share Some(Gross)"], FEE),
     (&["quarantine USDC: "], &["share Some(LessRefundFee)"], FEE),
     (&["detected: ", "above fees: ", "debit dead: ", "to be refunded: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
+    (&["debit dead: "], &["booked Owed, Reserved"], RESERVED_LONGER),
     (&["debiting: ", "debited, awaiting confirmation: ", "voiding: "], &["normal Configured"], TIMES),
 ];
 
 #[rustfmt::skip]
 const SWAP_OUT: Explained = &[
-    (&["credit found -No-> ", "crediting -Rejected-> ", "crediting -Dead-> "], &["refunded"], AT_SOURCE),
     (&["crediting -Rejected-> "], &["credit found"], AT_SOURCE),
     (&["crediting -Dead-> "], &["not taken"], AT_SOURCE),
     (&["crediting -Dead-> "], &["credit ready"], CLAIMED_AGAIN),
     (&["pending_receival -Yes-> "], &["detected", "accepted", "payout dead"], BEFORE),
-    (&["trade balance to be checked -Yes-> ", "trade balance to be checked -No-> "], &["detected", "pending_receival", "accepted", "payout dead"], BEFORE),
+    (&["trade balance to be checked -Yes-> "], &["accepted"], BEFORE),
+    (&["trade balance to be checked -Yes-> ", "trade balance to be checked -No-> "], &["detected", "pending_receival", "payout dead"], BEFORE),
     (&["ready for processing -Yes-> "], &["payout dead"], BEFORE),
     (&["ready for processing -No-> "], &["detected", "pending_receival", "payout dead", "trade balance to be checked"], BEFORE),
     (&["pending_receival -Yes-> ", "trade balance to be checked -Yes-> ", "trade balance to be checked -No-> ", "ready for processing -No-> ", "payout dead -Yes-> ", "payout dead -No-> "], &["processed as fees"], FEES),
     (&["pending_receival -Yes-> "], &["refund pending"], UNASKED),
     (&["pending_receival -Yes-> ", "trade balance to be checked -Yes-> ", "trade balance to be checked -No-> ", "ready for processing -No-> ", "payout dead -Yes-> ", "payout dead -No-> "], &["collecting refund", "to be quarantined", "quarantine ready"], UNASKED),
     (&["refund pending -No-> "], &["quarantine ready"], UNASKED),
-    (&["refunding -Rejected-> ", "refunding -Dead-> ", "voiding refund -Done-> "], &["accepted", "payout dead"], AFTER_ALL),
-    (&["to be quarantined -No-> "], &["accepted", "payout dead", "collecting refund"], OUT_OF_HOLD),
+    (&["refunding -Rejected-> ", "refunding -Dead-> ", "voiding refund -Done-> "], &["payout dead"], AFTER_ALL),
+    (&["to be quarantined -No-> "], &["payout dead", "collecting refund"], OUT_OF_HOLD),
     (&["refunding -Dead-> ", "voiding refund -Done-> "], &["collecting refund"], CLAIMED_AGAIN),
     (&["quarantining -Dead-> "], &["quarantine ready"], CLAIMED_AGAIN),
     (&["voiding refund -Dead-> "], &["refund debited"], ASKED_AGAIN),
     (&["refund USDD: "], &["share Some(Gross)"], FEE),
     (&["quarantine USDD: "], &["share Some(LessRefundFee)"], FEE),
     (&["credit found: ", "detected: ", "payout dead: ", "trade balance to be checked: ", "refund pending: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
+    (&["payout dead: "], &["booked Owed, Reserved"], RESERVED_LONGER),
     (&["sending: ", "sig created, awaiting confirmations: "], &["normal Configured"], TIMES),
 ];
 
@@ -145,13 +149,13 @@ fn there_is_much_to_kill() {
             ),
             (
                 "swap_in",
-                1184,
-                42,
+                1562,
+                40,
             ),
             (
                 "swap_out",
-                1538,
-                71,
+                1988,
+                64,
             ),
         ]
     "#]]

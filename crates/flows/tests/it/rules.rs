@@ -84,7 +84,6 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
     let wrong: Facts = [
         swap::CHAIN_TIME,
         swap::DESTINATION_VALID,
-        swap::INVENTORY,
         swap::PAYOUT_RESTED,
         swap::REFUND_RESTED,
         swap::REFUND_REJECTIONS,
@@ -125,8 +124,7 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
 /// What a rule needs for its yes: without any one of these facts it does not say so.
 #[test]
 fn a_promise_needs_each_of_its_facts() {
-    let accepted =
-        [(swap::CHAIN_TIME, n(1)), (swap::DESTINATION_VALID, yes()), (swap::INVENTORY, n(1_000))];
+    let accepted = [(swap::CHAIN_TIME, n(1)), (swap::DESTINATION_VALID, yes())];
     let out = [&accepted[..], &[(swap_out::rules::PAYOUT_DEADLINE, n(1_000))]].concat();
     let refund = [
         (swap::REFUND_REJECTIONS, n(0)),
@@ -213,21 +211,15 @@ fn what_the_fee_eats_is_kept() {
 }
 
 #[test]
-fn a_deposit_is_accepted_before_its_deadline_with_an_account_and_the_money_for_it() {
-    let said = |time: u128, valid: Fact, free: u128| {
-        let facts = [
-            (swap::CHAIN_TIME, n(time)),
-            (swap::DESTINATION_VALID, valid),
-            (swap::INVENTORY, n(free)),
-        ];
+fn a_deposit_is_accepted_before_its_deadline_with_an_account() {
+    let said = |time: u128, valid: Fact| {
+        let facts = [(swap::CHAIN_TIME, n(time)), (swap::DESTINATION_VALID, valid)];
         says("swap_in", "ready for processing", &facts)
     };
-    assert_eq!(said(1_000, yes(), 990), Ruling::Yes);
-    assert_eq!(said(1_001, yes(), 990), Ruling::No, "too late");
-    assert_eq!(said(1_000, no(), 990), Ruling::No, "no such account");
-    assert_eq!(said(1_000, yes(), 989), Ruling::NotYet, "the inventory is short");
-    assert_eq!(said(1_001, yes(), 0), Ruling::No, "and stays short until the deadline");
-    let untimed = [(swap::DESTINATION_VALID, yes()), (swap::INVENTORY, n(990))];
+    assert_eq!(said(1_000, yes()), Ruling::Yes);
+    assert_eq!(said(1_001, yes()), Ruling::No, "too late");
+    assert_eq!(said(1_000, no()), Ruling::No, "no such account");
+    let untimed = [(swap::DESTINATION_VALID, yes())];
     assert_eq!(
         says("swap_in", "ready for processing", &untimed),
         Ruling::NotYet,
@@ -255,22 +247,19 @@ fn a_credit_waits_for_its_mapping_until_the_deadline_and_is_looked_for_once_more
 }
 
 #[test]
-fn a_payout_on_solana_waits_for_inventory_until_its_own_deadline() {
-    let said = |time: u128, valid: Fact, free: u128| {
+fn a_payout_on_solana_is_accepted_until_its_own_deadline() {
+    let said = |time: u128, valid: Fact| {
         let facts = [
             (swap::CHAIN_TIME, n(time)),
             (swap_out::rules::PAYOUT_DEADLINE, n(9_000)),
             (swap::DESTINATION_VALID, valid),
-            (swap::INVENTORY, n(free)),
         ];
         says("swap_out", "ready for processing", &facts)
     };
     // behind the deadline of the mapping, which was in time
-    assert_eq!(said(9_000, yes(), 990), Ruling::Yes);
-    assert_eq!(said(9_000, yes(), 989), Ruling::NotYet);
-    assert_eq!(said(9_000, no(), 990), Ruling::No);
-    assert_eq!(said(9_001, yes(), 990), Ruling::No, "too late");
-    assert_eq!(said(9_001, yes(), 0), Ruling::No, "the money goes back");
+    assert_eq!(said(9_000, yes()), Ruling::Yes);
+    assert_eq!(said(9_000, no()), Ruling::No);
+    assert_eq!(said(9_001, yes()), Ruling::No, "too late: the money goes back");
 }
 
 /// What the rule of a state agrees with its yes.
@@ -413,7 +402,6 @@ fn values(name: &str) -> Vec<Fact> {
     }
     let numbers: &[u128] = match name {
         swap::CHAIN_TIME => &[1, 1_001],
-        swap::INVENTORY => &[0, 990],
         swap::REFUND_REJECTIONS | swap::REFUND_RELEASED => &[0, 3],
         _ => return vec![yes(), no()],
     };
@@ -441,7 +429,6 @@ fn no_facts_lead_round_in_a_circle() {
     let names = [
         swap::CHAIN_TIME,
         swap::DESTINATION_VALID,
-        swap::INVENTORY,
         swap::PAYOUT_RESTED,
         swap::REFUND_RESTED,
         swap::REFUND_REJECTIONS,
@@ -450,7 +437,7 @@ fn no_facts_lead_round_in_a_circle() {
         swap::REFUND_RELEASED,
     ];
     let all = all_facts(&names);
-    assert_eq!(all.len(), 19_683);
+    assert_eq!(all.len(), 6_561);
     let until = (swap_out::rules::PAYOUT_DEADLINE, n(1_000));
     let mapped = (swap_out::rules::MAPPING, Fact::Text("7Vbm".into()));
     let flows = [

@@ -2,6 +2,7 @@
 
 use crate::agreed::Agreed;
 use crate::answer::Evidence;
+use crate::flow::booking::Booking;
 use crate::message::{Emission, Message};
 use crate::record::{Facts, Record};
 use serde::{Deserialize, Serialize};
@@ -428,6 +429,10 @@ pub trait Life: Word {
     fn step(self) -> Step<Self, Self::Act, Self::Rule>;
     /// Where the money is.
     fn money(self) -> Place;
+    /// What the books of chains say of a transfer in this state. `None`: the flow keeps no such books.
+    fn booking(self) -> Option<Booking> {
+        None
+    }
     /// What an act is.
     fn act(act: Self::Act) -> Meta<Self::Act>;
     /// Whether a rule reads facts from outside the record. They are gathered before each decision of such

@@ -2,6 +2,7 @@
 
 use crate::agreed::Agreed;
 use crate::answer::Evidence;
+use crate::flow::booking::Booking;
 use crate::flow::life::{
     Audience, AuditGroup, ConsumerGroup, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place,
     Response, Ruling, Share, Side, Step, Via, Word,
@@ -30,6 +31,8 @@ pub struct StateRow {
     pub step: Step<S, A, R>,
     /// How long a transfer is normally in this state.
     pub normal: Normal,
+    /// What the books of chains say of it, in a flow that keeps them.
+    pub booking: Option<Booking>,
     /// Where the money is, at an end or in a hold.
     pub outcome: Option<Outcome>,
     /// The end of a transfer that two persons cancel here. It is no edge: the engine alone never takes it.
@@ -153,6 +156,7 @@ impl Table {
             name: s.name(),
             code: s.code(),
             money: s.money(),
+            booking: s.booking(),
             step: erased(s.step()),
             normal: s.normal(),
             outcome: s.outcome(),

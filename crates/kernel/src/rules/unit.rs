@@ -290,6 +290,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             Put::Raise { name, to } if self.counter(name)? < *to => {
                 self.plan.counters.push((name, *to));
             }
+            Put::Add { counter, n } => self.add_to(counter, *n)?,
             Put::Take { counter, n } => self.take_from(counter, *n)?,
             Put::Raise { .. }
             | Put::Own { .. }
@@ -305,6 +306,15 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             | Put::Asset(_)
             | Put::ForgetCases(_) => {}
         }
+        Ok(())
+    }
+
+    /// Raises a counter, as far as it goes.
+    fn add_to(&mut self, counter: &'u Arc<str>, n: u128) -> Result<(), Stopped<Wrote, S::Error>> {
+        let Some(sum) = self.counter(counter)?.checked_add(n) else {
+            return Err(unknown(Cause::CONTRADICTION, "a counter holds no such sum"));
+        };
+        self.plan.counters.push((counter, sum));
         Ok(())
     }
 

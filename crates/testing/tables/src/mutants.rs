@@ -1,6 +1,7 @@
 //! Makes tables that have one fault each, to measure how many of them [`kernel::flow::check`] finds. The
 //! tests of each flow compare those that it misses with a list of reasons.
 
+use kernel::flow::booking::{Booking, DepositBooking, PayoutBooking};
 use kernel::flow::check;
 use kernel::flow::life::{Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via};
 use kernel::flow::table::{A, ActRow, R, S, StateRow, Table};
@@ -15,12 +16,13 @@ pub struct Mutant {
 }
 
 /// Every edge leads to every other state in turn, every act's manner, leg and side is changed, the act that
-/// it asks after and those that it takes back are dropped, every state's money is put elsewhere, and every
+/// it asks after and those that it takes back are dropped, every state's money is put elsewhere and booked otherwise, and every
 /// declaration is changed: the driver, what is normal, where the money is, what an act moves.
 pub fn of(t: &Table) -> Vec<Mutant> {
     let mut all = edges(t);
     all.extend(acts(t));
     all.extend(places(t));
+    all.extend(bookings(t));
     all.extend(declarations(t));
     all
 }
@@ -52,6 +54,27 @@ fn places(t: &Table) -> Vec<Mutant> {
             if t.state(s).money != place {
                 let what = format!("{}: money {place:?}", t.state(s).name);
                 all.push(changed(t, what, s, |row| row.money = place));
+            }
+        }
+    }
+    all
+}
+
+fn bookings(t: &Table) -> Vec<Mutant> {
+    use DepositBooking::{GivenBack, Held, Kept, Outside, Owed, Swapped};
+    use PayoutBooking::{Open, Reserved, Spent};
+    let mut all = Vec::new();
+    for s in t.all() {
+        let Some(here) = t.state(s).booking else { continue };
+        let name = t.state(s).name;
+        all.push(changed(t, format!("{name}: no booking"), s, |row| row.booking = None));
+        for deposit in [Outside, Owed, Held, Kept, Swapped, GivenBack] {
+            for payout in [Open, Reserved, Spent] {
+                let booking = Booking { deposit, payout };
+                if booking != here {
+                    let what = format!("{name}: booked {deposit:?}, {payout:?}");
+                    all.push(changed(t, what, s, |row| row.booking = Some(booking)));
+                }
             }
         }
     }

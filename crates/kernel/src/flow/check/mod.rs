@@ -2,6 +2,7 @@
 //! it says: for that, read the diagram.
 
 mod act_rules;
+mod booking;
 mod cancel;
 mod declarations;
 mod exclude;
@@ -16,11 +17,12 @@ pub fn faults(t: &Table) -> Vec<String> {
     let mut bad = reachable::inside(t);
     if bad.is_empty() {
         // the others follow the edges, so these must lead somewhere
-        let rules: [fn(&Table) -> Vec<String>; 7] = [
+        let rules: [fn(&Table) -> Vec<String>; 8] = [
             reachable::names,
             reachable::ways,
             act_rules::faults,
             money::faults,
+            booking::faults,
             exclude::faults,
             cancel::faults,
             declarations::faults,

@@ -24,6 +24,7 @@ impl SingleTransaction<'_> {
             | Put::Form(..)
             | Put::Resource { .. }
             | Put::Raise { .. }
+            | Put::Add { .. }
             | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_)

@@ -361,7 +361,10 @@ fn shared(unit: &Unit) -> Option<QueueKey> {
     });
     let taken = || {
         unit.then.puts.iter().find_map(|put| {
-            let (Put::Take { counter: name, .. } | Put::Raise { name, .. }) = put else {
+            let (Put::Add { counter: name, .. }
+            | Put::Take { counter: name, .. }
+            | Put::Raise { name, .. }) = put
+            else {
                 return None;
             };
             Some(&**name)

@@ -258,7 +258,9 @@ impl<'u> BatchablePut<'u> {
             Put::Attempt(attempt) => Some(Self::NewAttempt(attempt)),
             Put::AttemptHead { id, .. } | Put::Form(id, _) => Some(Self::Attempt(*id)),
             Put::Resource { name, .. } => Some(Self::Resource(name)),
-            Put::Raise { name, .. } | Put::Take { counter: name, .. } => Some(Self::Counter(name)),
+            Put::Raise { name, .. }
+            | Put::Add { counter: name, .. }
+            | Put::Take { counter: name, .. } => Some(Self::Counter(name)),
             Put::Adopt { .. }
             | Put::AdoptAfterLoss { .. }
             | Put::Own { .. }

@@ -20,6 +20,7 @@ impl WriteBatch<'_> {
             | Put::AttemptHead { .. }
             | Put::Form(..)
             | Put::Raise { .. }
+            | Put::Add { .. }
             | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_)

@@ -3,6 +3,7 @@
 use crate::service::Wrap;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, AttemptId, Lock, MemberVerdict};
+use kernel::books::ChainBook;
 use kernel::ids::FlowId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{AttemptProof, Chain, SignRequest, Signed, Unsigned};
@@ -68,6 +69,7 @@ pub(super) fn journal_wrap(name: &str) -> Option<Wrap<dyn Journal>> {
     match name {
         "attempt-stays-open" => Some(Arc::new(|inner| Arc::new(Wrapper(StaysOpen(inner))))),
         "facts-not-stored" => Some(Arc::new(|inner| Arc::new(Wrapper(FactsNotStored(inner))))),
+        "inventory-not-taken" => Some(Arc::new(|inner| Arc::new(Wrapper(NotTaken(inner))))),
         "cursor-apart" => Some(Arc::new(|inner| Arc::new(Wrapper(CursorApart(inner))))),
         _ => None,
     }
@@ -322,6 +324,20 @@ impl JournalWrapper for FactsNotStored {
         for event in units.iter_mut().flat_map(|unit| &mut unit.then.events) {
             event.detail.take_if(|detail| detail.starts_with(r#"{"facts""#));
         }
+        self.0.write(units)
+    }
+}
+
+/// A payout is promised without a look at the inventory.
+struct NotTaken(Arc<dyn Journal>);
+
+impl JournalWrapper for NotTaken {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        let takes = |put: &Put| matches!(put, Put::Take { counter, .. } if ChainBook::is_inventory(counter));
+        units.iter_mut().for_each(|unit| unit.then.puts.retain(|put| !takes(put)));
         self.0.write(units)
     }
 }

@@ -137,6 +137,14 @@ fn cursor_apart_from_its_openings() {
 }
 
 #[test]
+fn inventory_not_taken() {
+    let why = fails("inventory-not-taken", swap("both are paid"), undisturbed);
+    assert!(why.contains("books/NEXUS/5/inventory is"), "{why}");
+    let why = fails("inventory-not-taken", swap("no inventory in time"), undisturbed);
+    assert!(why.contains("poor1") || why.contains("books/"), "{why}");
+}
+
+#[test]
 fn quarantine_condemned() {
     let why = fails("quarantine-condemned", swap("one is quarantined"), undisturbed);
     assert!(why.contains("CHAIN_CONTRADICTION"), "{why}");

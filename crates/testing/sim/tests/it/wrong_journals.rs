@@ -209,6 +209,7 @@ fn each_wrong_build_of_attempts_turns_its_check_red() {
     );
     red(unguarded!(Guard::AtLeast { .. }), "a_counter_is_given_back_what_was_taken");
     red(unput!(Put::Take { .. }), "a_counter_is_given_back_what_was_taken");
+    red(unput!(Put::Add { .. }), "a_counter_is_given_back_what_was_taken");
     red(backwards, "an_attempt_is_read_whole");
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::checks;
 use super::super::fixture::{JournalFixture, id, plain};
+use kernel::answer::Cause;
 use kernel::ports::journal::Resource;
 use kernel::unit::{Guard, Put, Then, Unit};
 
@@ -59,6 +60,12 @@ async fn a_counter_is_given_back_what_was_taken(b: &mut JournalFixture) {
     let big = u128::MAX;
     b.written("raised", plain(vec![Put::Raise { name: "a".into(), to: big }])).await;
     b.same("as high as it goes", &count(b).await, &big);
+    let add = |n| plain(vec![Put::Add { counter: "a".into(), n }]);
+    b.unknown("more than a counter holds", add(1), Cause::CONTRADICTION).await;
+    b.written("nearly all of it", take(big - 2)).await;
+    b.written("more again", add(5)).await;
+    b.reopen().await;
+    b.same("what was added", &count(b).await, &7);
 }
 
 async fn a_counter_counts_guards_and_puts_together(b: &mut JournalFixture) {
@@ -74,6 +81,8 @@ async fn a_counter_counts_guards_and_puts_together(b: &mut JournalFixture) {
     b.same("what is left of it", &count(b).await, &1);
     let lost = Guard::AtLeast { name: "a".into(), n: 1 };
     b.lost("two that are too much together", unit(vec![], vec![take(1), take(1)]), lost).await;
+    let add = |n| Put::Add { counter: "a".into(), n };
+    b.written("more and as much less", unit(vec![], vec![add(4), take(5), add(1)])).await;
     b.written("raised and less", unit(vec![guard(1)], vec![raise(8), take(3)])).await;
     b.same("what is left then", &count(b).await, &5);
     b.written("raised to less than is there", unit(vec![guard(1)], vec![raise(2)])).await;

@@ -45,6 +45,8 @@ pub struct SwapCase {
     pub quarantine: Quarantining,
 }
 
+/// More than there ever is in an inventory.
+const MUCH: u128 = 1_000_000_000_000;
 /// What every swap costs.
 pub(super) const FEE: u128 = 10;
 /// The smallest credit that is taken in.
@@ -92,9 +94,9 @@ const QUARANTINED: &str = "quarantined";
 /// Accounts whose names say what they do: what is sent to `lost…` never arrives, the first four payments to `tardy…` do
 /// not, nor does the first transaction that takes in what they sent, `bad…` spoils its
 /// transaction, `ghost…` does not exist, `gone…` can receive nothing any more, `never…` takes no debit,
-/// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back; for `poor…`
-/// there is no inventory, what `stale…` sent can be taken in no more, what `fickle…` sent was called back, `freed…` fails three times, until a person allows one more refund. The asset that maps
-/// a credit to `slow…` is found at the last look alone.
+/// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back;
+/// what is sent to `poor…` is above every inventory, what `stale…` sent can be taken in no more, what `fickle…` sent was
+/// called back, `freed…` fails three times, until a person allows one more refund. The asset that maps a credit to `slow…` is found at the last look alone.
 pub const SWAP_CASES: [SwapCase; 21] = [
     swap_in(
         "both are paid",
@@ -115,7 +117,7 @@ pub const SWAP_CASES: [SwapCase; 21] = [
         &[deposit("Sam", "", 1, "processed, amount after fees <= 0")],
         Quarantining::Arrives,
     ),
-    swap_in("no inventory in time", &[deposit("Sam", "poor1", 1_000, BACK)], Quarantining::Arrives),
+    swap_in("no inventory in time", &[deposit("Sam", "poor1", MUCH, BACK)], Quarantining::Arrives),
     swap_in(
         "one spoils its debit",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sam", "bad1", 1_000, BACK)],
@@ -173,7 +175,7 @@ pub const SWAP_CASES: [SwapCase; 21] = [
     ),
     swap_out(
         "no inventory in time",
-        &[deposit("Nora", "poor1", 1_000, "refunded")],
+        &[deposit("Nora", "poor1", MUCH, "refunded")],
         Quarantining::Arrives,
     ),
     swap_out(

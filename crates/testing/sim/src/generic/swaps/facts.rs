@@ -1,4 +1,4 @@
-//! The scripted fact source of swaps: accounts and inventory by their names, time and deliveries from the simulated
+//! The scripted fact source of swaps: accounts by their names, time and deliveries from the simulated
 //! chains, and refusals and cooldowns by the journal.
 
 use super::cases::{DUST, covered, credit_possible, is_found_late, is_freed, is_lost, receives};
@@ -6,7 +6,7 @@ use crate::chain::SimChain;
 use crate::world::breath;
 use flows::swap_out::rules::{CREDIT_POSSIBLE, DUST_CREDIT, MAPPING, NO_MAPPING, PAYOUT_DEADLINE};
 use flows::swaps::rules::{
-    CHAIN_TIME, DESTINATION_VALID, INVENTORY, PAYOUT_RESTED, QUARANTINE_ACCOUNT, REFUND_REJECTIONS,
+    CHAIN_TIME, DESTINATION_VALID, PAYOUT_RESTED, QUARANTINE_ACCOUNT, REFUND_REJECTIONS,
     REFUND_RELEASED, REFUND_RESTED, SENDER_VALID,
 };
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
@@ -133,8 +133,6 @@ impl SwapFacts {
         };
         if let Some(receiver) = named {
             facts.insert(DESTINATION_VALID, Fact::Flag(receives(receiver)));
-            let free = if covered(receiver) { 1_000_000 } else { 0 };
-            facts.insert(INVENTORY, Fact::Number(free));
         }
         if self.released(rule, record) {
             // as often as it was refused when the money was held

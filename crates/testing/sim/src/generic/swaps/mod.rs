@@ -5,6 +5,7 @@
 //! quarantined: one of them, once. The receiver of `swap_in` is named in its memo, when its swap is opened; that of
 //! `swap_out` by an asset that is found later, and agreed with the acceptance.
 
+mod books;
 mod cases;
 mod facts;
 mod watcher;
@@ -40,7 +41,7 @@ const USDD: AssetId = AssetId(5);
 pub type SwapTrial = ChainTrial<SwapCase>;
 
 /// A chain and the asset that swaps move there.
-struct End {
+pub(super) struct End {
     chain: ChainId,
     asset: AssetId,
     locking: Locking,
@@ -158,9 +159,8 @@ impl ChainCase for SwapCase {
         let Some(flow) = at.engine.flows().named(self.flow) else {
             return Box::pin(std::future::ready(Err("no such flow".to_owned())));
         };
-        let [source, _] = self.ends();
-        let (chain, deposits) = (source.chain, self.terms(&at));
-        Box::pin(Watcher { at, chain, flow, deposits }.watches())
+        let ([source, payout], deposits) = (self.ends(), self.terms(&at));
+        Box::pin(Watcher { at, chain: source.chain, payout, flow, deposits }.watches())
     }
 
     fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {

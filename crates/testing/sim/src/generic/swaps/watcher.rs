@@ -1,5 +1,7 @@
 //! The watcher of a simulated chain: it reads on from its cursor, and waits until every swap ended.
 
+use super::End;
+use super::books::{compare, fund};
 use crate::generic::chain::ChainClient;
 use engine::{Cursor, Observation};
 use kernel::answer::Cause;
@@ -16,6 +18,8 @@ const TOGETHER: usize = 2;
 pub(super) struct Watcher {
     pub at: ChainClient,
     pub chain: ChainId,
+    /// Where its payouts are made.
+    pub payout: End,
     pub flow: FlowId,
     /// Every deposit of its chain, in order.
     pub deposits: Vec<Terms>,
@@ -26,14 +30,32 @@ impl Watcher {
     pub(super) async fn watches(self) -> Result<Vec<Record>, String> {
         let mut last = String::new();
         for _ in 0..TRIES {
-            match self.reads().await {
-                Ok(true) => return self.waits().await,
-                Ok(false) => continue,
+            let End { chain, asset, .. } = self.payout;
+            match fund(&self.at, chain, asset).await {
+                Ok(()) => match self.reads().await {
+                    Ok(true) => return self.ends().await,
+                    Ok(false) => continue,
+                    Err(cause) => last = cause.to_string(),
+                },
                 Err(cause) => last = cause.to_string(),
             }
             self.at.clock.sleep(250).await;
         }
         Err(format!("the watcher does not come on: {last}"))
+    }
+
+    /// The swaps, once all ended; the books say the same then.
+    async fn ends(&self) -> Result<Vec<Record>, String> {
+        let ended = self.waits().await?;
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            match compare(&self.at).await {
+                Ok(said) => return said.map(|()| ended),
+                Err(cause) => last = cause.to_string(),
+            }
+            self.at.clock.sleep(250).await;
+        }
+        Err(format!("the books are not read: {last}"))
     }
 
     /// Stores what comes next; true where there is no more.

@@ -73,6 +73,7 @@ impl State {
             // the plan of the unit has what becomes of them
             Put::Account { .. }
             | Put::Raise { .. }
+            | Put::Add { .. }
             | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_) => {}

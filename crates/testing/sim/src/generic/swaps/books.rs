@@ -1,0 +1,72 @@
+//! The books of both chains under the swaps of a trial: each case has inventory of its own, and whatever was done to it,
+//! the counters are what the states of all swaps say.
+
+use crate::generic::chain::ChainClient;
+use kernel::answer::Cause;
+use kernel::books::{ChainBook, lines};
+use kernel::ids::{AssetId, ChainId, Serial};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the service adds to the inventory of a case: enough for all of its payouts, and not for one to `poor…`.
+const FUNDED: u128 = 100_000;
+/// Number of transfers of one page.
+const PAGE: usize = 100;
+
+fn funding(chain: ChainId, series: usize) -> Arc<str> {
+    format!("funded:{}:{series}", chain.name()).into()
+}
+
+/// Adds the inventory of a case, once.
+pub(super) async fn fund(at: &ChainClient, chain: ChainId, asset: AssetId) -> Result<(), Cause> {
+    let (name, counter) = (funding(chain, at.series), ChainBook::Inventory.counter(chain, asset));
+    let guard = Guard::Resource { name: name.clone(), version: 0 };
+    let puts = vec![
+        Put::Resource { name, value: asset.0.to_string().into() },
+        Put::Add { counter, n: FUNDED },
+    ];
+    match at.journal.write(vec![Unit::guarded(vec![guard], puts)]).await.pop() {
+        Some(Wrote::Written(_) | Wrote::Lost(_)) => Ok(()),
+        Some(Wrote::Unknown(cause)) => Err(cause),
+        Some(Wrote::Full | Wrote::Refused(_)) | None => Err(Cause::of(Cause::FULL)),
+    }
+}
+
+/// Compares every counter of the books with what was added and with where each swap stands.
+pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Cause> {
+    let mut expected: BTreeMap<Arc<str>, u128> = BTreeMap::new();
+    for funded in at.journal.resources("funded:".into()).await? {
+        let chain = funded.name.split(':').nth(1).and_then(ChainId::parse);
+        let asset = funded.value.parse().ok().map(AssetId);
+        let Some((chain, asset)) = chain.zip(asset) else { return Err(Cause::of("BAD_ROW")) };
+        for book in ChainBook::ALL {
+            expected.entry(book.counter(chain, asset)).or_default();
+        }
+        *expected.entry(ChainBook::Inventory.counter(chain, asset)).or_default() += FUNDED;
+    }
+    let (mut taken, mut after) = (BTreeMap::<Arc<str>, u128>::new(), Serial(0));
+    loop {
+        let page = at.journal.transfers_after(after, None, PAGE).await?;
+        for record in &page.records {
+            let table = at.engine.flows().table(record.flow);
+            for line in lines(table, record, record.head.state) {
+                let side = if line.lacks { &mut taken } else { &mut expected };
+                *side.entry(line.counter).or_default() += line.amount.0;
+            }
+        }
+        match page.records.last().and_then(|record| record.serial) {
+            Some(last) if page.records.len() == PAGE => after = last,
+            Some(_) | None => break,
+        }
+    }
+    let mut faults = Vec::new();
+    for (counter, added) in expected {
+        let sum = at.journal.counter(counter.clone()).await?;
+        let says = added.checked_sub(taken.remove(&counter).unwrap_or_default());
+        if says != Some(sum) {
+            faults.push(format!("{counter} is {sum}, and the swaps say {says:?}"));
+        }
+    }
+    Ok(if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) })
+}
