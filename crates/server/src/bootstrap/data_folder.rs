@@ -79,6 +79,7 @@ pub(crate) fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fau
     let exit = match fault {
         OpenError::Locked(_) => return locked(dir),
         OpenError::Damaged(_)
+        | OpenError::Gone(_)
         | OpenError::Newer(_)
         | OpenError::Unreleased(_)
         | OpenError::OtherSchema { .. }

@@ -119,6 +119,32 @@ fn a_deleted_log_of_the_journal_is_noticed() {
     assert_eq!(exit_of(dir, &["audit", "verify"]), 0, "the loss stands in the record itself");
 }
 
+/// The whole database is gone, or emptied, and the rest of the folder is there. Seen red before it was looked for:
+/// healthy, `check` and `audit verify` found nothing, and every account was gone.
+#[test]
+fn a_database_that_is_gone_is_no_new_store() {
+    let dir = folder();
+    let dir = dir.path();
+    used(dir);
+    let database = dir.join("data").join("portage.db");
+    let kept = fs::read(&database).expect("the file");
+    for empty in [false, true] {
+        fs::remove_file(&database).expect("it goes");
+        if empty {
+            fs::write(&database, "").expect("an empty file");
+        }
+        for words in [&["serve", "--listen", "127.0.0.1:0"][..], &["check"], &["audit", "verify"]] {
+            let out = run(dir, words);
+            let why = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.code(), Some(65), "{words:?}: {why}");
+            assert!(why.contains("portage.db is gone or empty"), "{words:?}: {why}");
+        }
+        assert_eq!(database.exists(), empty, "nothing is made in its place");
+        fs::write(&database, &kept).expect("it comes back");
+        assert_eq!(exit_of(dir, &["audit", "verify"]), 0);
+    }
+}
+
 #[test]
 fn what_is_not_whole_is_no_backup() {
     let dir = folder();

@@ -20,6 +20,20 @@ pub struct LostUnits {
     pub written: u64,
 }
 
+/// The last unit that a store in this folder wrote, by the file beside its database; `None` where none is known. The
+/// name of the store does not count: where the database is gone no store has it any more.
+pub(crate) fn units_written(dir: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(dir.join(LAST_UNIT)).ok()?;
+    let (_, numbers) = text.trim_end().split_once(' ')?;
+    number(numbers).filter(|unit| *unit > 0)
+}
+
+/// The number that stands twice; `None` where a write was torn.
+fn number(twice: &str) -> Option<u64> {
+    let (one, other) = twice.split_once(' ')?;
+    if one == other { one.parse().ok() } else { None }
+}
+
 /// The file with the last number that was written.
 pub(crate) struct LastUnit {
     file: File,
@@ -40,8 +54,7 @@ impl LastUnit {
         file.read_to_end(&mut bytes)?;
         let prefix = format!("{:032x} ", identity.0);
         let text = std::str::from_utf8(&bytes).ok().map(str::trim_end);
-        let twice = text.and_then(|text| text.strip_prefix(&prefix)?.split_once(' '));
-        let unit = twice.filter(|(one, other)| one == other).and_then(|(n, _)| n.parse().ok());
+        let unit = text.and_then(|text| number(text.strip_prefix(&prefix)?));
         Ok(Self { file, prefix, written: AtomicU64::new(unit.unwrap_or_default()) })
     }
 
@@ -74,7 +87,7 @@ impl LastUnit {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST_UNIT, LastUnit};
+    use super::{LAST_UNIT, LastUnit, units_written};
     use kernel::operation::Identity;
 
     #[test]
@@ -82,15 +95,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let open = |store| LastUnit::open(dir.path(), Identity(store)).unwrap();
         let file = open(7);
-        assert_eq!(file.written(), 0);
+        assert_eq!((file.written(), units_written(dir.path())), (0, None));
         file.record_unit(1_000);
         file.record_unit(12);
         assert_eq!((file.written(), open(7).written(), open(8).written()), (1_000, 1_000, 0));
         file.set(12);
-        assert_eq!(open(7).written(), 12);
+        assert_eq!((open(7).written(), units_written(dir.path())), (12, Some(12)));
         for torn in [&b""[..], b"\0\0\0\0", b"\xff\xfe", b"12"] {
             std::fs::write(dir.path().join(LAST_UNIT), torn).unwrap();
-            assert_eq!(open(7).written(), 0, "{torn:?}");
+            assert_eq!((open(7).written(), units_written(dir.path())), (0, None), "{torn:?}");
         }
     }
 

@@ -33,7 +33,7 @@ use kernel::operation::Identity;
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, JournalTime};
 use kernel::ports::meter::Meter;
-use last_unit::LastUnit;
+use last_unit::{LastUnit, units_written};
 use read::due::HandedOut;
 use read::threads::ReaderThreads;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
@@ -87,6 +87,8 @@ pub enum OpenError {
     OtherSchema { shape: i64, different: String },
     /// A step to the present shape failed, and the store is as it was.
     Upgrade { shape: i64, name: &'static str, error: String },
+    /// A store in this folder wrote this many units, and its database is gone or empty.
+    Gone(u64),
     /// The file is not what this release wrote.
     Damaged(String),
     /// The folder cannot be used.
@@ -113,6 +115,11 @@ impl std::fmt::Display for OpenError {
             Self::Upgrade { shape, name, error } => {
                 write!(f, "the step to shape {shape} ({name}) failed and changed nothing: {error}")
             }
+            Self::Gone(units) => write!(
+                f,
+                "{FILE} is gone or empty, and {LAST_UNIT} says that a store here wrote {units} units: bring the file back, or \
+                 restore a backup into another folder. To begin anew and give up what it held, use another folder"
+            ),
             Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Self::Io(error) => write!(f, "the folder cannot be used: {error}"),
         }
@@ -167,6 +174,11 @@ impl Embedded {
         std::fs::create_dir_all(&options.dir).map_err(OpenError::Io)?;
         let lock = Arc::new(lock(&options.dir)?);
         let file = options.dir.join(FILE);
+        if is_empty(&file)
+            && let Some(units) = units_written(&options.dir)
+        {
+            return Err(OpenError::Gone(units));
+        }
         private(&file).map_err(OpenError::Io)?;
         let db = Connection::open(&file)?;
         writer::setup(&db)?;
@@ -284,6 +296,11 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
 /// umask is. SQLite gives its log and its index the mode of this file.
 fn private(file: &Path) -> std::io::Result<()> {
     File::options().create(true).truncate(false).write(true).mode(0o600).open(file).map(drop)
+}
+
+/// True where nothing was ever written into the file, or all of it is gone.
+fn is_empty(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|file| file.len() == 0) || !file.exists()
 }
 
 /// A connection that only reads.

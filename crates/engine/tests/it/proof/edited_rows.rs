@@ -37,7 +37,7 @@ const TABLES: [&str; 8] = [
 type Edit = (&'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const EDITS: [Edit; 36] = [
+const EDITS: [Edit; 37] = [
     ("halts", "UPDATE halts SET reason = 'nothing' WHERE halt = 1", "halts/1: its reason is `nothing`, and the operators' actions say `eve h1: a test`"),
     ("halts", "UPDATE halts SET at = at - 1 WHERE halt = 2", "halts/2: its at is `"),
     ("halts", "UPDATE halts SET lifted_at = NULL WHERE halt = 1", "halts/1: its lifted_at is nothing, and the operators' actions say `"),
@@ -72,6 +72,7 @@ const EDITS: [Edit; 36] = [
     ("status_changes", "DELETE FROM status_changes", "it was removed, and the operators' actions say that FUNDING/2 was set to FROZEN"),
     ("status_changes", "INSERT INTO status_changes SELECT 'portage|eve|k', subject, 'ACTIVE', reason, caller, found, at FROM status_changes", "status_changes/portage|eve|k: there is such a row"),
     ("balances_tb", "UPDATE balances_tb SET status = 'ACTIVE' WHERE user_id = 2", "balances_tb/2: its status is `ACTIVE`, and the operators' actions say `FROZEN`"),
+    ("balances_tb", "UPDATE balances_tb SET status = 'ACTIVE' WHERE user_id = 3", "balances_tb/3: its status is `ACTIVE`, and the operators' actions say `FROZEN`"),
     ("balances_tb", "UPDATE balances_tb SET status = 'DISABLED' WHERE user_id = 4", "balances_tb/4: its status is `DISABLED`, and the operators' actions say `ACTIVE`"),
     ("transfers", "UPDATE transfers SET created_at = created_at - 1 WHERE cid = 'one'", "its created_at is `"),
 ];
@@ -117,8 +118,14 @@ async fn operated(service: &RunningService) {
     act("ada", "opened", AdminAction::OpenAccount(new)).await;
     let status = NumberedStatus::Frozen;
     act("ada", "closed", AdminAction::AccountStatus { number: "ACC-1".into(), status }).await;
-    let (ledger, user, status) = (FUNDING, UserId(2), AccountStatus::Frozen);
-    act("ada", "frozen", AdminAction::Status { ledger, user, status }).await;
+    let status = async |who: &str, key: &str, user, status| {
+        act(who, key, AdminAction::Status { ledger: FUNDING, user: UserId(user), status }).await;
+    };
+    status("ada", "frozen", 2, AccountStatus::Frozen).await;
+    // within seconds of each other: only the last one stands
+    status("ada", "barred", 3, AccountStatus::Frozen).await;
+    status("bob", "freed", 3, AccountStatus::Active).await;
+    status("ada", "barred again", 3, AccountStatus::Frozen).await;
 
     let resume = || AdminAction::Resume { accept: Vec::new() };
     act("eve", "h1", AdminAction::Halt).await;

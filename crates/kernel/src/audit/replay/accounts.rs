@@ -10,9 +10,6 @@ use crate::principal::action_key;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Two changes of one account within this time may have taken effect in either order: the ledger is told before the
-/// action is written.
-const TOGETHER: Millis = 10_000;
 /// The places of the columns of `status_changes`.
 const REASON: usize = 2;
 const CALLER: usize = 3;
@@ -61,11 +58,12 @@ struct Change {
     at: Option<Millis>,
 }
 
-/// The changes of the chain, by the key under which Funding stored them, and those of each user in their order.
+/// The changes of the chain, by the key under which Funding stored them, and the last one of each user: an account has one
+/// change on its way at a time, so Funding makes them in the order in which their actions are written.
 #[derive(Debug, Default)]
 pub(super) struct StatusReplay {
     changes: BTreeMap<String, Change>,
-    of_user: BTreeMap<String, Vec<(Millis, String)>>,
+    last_of_user: BTreeMap<String, String>,
     /// The changes that wait for another person, or did, by the id of their approval.
     proposed: BTreeMap<String, ProposedChange>,
 }
@@ -111,7 +109,7 @@ impl StatusReplay {
             at: approved.is_none().then_some(*at),
         };
         self.changes.insert(action_key(caller, key), change);
-        self.of_user.entry(user).or_default().push((*at, status));
+        self.last_of_user.insert(user, status);
     }
 
     pub(super) fn compare(
@@ -125,15 +123,14 @@ impl StatusReplay {
             let proven = format!("that {subject} was set to {status}");
             found.row(ActionTable::StatusChanges, &key, "it was removed", proven);
         }
+        let (table, active) = (ActionTable::Statuses, AccountStatus::Active.name());
         for row in statuses {
-            let set = self.of_user.remove(&row.key).unwrap_or_default();
-            let status = row.field(0).unwrap_or_default();
-            compare_status(row, &set, status, found);
+            let set = self.last_of_user.remove(&row.key);
+            found.differs(table, row, 0, Some(set.as_deref().unwrap_or(active)));
         }
-        for (user, set) in self.of_user {
-            let status = AccountStatus::Active.name();
-            let row = StoredRow { key: user, fields: vec![Some(status.to_owned())] };
-            compare_status(&row, &set, status, found);
+        for (user, set) in self.last_of_user {
+            let row = StoredRow { key: user, fields: vec![Some(active.to_owned())] };
+            found.differs(table, &row, 0, Some(&set));
         }
     }
 
@@ -164,25 +161,5 @@ impl StatusReplay {
         {
             found.column(table, row, AT, format!("at most `{at}`"));
         }
-    }
-}
-
-/// The status that stands is that of the last change, or of one beside it.
-fn compare_status(
-    row: &StoredRow,
-    set: &[(Millis, String)],
-    status: &str,
-    found: &mut ReplayFindings,
-) {
-    let active = AccountStatus::Active.name();
-    let Some((last, proven)) = set.last() else {
-        if status != active {
-            found.differs(ActionTable::Statuses, row, 0, Some(active));
-        }
-        return;
-    };
-    let beside = |(at, _): &&(Millis, String)| last.saturating_sub(*at) <= TOGETHER;
-    if !set.iter().rev().take_while(beside).any(|(_, one)| one == status) {
-        found.differs(ActionTable::Statuses, row, 0, Some(proven));
     }
 }
