@@ -181,10 +181,10 @@ fn create_of(text: &str) -> Result<(String, CreateTransfer), String> {
         return Err("a line is a JSON object".to_owned());
     }
     // the line within the file is named before it
-    let unread =
-        |fault: serde_json::Error| fault.to_string().replace(" line 1 column ", " column ");
+    let within = |why: String| why.replace(" line 1 column ", " column ");
+    let unread = |_| within(body::fault::<CreateTransfer>(text.as_bytes()));
     let mut new: CreateTransfer = serde_json::from_str(text).map_err(unread)?;
-    json::plain(text.as_bytes()).map_err(unread)?;
+    json::plain(text.as_bytes()).map_err(|fault| within(fault.to_string()))?;
     let cid = new.cid.clone().ok_or("missing field `cid`")?;
     body::visible("cid", &cid, body::KEY).map_err(|refusal| refusal.sentence)?;
     if let Some(id) = new.user_id {

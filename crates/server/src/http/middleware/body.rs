@@ -100,25 +100,11 @@ impl Body {
         if !self.0.trim_ascii_start().starts_with(b"{") {
             return Err(Refusal::bad("The body must be a JSON object"));
         }
-        let form = serde_json::from_slice(&self.0).map_err(|_| self.fault::<T>())?;
+        let unread = |_| Refusal::bad(short(&fault::<T>(&self.0)));
+        let form = serde_json::from_slice(&self.0).map_err(unread)?;
         // a form sees its own names, not those of what it keeps by name
         json::plain(&self.0).map_err(|fault| Refusal::bad(short(&fault.to_string())))?;
         Ok(form)
-    }
-
-    /// The same again, slowly, to name the field.
-    fn fault<T: DeserializeOwned>(&self) -> Refusal {
-        let mut reader = serde_json::Deserializer::from_slice(&self.0);
-        let read: Result<T, _> = serde_path_to_error::deserialize(&mut reader);
-        let sentence = match read {
-            Ok(_) => "The body goes on after its end".to_owned(),
-            Err(fault) => {
-                let (path, inner) = (fault.path().to_string(), fault.inner().to_string());
-                let named = path != "." && !inner.contains(&format!("`{path}`"));
-                if named { format!("field `{path}`: {inner}") } else { inner }
-            }
-        };
-        Refusal::bad(short(&sentence))
     }
 
     /// The user under a name, wherever the body can be read at all: for the check that comes
@@ -136,6 +122,20 @@ impl Body {
         let items = body.get(list).and_then(|items| items.as_array());
         let user = |item: &serde_json::Value| UserIdText::deserialize(item.get(name)?).ok();
         items.into_iter().flatten().map(user).collect()
+    }
+}
+
+/// Why a JSON text is not of this form, with the field that does not fit: it is read again, slowly.
+pub fn fault<T: DeserializeOwned>(text: &[u8]) -> String {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let read: Result<T, _> = serde_path_to_error::deserialize(&mut reader);
+    match read {
+        Ok(_) => "The body goes on after its end".to_owned(),
+        Err(fault) => {
+            let (path, inner) = (fault.path().to_string(), fault.inner().to_string());
+            let named = path != "." && !inner.contains(&format!("`{path}`"));
+            if named { format!("field `{path}`: {inner}") } else { inner }
+        }
     }
 }
 
