@@ -132,9 +132,12 @@ pub(super) fn client_of(url: &str, token: &str, ca: Option<&Path>) -> Result<Cli
     }
 }
 
-/// Nothing is kept in the folder.
+/// Nothing is kept in the folder, or its database is gone.
 pub(super) fn none(dir: &Path) -> Fault {
-    Fault::new(Exit::NoInput, format!("{}: no store here", dir.display()))
+    match store::sqlite::gone(dir) {
+        Some(gone) => Fault::new(Exit::Data, format!("{}: {gone}", dir.display())),
+        None => Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())),
+    }
 }
 
 /// No server serves the folder that was named.

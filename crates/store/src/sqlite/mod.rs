@@ -174,10 +174,8 @@ impl Embedded {
         std::fs::create_dir_all(&options.dir).map_err(OpenError::Io)?;
         let lock = Arc::new(lock(&options.dir)?);
         let file = options.dir.join(FILE);
-        if is_empty(&file)
-            && let Some(units) = units_written(&options.dir)
-        {
-            return Err(OpenError::Gone(units));
+        if let Some(gone) = gone(&options.dir) {
+            return Err(gone);
         }
         private(&file).map_err(OpenError::Io)?;
         let db = Connection::open(&file)?;
@@ -298,9 +296,12 @@ fn private(file: &Path) -> std::io::Result<()> {
     File::options().create(true).truncate(false).write(true).mode(0o600).open(file).map(drop)
 }
 
-/// True where nothing was ever written into the file, or all of it is gone.
-fn is_empty(file: &Path) -> bool {
-    std::fs::metadata(file).is_ok_and(|file| file.len() == 0) || !file.exists()
+/// [`OpenError::Gone`] where the database of a folder is missing or empty, and the file beside it says that a store was
+/// there.
+pub fn gone(dir: &Path) -> Option<OpenError> {
+    let file = dir.join(FILE);
+    let empty = std::fs::metadata(&file).is_ok_and(|file| file.len() == 0) || !file.exists();
+    units_written(dir).filter(|_| empty).map(OpenError::Gone)
 }
 
 /// A connection that only reads.

@@ -70,7 +70,7 @@ const EDITS: [Edit; 37] = [
     ("status_changes", "UPDATE status_changes SET value = 'ACTIVE'", "its value is `ACTIVE`, and the operators' actions say `FROZEN`"),
     ("status_changes", "UPDATE status_changes SET caller = 'portage|eve'", "its caller is `portage|eve`, and the operators' actions say `portage|ada`"),
     ("status_changes", "DELETE FROM status_changes", "it was removed, and the operators' actions say that FUNDING/2 was set to FROZEN"),
-    ("status_changes", "INSERT INTO status_changes SELECT 'portage|eve|k', subject, 'ACTIVE', reason, caller, found, at FROM status_changes", "status_changes/portage|eve|k: there is such a row"),
+    ("status_changes", "INSERT INTO status_changes SELECT 'portage|eve|k', subject, 'ACTIVE', reason, caller, found, at FROM status_changes WHERE subject = 'FUNDING/2'", "status_changes/portage|eve|k: there is such a row"),
     ("balances_tb", "UPDATE balances_tb SET status = 'ACTIVE' WHERE user_id = 2", "balances_tb/2: its status is `ACTIVE`, and the operators' actions say `FROZEN`"),
     ("balances_tb", "UPDATE balances_tb SET status = 'ACTIVE' WHERE user_id = 3", "balances_tb/3: its status is `ACTIVE`, and the operators' actions say `FROZEN`"),
     ("balances_tb", "UPDATE balances_tb SET status = 'DISABLED' WHERE user_id = 4", "balances_tb/4: its status is `DISABLED`, and the operators' actions say `ACTIVE`"),
