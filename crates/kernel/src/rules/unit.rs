@@ -11,7 +11,7 @@ use crate::flow::table::Flows;
 use crate::ids::{Day, Id, LedgerId};
 use crate::limits::{DailyCount, DailyUsage};
 use crate::money::Amount;
-use crate::operation::Op;
+use crate::operation::{Op, Operation};
 use crate::record::Record;
 use crate::unit::{Guard, Put, Then, Unit, Wrote};
 use std::collections::BTreeMap;
@@ -246,13 +246,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                     return no(Wrote::Unknown(Cause::of("NO_SUCH_TRANSFER")));
                 }
             }
-            Put::Receipt { ledger, operation } => {
-                let (key, legs) = (operation.op.key, self.state.legs(operation.op.key.id)?);
-                let stored = self.plan.posting.find(legs, *ledger, key);
-                if stored.is_some_and(|stored| stored != operation) {
-                    return Err(unknown(Cause::CONTRADICTION, "another receipt is stored"));
-                }
-            }
+            Put::Receipt { ledger, operation } => self.receipt(*ledger, operation)?,
             Put::Count(count) => self.count(count, |spent, amount| DailyUsage {
                 transfers: spent.transfers.saturating_add(1),
                 amount: spent.amount.plus(amount).unwrap_or(Amount(u128::MAX)),
@@ -305,6 +299,20 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             | Put::Unpause(_)
             | Put::Asset(_)
             | Put::ForgetCases(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A ledger has one answer to an operation.
+    fn receipt(
+        &mut self,
+        ledger: LedgerId,
+        operation: &Operation,
+    ) -> Result<(), Stopped<Wrote, S::Error>> {
+        let (key, legs) = (operation.op.key, self.state.legs(operation.op.key.id)?);
+        let stored = self.plan.posting.find(legs, ledger, key);
+        if stored.is_some_and(|stored| stored != operation) {
+            return Err(unknown(Cause::CONTRADICTION, "another receipt is stored"));
         }
         Ok(())
     }
