@@ -62,6 +62,7 @@ def refusals() -> None:
     assert tries("poor-py") == 1
     other = raised(Refused, lambda: faulty.create_transfer({**MOVE, "amount": "2"}, "py-1"))
     assert (other.status, other.code, other.mismatched_fields) == (409, "DUPLICATE_REQUEST", ["amount"])
+    assert str(other).endswith(": it differs in amount"), other
     assert tries("py-1") == 1
     unfit = raised(Refused, lambda: faulty.create_transfer({**MOVE, "asset": "NONE"}, "unfit-py"))
     assert (unfit.status, unfit.code, tries("unfit-py")) == (400, "INVALID_ASSET", 1)

@@ -50,6 +50,7 @@ async function refusals(): Promise<void> {
   assert.equal(await tries("poor-ts"), 1);
   const other = await thrown(Refused, () => faulty.createTransfer({ ...move, amount: "2" }, "ts-1"));
   assert.deepEqual([other.status, other.code, other.mismatchedFields], [409, "DUPLICATE_REQUEST", ["amount"]]);
+  assert.ok(other.message.endsWith(": it differs in amount"), other.message);
   assert.equal(await tries("ts-1"), 1);
   const unfit = await thrown(Refused, () => faulty.createTransfer({ ...move, asset: "NONE" }, "unfit-ts"));
   assert.deepEqual([unfit.status, unfit.code, await tries("unfit-ts")], [400, "INVALID_ASSET", 1]);

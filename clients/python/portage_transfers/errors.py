@@ -13,7 +13,8 @@ class Refused(PortageError):
     """The server refused the request, and this request opened nothing."""
 
     def __init__(self, status: int, problem: Mapping[str, Any], retry_after: float | None) -> None:
-        super().__init__(f"{problem['code']}: {problem.get('error')}")
+        differs = ", ".join(problem.get("mismatched_fields") or [])
+        super().__init__(f"{problem['code']}: {problem.get('error')}" + (f": it differs in {differs}" if differs else ""))
         self.status = status
         self.code: str = problem["code"]
         self.request_id: str | None = problem.get("request_id")

@@ -21,11 +21,13 @@ export class Refused extends PortageError {
     /** Seconds after which the same request may be accepted, where the server named them. */
     readonly retryAfter: number | undefined,
   ) {
-    super(`${String(problem["code"])}: ${String(problem["error"])}`);
-    this.code = String(problem["code"]);
     const { request_id: id, mismatched_fields: fields } = problem;
+    const mismatched = Array.isArray(fields) ? fields.map(String) : [];
+    const differs = mismatched.length > 0 ? `: it differs in ${mismatched.join(", ")}` : "";
+    super(`${String(problem["code"])}: ${String(problem["error"])}${differs}`);
+    this.code = String(problem["code"]);
     this.requestId = typeof id === "string" ? id : undefined;
-    this.mismatchedFields = Array.isArray(fields) ? fields.map(String) : [];
+    this.mismatchedFields = mismatched;
   }
 }
 

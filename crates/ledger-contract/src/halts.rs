@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 check_list! {
     who_does_not_know_of_a_halt_moves_nothing,
-    the_number_of_another_ledgers_halt_does_not_count,
+    the_halt_number_of_another_ledger_does_not_count,
 }
 
 /// A sender that follows the HALT of this number as the last one, and may send everything.
@@ -79,7 +79,7 @@ async fn who_does_not_know_of_a_halt_moves_nothing(b: &LedgerFixture) {
     b.same("balance", &b.balance(RICH, COIN).await, &(START - 3, 0));
 }
 
-async fn the_number_of_another_ledgers_halt_does_not_count(b: &LedgerFixture) {
+async fn the_halt_number_of_another_ledger_does_not_count(b: &LedgerFixture) {
     let Some(follows) = sender(b, 1).await else { return };
     let is = b.known().await;
     let other = Known { identity: Identity(is.identity.0 ^ 1), ..is };

@@ -151,12 +151,15 @@ impl From<Error> for Fault {
         let sentence = match &error {
             // a server that is there, and speaks otherwise, is not to be started
             Error::Unreachable(why) if why.contains("Connection refused") => format!(
-                "nothing was sent: {why}. Start the server with `portage serve`, or name another \
-                 with --url"
+                "nothing was sent: no server listens at {}. Start it with `portage serve`, or name another with --url",
+                address(why)
             ),
             Error::Unreachable(why) => format!("nothing was sent: {why}"),
             Error::Refused { mismatched, .. } if !mismatched.is_empty() => {
                 format!("{error}: it differs in {}", mismatched.join(", "))
+            }
+            Error::Refused { status: 401, .. } => {
+                format!("{error}. `portage token check -` says what is wrong with a token")
             }
             Error::Refused { .. } | Error::Unknown(_) | Error::Unfit(_) => error.to_string(),
         };
@@ -186,6 +189,12 @@ impl From<Error> for Fault {
         };
         Self { exit, sentence, unknown, proposed, problem }
     }
+}
+
+/// The address in the words of the HTTP client: `… for url (http://127.0.0.1:3000/health): …`.
+fn address(why: &str) -> &str {
+    let named = why.split_once("url (").and_then(|(_, rest)| rest.split_once(')'));
+    named.map_or("the address of the settings", |(address, _)| address)
 }
 
 impl From<crate::config::ConfigError> for Fault {

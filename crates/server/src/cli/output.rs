@@ -57,8 +57,11 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Fault> {
 const RULED: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// No column is cut below this: an id, a time and a code stay whole.
+/// No column of ids, times and codes is cut below this: each of them stays whole.
 const WHOLE: usize = 26;
+
+/// No column of sentences or JSON is cut below this.
+const FIRST_WORDS: usize = 12;
 
 /// A table that fits the terminal that it is printed to, as far as that goes; what goes elsewhere is
 /// whole. Columns whose title begins with `>` stand on the right.
@@ -67,12 +70,13 @@ pub(super) fn table<const N: usize>(titles: [&str; N], rows: Vec<[String; N]>) -
     fitted(titles, rows, terminal.map(|(width, _)| usize::from(width.0)))
 }
 
-/// The widest columns are cut until the lines are no longer than this.
+/// The widest columns that may still be cut are, until the lines are no longer than this.
 fn fitted<const N: usize>(
     titles: [&str; N],
     mut rows: Vec<[String; N]>,
     most: Option<usize>,
 ) -> String {
+    let least: Vec<usize> = (0..N).map(|column| least(&rows, column)).collect();
     loop {
         let text = laid(titles, rows.clone());
         let wide = largest(text.lines().map(|line| line.trim_end().chars().count()));
@@ -82,18 +86,24 @@ fn fitted<const N: usize>(
         let width = |n: usize| {
             largest(rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.chars().count()))
         };
-        let column = (0..N).fold(0, |widest, n| if width(n) > width(widest) { n } else { widest });
-        let has = width(column);
-        let keeps = if has < WHOLE + over { WHOLE } else { has - over };
-        if keeps >= has {
-            return text;
-        }
+        let cut = least.iter().enumerate().filter(|(column, least)| width(*column) > **least);
+        let widest = cut.max_by_key(|(column, _)| width(*column));
+        let Some((column, least)) = widest else { return text };
+        let room = width(column).saturating_sub(over);
+        let keeps = if room < *least { *least } else { room };
         for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
             if cell.chars().count() > keeps {
                 *cell = cell.chars().take(keeps.saturating_sub(1)).chain(['…']).collect();
             }
         }
     }
+}
+
+/// What a column keeps at least: its first words where it has sentences or JSON.
+fn least<const N: usize>(rows: &[[String; N]], column: usize) -> usize {
+    let words = |cell: &String| cell.contains([' ', '{', '[']);
+    let is_text = rows.iter().filter_map(|row| row.get(column)).any(words);
+    if is_text { FIRST_WORDS } else { WHOLE }
 }
 
 fn largest(all: impl Iterator<Item = usize>) -> usize {
@@ -147,6 +157,11 @@ mod tests {
         }
         let narrow = fitted(["id", "facts", "why"], row(), Some(20));
         assert!(narrow.contains(id), "what is cut below that says nothing: {narrow}");
+        let by = "portage|operator-of-the-night";
+        let row = || [id, by, r#"{"amount":"20000.000000"}"#, "booked on the command line"];
+        let text = fitted(["id", "by", "value", "reason"], vec![row().map(str::to_owned)], Some(95));
+        let wide = text.lines().map(|line| line.trim_end().chars().count()).max();
+        assert!(wide <= Some(95) && text.contains(id), "sentences give way below an id: {text}");
         assert_eq!(
             fitted(["id"], vec![[id.to_owned()]], Some(80)),
             fitted(["id"], vec![[id.to_owned()]], None)

@@ -36,7 +36,7 @@ section! {
         leeway_seconds: u64 = 5,
         /// The longest time between `iat` and `exp`.
         max_lifetime_seconds: u64 = 3600,
-        /// The header types that are taken, without regard to case; an empty one takes tokens that name no type.
+        /// The header types that are taken, without regard to case; an empty text among them takes tokens that name no type.
         typ: Vec<String> = ["at+jwt", "JWT"].map(str::to_owned).to_vec(),
         /// The claim that holds the scopes: a text with spaces between them, or a list.
         scope_claim: String = "scope".to_owned(),

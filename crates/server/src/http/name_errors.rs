@@ -1,9 +1,10 @@
-//! Builds refusals of an unknown name that list the valid names, and formats the scope of a pause.
+//! Builds refusals that name what they are about: the valid names, an asset and its bounds; formats the scope of a pause.
 
 use super::middleware::error::{Refusal, sentence};
 use super::transfers::validate::AccountNames;
 use super::{App, format};
 use kernel::code::Code;
+use kernel::money::{Amount, Asset};
 use kernel::operators::Scope;
 
 /// More than these are not listed: a refusal stays short.
@@ -24,6 +25,25 @@ pub(crate) fn refusal(app: &App, spelt: AccountNames, code: Code) -> Refusal {
         Vec::new()
     };
     Refusal::because(code, listed(sentence(code), &there_are))
+}
+
+/// A refusal that names the asset, and the bound that the request did not keep.
+pub(crate) fn of_asset(asset: &Asset, code: Code) -> Refusal {
+    let (symbol, places) = (&asset.symbol, asset.precision);
+    let decimal = |bound: Amount| format!("{} {symbol}", bound.decimal(places));
+    let named = match code {
+        Code::TransferNotAllowed if !asset.transferable => {
+            Some(format!("{symbol} may not be transferred: its internal_transfer_enabled is off"))
+        }
+        Code::PrecisionOverflow => Some(format!("{}: {symbol} has {places}", sentence(code))),
+        Code::Overflow => Some(format!("{}: {}", sentence(code), decimal(asset.ceiling()))),
+        Code::AmountTooSmall => Some(format!("{}: {}", sentence(code), decimal(asset.min))),
+        Code::AmountTooLarge => {
+            asset.max.map(|max| format!("{}: {}", sentence(code), decimal(max)))
+        }
+        _ => None,
+    };
+    named.map_or_else(|| Refusal::of(code), |named| Refusal::because(code, named))
 }
 
 /// How people spell something that may be paused: `internal`, `SPOT`, `USDT`, `4001/SPOT`.

@@ -173,7 +173,7 @@ fn what_is_only_proposed_does_not_end_as_done() {
     let error: serde_json::Value = serde_json::from_str(&why).expect("JSON");
     assert_eq!((code, &error["outcome"]), (75, &serde_json::json!("proposed")), "{why}");
     let (code, _, why) = asks("deposit --user 7 --asset USDT --amount 20000 --ref wire-9");
-    assert!(code == 75 && why.contains("by approving"), "{code} {why}");
+    assert!(code == 75 && why.contains("portage ops approve "), "{code} {why}");
     let (code, _, why) = asks("deposit --user 7 --asset USDT --amount 20000");
     assert!(code == 75 && why.contains("repeat it with --ref"), "{code} {why}");
     for words in ["ops find --user alice", "ops account alice SPOT ACTIVE --reason x"] {

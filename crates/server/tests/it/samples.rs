@@ -4,6 +4,7 @@
 use crate::fixture::process::binary;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -299,4 +300,26 @@ fn the_demo_prints_what_its_pages_show() {
     let made = dir.path().join("portage-demo-1");
     let out = binary().arg("check").arg("--data-dir").arg(&made).output().expect("it runs");
     assert!(out.status.success(), "{out:?}");
+}
+
+/// Turns red where the demo is ended by a signal and its server goes on, with the port and the folder (run: the release
+/// before).
+#[test]
+fn a_demo_that_is_ended_stops_its_server() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut demo = binary();
+    demo.current_dir(dir.path()).arg("demo").stdout(Stdio::piped());
+    let mut demo = demo.spawn().expect("it runs");
+    let mut lines = BufReader::new(demo.stdout.take().expect("its output")).lines();
+    let server = lines.find_map(|line| {
+        let line = line.ok()?;
+        let (_, pid) = line.split_once("A real server:   pid ")?;
+        Some(pid.split(' ').next()?.to_owned())
+    });
+    let server = Path::new("/proc").join(server.expect("the server's line"));
+    assert!(server.exists(), "it runs");
+    let kill = format!("kill -TERM {}", demo.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("it runs").success());
+    assert_eq!(demo.wait().expect("its end").code(), Some(75));
+    assert!(!server.exists(), "it was stopped");
 }

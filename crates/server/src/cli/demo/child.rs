@@ -18,21 +18,25 @@ struct StartOptions {
     settings: Vec<(&'static str, String)>,
 }
 
-/// A running server. It dies with the demo.
+/// A running server. It ends with the demo.
 #[derive(Debug)]
 pub(super) struct Server {
-    child: Child,
+    child: Process,
     folder: PathBuf,
     options: StartOptions,
     /// Where it listens; the same after a restart.
     pub(super) url: String,
 }
 
-impl Drop for Server {
+/// The server's process. It ends with its owner, also where the demo is ended by a signal.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Drop for Process {
     fn drop(&mut self) {
         // already gone in the normal course
-        let _gone = self.child.kill();
-        let _reaped = self.child.wait();
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
     }
 }
 
@@ -105,13 +109,13 @@ impl Server {
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// SIGKILL: the process gets no chance to do anything.
     pub(super) fn kill(&mut self) -> Result<(), Fault> {
-        self.child.kill()?;
-        self.child.wait()?;
+        self.child.0.kill()?;
+        self.child.0.wait()?;
         Ok(())
     }
 
@@ -126,10 +130,10 @@ impl Server {
 
     /// SIGTERM, and waits until it has drained.
     pub(super) async fn stop(&mut self) -> Result<(), Fault> {
-        let term = format!("kill -TERM {}", self.child.id());
+        let term = format!("kill -TERM {}", self.child.0.id());
         Command::new("sh").arg("-c").arg(term).status()?;
         for _ in 0..200 {
-            match self.child.try_wait()? {
+            match self.child.0.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(ended(&self.folder, status)),
                 None => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -149,14 +153,14 @@ async fn launched(
     folder: &Path,
     options: &StartOptions,
     listen: &str,
-) -> Result<(Child, String), Fault> {
+) -> Result<(Process, String), Fault> {
     let log = File::options().create(true).append(true).open(folder.join(LOG))?;
     let mut command = portage(folder)?;
     command.args(options.words).args(["--listen", listen]);
     command.envs(options.settings.iter().map(|(name, value)| (name, value)));
     command.stdout(Stdio::piped()).stderr(log);
-    let mut child = command.spawn()?;
-    let Some(out) = child.stdout.take() else { return Err(broken("the server has no stdout")) };
+    let mut child = Process(command.spawn()?);
+    let Some(out) = child.0.stdout.take() else { return Err(broken("the server has no stdout")) };
     let line = tokio::task::spawn_blocking(move || {
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line).map(|_| line)
@@ -165,7 +169,7 @@ async fn launched(
     match line.trim().rsplit_once(' ') {
         Some((_, url)) if url.starts_with("http://") => Ok((child, url.to_owned())),
         _ => {
-            let status = child.wait()?;
+            let status = child.0.wait()?;
             Err(ended(folder, status))
         }
     }

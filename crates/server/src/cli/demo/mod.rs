@@ -14,6 +14,7 @@ use self::screen::Screen;
 use super::exit::{Exit, Fault};
 use super::{Global, account, check, output, token, wait};
 use crate::config::Config;
+use crate::shutdown::Signals;
 use child::Server;
 use client::Client;
 use std::fs;
@@ -30,7 +31,16 @@ pub(super) struct DemoArgs {}
 
 pub(super) fn run(global: &Global, _: &DemoArgs) -> Result<(), Fault> {
     let folder = fresh(global.data_dir.as_deref())?;
-    wait(play(&folder))
+    wait(ended_by_signals(play(&folder)))
+}
+
+/// Plays to the end, or until a signal: the servers are stopped in either case.
+async fn ended_by_signals(play: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+    let mut signals = Signals::take()?;
+    tokio::select! {
+        played = play => played,
+        () = signals.next() => Err(Fault::new(Exit::TempFail, "ended by a signal; its servers were stopped")),
+    }
 }
 
 /// A folder that was not there before, as an absolute path.

@@ -140,6 +140,9 @@ impl RequestedTransfer for AccountTransferRequest {
     }
 
     fn refusal(&self, app: &App, code: Code) -> Refusal {
-        name_errors::refusal(app, AccountNames::Plain, code)
+        match app.engine.asset(&self.body.currency) {
+            Some(asset) => name_errors::of_asset(&asset, code),
+            None => name_errors::refusal(app, AccountNames::Plain, code),
+        }
     }
 }

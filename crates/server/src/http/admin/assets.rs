@@ -110,7 +110,9 @@ pub(in crate::http) async fn change(
     let asset = app.engine.asset(&symbol).ok_or_else(|| Refusal::no_such("asset"))?;
     let unfit = || Refusal::bad("field `status`: `ACTIVE`, `SUSPENDED` or `DELISTED`");
     let status = form.status.as_deref().map(|text| AssetStatus::parse(text).ok_or_else(unfit));
-    let read = |text: Option<&str>| text.map(|text| asset.amount(text)).transpose();
+    let amount =
+        |text| asset.amount(text).map_err(|code| name_errors::of_asset(&asset, code));
+    let read = |text: Option<&str>| text.map(amount).transpose();
     let limit = |given: Option<Option<String>>| match given {
         Some(text) => read(text.as_deref()).map(Some),
         None => Ok(None),

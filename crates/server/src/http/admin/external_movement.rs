@@ -98,7 +98,8 @@ async fn book(
     let asset = app.engine.asset(&form.asset);
     let asset =
         asset.ok_or_else(|| name_errors::refusal(app, AccountNames::Plain, Code::InvalidAsset))?;
-    let amount = asset.amount(&form.amount)?;
+    let amount = asset.amount(&form.amount);
+    let amount = amount.map_err(|code| name_errors::of_asset(&asset, code))?;
     let movement = External {
         direction,
         reference: form.reference.as_str().into(),
@@ -184,7 +185,7 @@ async fn proposed(app: &App, movement: &External) -> Refusal {
             let approval = approval.to_string();
             let sentence = format!(
                 "Above what one person may {} of this asset on a day; nothing is booked. Another person \
-                 books it by approving {approval}",
+                 books it: `portage ops approve {approval} --reason …`",
                 if movement.direction.is_in() { "deposit" } else { "withdraw" }
             );
             Refusal::because(Code::SecondPersonRequired, sentence).with("approval_id", approval)

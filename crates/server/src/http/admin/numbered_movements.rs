@@ -105,7 +105,8 @@ impl MovementRequest<'_> {
         super::reason(&form.reason)?;
         let unknown = || name_errors::refusal(app, AccountNames::Plain, Code::InvalidAsset);
         let asset = app.engine.asset(&form.currency).ok_or_else(unknown)?;
-        let amount = asset.amount(&form.amount)?;
+        let amount = asset.amount(&form.amount);
+        let amount = amount.map_err(|code| name_errors::of_asset(&asset, code))?;
         // its owner and currency never change; whether it takes the money is decided where the money is booked
         let account = find(app, number).await?;
         // what no approval could book is not proposed either

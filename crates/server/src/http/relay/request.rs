@@ -227,6 +227,10 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
                 "`receiver_id` is the relay's own account, which pays: a token's contract pays no account from itself",
             );
         }
+        if code == Code::TransferNotAllowed && !self.relay.intake.allows(&self.body.receiver_id) {
+            let sentence = "`receiver_id` is not among the accounts that may be paid (relay.receivers)";
+            return Refusal::because(code, sentence);
+        }
         if code == Code::AmountTooLarge {
             return Refusal::because(code, "The amount is above the most of one transfer");
         }

@@ -93,7 +93,26 @@ impl RequestedTransfer for TransferRequest {
     }
 
     fn refusal(&self, app: &App, code: Code) -> Refusal {
-        name_errors::refusal(app, self.names, code)
+        let Some(asset) = app.engine.asset(&self.body.asset) else {
+            return name_errors::refusal(app, self.names, code);
+        };
+        let ends = [&self.body.from, &self.body.to];
+        let lacks = |name: &&&String| {
+            let ledger = self.names.ledger(name);
+            ledger.is_some_and(|ledger| !app.engine.checks.holds(ledger, &asset))
+        };
+        match code {
+            Code::InvalidAccountType | Code::UnsupportedAccountType => {
+                name_errors::refusal(app, self.names, code)
+            }
+            Code::TransferNotAllowed if let Some(name) = ends.iter().find(lacks) => {
+                let symbol = &asset.symbol;
+                let sentence =
+                    format!("{name} does not hold {symbol}, or counts it with other decimals");
+                Refusal::because(code, sentence)
+            }
+            _ => name_errors::of_asset(&asset, code),
+        }
     }
 
     fn terms(&self, app: &App) -> Result<Terms, Code> {
