@@ -69,7 +69,8 @@ fn fault(error: BackupError) -> Fault {
 }
 
 fn none(dir: &Path) -> impl FnOnce(std::io::Error) -> Fault + '_ {
-    move |fault| Fault::new(Exit::Data, format!("{}: no backup: {fault}", dir.display()))
+    let exit = if dir.exists() { Exit::Data } else { Exit::NoInput };
+    move |fault| Fault::new(exit, format!("{}: no backup: {fault}", dir.display()))
 }
 
 pub(super) fn run(global: &Global, args: &BackupArgs) -> Result<(), Fault> {

@@ -52,6 +52,7 @@ fn beside_a_server_restored_and_halted() {
     let log = fs::metadata(dir.join("data").join("portage.db-wal")).map_or(0, |about| about.len());
     assert_eq!(log, 0, "after a clean stop the database is one file");
     assert_eq!(exit_of(dir, &["backup", "--verify", "mine"]), 0);
+    assert_eq!(exit_of(dir, &["backup", "--verify", "nowhere"]), 66);
     assert_eq!(exit_of(dir, &["restore", "mine"]), 73, "the data folder is in use");
     assert_eq!(exit_of(dir, &["restore", "nowhere", "--data-dir", "again"]), 66);
     assert_eq!(exit_of(dir, &["restore", "mine", "--data-dir", "again/data"]), 0);
