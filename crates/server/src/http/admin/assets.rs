@@ -1,12 +1,12 @@
 //! The operators' routes for assets: list, add and change.
 
 use super::admin_response;
-use crate::http::App;
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::path_params::PathParams;
 use crate::http::transfers::create;
+use crate::http::{App, name_errors};
 use api::admin::assets::{AddAsset, AssetRow, Assets, ChangeAsset};
 use api::problem::Problem;
 use axum::Json;
@@ -68,7 +68,7 @@ pub(in crate::http) async fn add(
         return Err(Refusal::bad("field `precision`: at most 38"));
     }
     let unit = Asset::plain(0, &form.symbol, form.precision);
-    let read = |text: Option<&str>| text.map(|text| unit.amount(text)).transpose();
+    let read = |text: Option<&str>| text.map(|text| amount(&unit, text)).transpose();
     let new = NewAsset {
         id: form.asset_id.map(AssetId),
         symbol: form.symbol.clone(),
@@ -110,9 +110,7 @@ pub(in crate::http) async fn change(
     let asset = app.engine.asset(&symbol).ok_or_else(|| Refusal::no_such("asset"))?;
     let unfit = || Refusal::bad("field `status`: `ACTIVE`, `SUSPENDED` or `DELISTED`");
     let status = form.status.as_deref().map(|text| AssetStatus::parse(text).ok_or_else(unfit));
-    let amount =
-        |text| asset.amount(text).map_err(|code| name_errors::of_asset(&asset, code));
-    let read = |text: Option<&str>| text.map(amount).transpose();
+    let read = |text: Option<&str>| text.map(|text| amount(&asset, text)).transpose();
     let limit = |given: Option<Option<String>>| match given {
         Some(text) => read(text.as_deref()).map(Some),
         None => Ok(None),
@@ -128,6 +126,10 @@ pub(in crate::http) async fn change(
     let action = AdminAction::ChangeAsset(change);
     let did = admin_response::execute(&app, &caller, &headers, &form.reason, action).await?;
     Ok(answer(did, StatusCode::OK))
+}
+
+fn amount(asset: &Asset, text: &str) -> Result<Amount, Refusal> {
+    asset.amount(text).map_err(|code| name_errors::of_asset(asset, code))
 }
 
 fn answer(did: PerformedAction, first: StatusCode) -> Response {

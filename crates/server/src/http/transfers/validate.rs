@@ -96,23 +96,22 @@ impl RequestedTransfer for TransferRequest {
         let Some(asset) = app.engine.asset(&self.body.asset) else {
             return name_errors::refusal(app, self.names, code);
         };
-        let ends = [&self.body.from, &self.body.to];
-        let lacks = |name: &&&String| {
+        if [Code::InvalidAccountType, Code::UnsupportedAccountType].contains(&code) {
+            return name_errors::refusal(app, self.names, code);
+        }
+        let lacks = |name: &&String| {
             let ledger = self.names.ledger(name);
             ledger.is_some_and(|ledger| !app.engine.checks.holds(ledger, &asset))
         };
-        match code {
-            Code::InvalidAccountType | Code::UnsupportedAccountType => {
-                name_errors::refusal(app, self.names, code)
-            }
-            Code::TransferNotAllowed if let Some(name) = ends.iter().find(lacks) => {
-                let symbol = &asset.symbol;
-                let sentence =
-                    format!("{name} does not hold {symbol}, or counts it with other decimals");
-                Refusal::because(code, sentence)
-            }
-            _ => name_errors::of_asset(&asset, code),
+        if code == Code::TransferNotAllowed
+            && let Some(name) = [&self.body.from, &self.body.to].into_iter().find(lacks)
+        {
+            let symbol = &asset.symbol;
+            let sentence =
+                format!("{name} does not hold {symbol}, or counts it with other decimals");
+            return Refusal::because(code, sentence);
         }
+        name_errors::of_asset(&asset, code)
     }
 
     fn terms(&self, app: &App) -> Result<Terms, Code> {

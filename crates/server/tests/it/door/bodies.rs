@@ -52,6 +52,41 @@ async fn bad_amounts_open_nothing() {
     assert!(!reply.headers.contains_key("idempotency-replayed"));
 }
 
+/// Turns red where the client has to look up what the amount would have had to be, or which ledger lacks the asset.
+#[tokio::test]
+async fn a_refused_amount_names_its_bound() {
+    let door = Door::open().await;
+    door.fund(4001, "1000").await;
+    let bounds = [
+        ("0.0000001", "PRECISION_OVERFLOW", "USDT has 6"),
+        ("9223372036854.775808", "OVERFLOW", "9223372036854.775807 USDT"),
+    ];
+    for (amount, code, bound) in bounds {
+        let body = movement(4001, amount, "r");
+        let by_hand = door.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await;
+        let create = door.post(("4001", USER), CREATE, transfer(amount, "k")).await;
+        for reply in [by_hand, create] {
+            let sentence = reply.body["error"].as_str().expect("a sentence");
+            assert!(reply.code() == code && sentence.ends_with(bound), "{reply:?}");
+        }
+    }
+    let limits = json!({ "min_transfer_amount": "5", "max_transfer_amount": "10", "reason": "a test" });
+    assert_eq!(door.patch(("ops", "ops:act"), "/api/v1/ops/assets/USDT", limits).await.status, 200);
+    for (amount, code, bound) in [
+        ("4", "AMOUNT_TOO_SMALL", "5.000000 USDT"),
+        ("11", "AMOUNT_TOO_LARGE", "10.000000 USDT"),
+    ] {
+        let reply = door.post(("4001", USER), CREATE, transfer(amount, "k")).await;
+        let sentence = reply.body["error"].as_str().expect("a sentence");
+        assert!(reply.code() == code && sentence.ends_with(bound), "{reply:?}");
+    }
+    let stopped = json!({ "internal_transfer_enabled": false, "reason": "a test" });
+    assert_eq!(door.patch(("ops", "ops:act"), "/api/v1/ops/assets/USDT", stopped).await.status, 200);
+    let reply = door.post(("4001", USER), CREATE, transfer("6", "k")).await;
+    let sentence = reply.body["error"].as_str().expect("a sentence");
+    assert!(reply.code() == "TRANSFER_NOT_ALLOWED" && sentence.contains("USDT"), "{reply:?}");
+}
+
 #[tokio::test]
 async fn bad_bodies_open_nothing() {
     let door = Door::open().await;

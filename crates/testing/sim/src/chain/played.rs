@@ -1,10 +1,11 @@
 //! The trait of chains that flows are played over: the simulated chain, or a local one behind a real adapter.
 
+use super::held::HeldBack;
 use super::{ChainRules, Paid, SimChain, SimPort};
 use kernel::flow::table::Flows;
 use kernel::ids::Id;
 use kernel::ports::chain::Chain;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +18,10 @@ pub trait PlayedChain: Clone + fmt::Debug + Send + Sync + 'static {
     fn adapter(&self, flows: &Arc<Flows>) -> Arc<dyn Chain>;
     /// How often each transfer was paid in final blocks, by the chain itself and not by an adapter.
     fn paid(&self) -> BTreeMap<Id, Vec<Paid>>;
+    /// The transfers of transactions that no block took for a while, since those of their lane were held back.
+    fn held_back(&self) -> BTreeSet<HeldBack> {
+        BTreeSet::new()
+    }
     /// What is wrong with its own history.
     fn faults(&self) -> Vec<String>;
 }
@@ -32,6 +37,10 @@ impl PlayedChain for SimChain {
 
     fn paid(&self) -> BTreeMap<Id, Vec<Paid>> {
         Self::paid(self)
+    }
+
+    fn held_back(&self) -> BTreeSet<HeldBack> {
+        Self::held_back(self)
     }
 
     fn faults(&self) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! The state of the simulated chain: signed transactions, waiting ones, and blocks.
 
+use super::held::HeldBack;
 use super::transaction::{Effect, Inclusion, Outcome, Paid, QUARANTINE, Transaction};
 use crate::world::SplitMix;
 use kernel::attempt::{Lock, Purpose};
@@ -59,6 +60,10 @@ pub struct ChainRules {
     pub hides_from: u64,
     /// For how many blocks that is so.
     pub hides_for: u64,
+    /// From this block on no block takes what the first lane signs; 0: each does.
+    pub holds_from: u64,
+    /// For how many blocks that is so.
+    pub holds_for: u64,
 }
 
 impl ChainRules {
@@ -80,6 +85,8 @@ impl ChainRules {
             wallets_pay: false,
             hides_from: 0,
             hides_for: 0,
+            holds_from: 0,
+            holds_for: 0,
         }
     }
 
@@ -133,6 +140,8 @@ pub(super) struct State {
     pub hides_blocks: bool,
     /// No node has seen a block behind this one.
     pub stuck_at: Option<u64>,
+    /// The transfers that a transaction which was held back pays, registers or calls back.
+    pub held_back: BTreeSet<HeldBack>,
     /// What an oracle found on the way.
     pub faults: Vec<String>,
 }
@@ -283,7 +292,7 @@ impl State {
             let refused = self.spent(&tx) || self.is_deleted(&tx.lane, height);
             let inclusion = if expired || refused {
                 Inclusion::Gone
-            } else if from <= height {
+            } else if from <= height && !self.holds_back(&tx) {
                 Inclusion::Included(height, self.execute(&tx))
             } else {
                 continue;
@@ -406,6 +415,7 @@ impl SimChain {
             deleted: BTreeMap::new(),
             hides_blocks: false,
             stuck_at: None,
+            held_back: BTreeSet::new(),
             faults: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), clock }

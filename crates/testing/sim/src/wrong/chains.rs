@@ -53,6 +53,8 @@ pub(super) fn wrap(name: &str) -> Option<Wrap<dyn Chain>> {
             | AttemptProof::Form(_)
             | AttemptProof::SpentElsewhere(_)) => proof,
         }),
+        // what is proven waits until every other lane's attempt is
+        "proofs-wait-for-each-other" => around(|inner| ProofsTogether(inner, Mutex::default())),
         "nonce-of-the-node" => around(|inner| NonceOfTheNode(inner, Mutex::default())),
         "sent-before-stored" => around(SentBeforeStored),
         "sent-by-two-owners" => around(SentByTwoOwners),
@@ -106,6 +108,32 @@ fn condemned(verdict: MemberVerdict) -> MemberVerdict {
         @ (Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
             MemberVerdict { answer, ..verdict }
         }
+    }
+}
+
+/// No attempt is over while another one of the chain waits for its proof.
+struct ProofsTogether(Arc<dyn Chain>, Mutex<BTreeSet<AttemptId>>);
+
+impl ChainWrapper for ProofsTogether {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<AttemptProof>> {
+        Box::pin(async move {
+            let mut proofs = self.0.prove(attempts).await;
+            let mut waiting = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            for (attempt, proof) in attempts.iter().zip(&mut proofs) {
+                if matches!(proof, AttemptProof::Closed(_)) {
+                    waiting.remove(&attempt.id);
+                    if !waiting.is_empty() {
+                        *proof = AttemptProof::NotYet(Cause::of("TOGETHER"));
+                    }
+                } else {
+                    waiting.insert(attempt.id);
+                }
+            }
+            proofs
+        })
     }
 }
 

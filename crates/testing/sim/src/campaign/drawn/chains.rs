@@ -15,6 +15,7 @@ const APART: &str = "with workers of different keys";
 const PAUSED: &str = "that a person pauses";
 const FAILED_OVER: &str = "whose journal fails over";
 const SET_BACK: &str = "whose journal is set back";
+const HELD: &str = "with a lane that is held back";
 const NONCES: &str = "of the relay with nonces";
 const MARKERS: &str = "of the relay with markers";
 const REFERENCES: &str = "of the relay with references";
@@ -33,6 +34,7 @@ pub(super) const CAMPAIGN: DrawnCampaign = DrawnCampaign {
         PAUSED,
         FAILED_OVER,
         SET_BACK,
+        HELD,
         ROUGH,
         REFUSING,
         WALLETS,
@@ -65,7 +67,7 @@ impl DrawnRun for ChainRun {
         let wallets = flow == NONCES && rules.strangers > 0;
         let workers = match &self.play {
             ChainPlay::Workers(workers) => Some(workers),
-            ChainPlay::Processes { .. } | ChainPlay::SetBack(_) => None,
+            ChainPlay::Processes { .. } | ChainPlay::SetBack(_) | ChainPlay::HeldLane(_) => None,
         };
         let apart = rules.lanes > 1 && workers.is_some_and(|workers| workers.apart);
         let sorts = [
@@ -75,6 +77,7 @@ impl DrawnRun for ChainRun {
             (workers.is_some_and(|workers| workers.paused.is_some()), PAUSED),
             (workers.is_some_and(|workers| workers.fails_over.is_some()), FAILED_OVER),
             (matches!(self.play, ChainPlay::SetBack(_)), SET_BACK),
+            (matches!(self.play, ChainPlay::HeldLane(_)), HELD),
             (rules.is_rough(), ROUGH),
             (rules.refuses_from > 0, REFUSING),
             (wallets, WALLETS),
@@ -88,7 +91,7 @@ impl DrawnRun for ChainRun {
         match &self.play {
             ChainPlay::Workers(run) => run.end == WorkerEnd::Killed,
             ChainPlay::SetBack(_) => true,
-            ChainPlay::Processes { .. } => false,
+            ChainPlay::Processes { .. } | ChainPlay::HeldLane(_) => false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Draws a case of a flow that sends from a seed with its faults: writes and calls that fail, repeat or kill the
 //! process, calm or faulty chains, and a second worker that continues when the first one ends.
 
+use super::held_lane::{HeldLane, held_lane};
 use super::set_back::{ChainSetBack, LANES, set_back};
 use super::workers::{ChainWorkers, two_workers};
 use super::{Calm, ChainCase, ChainTrial, Spot, play, spots, twice};
@@ -20,13 +21,15 @@ const DISTURBANCES: u64 = 6;
 const STRANGERS: u64 = 20;
 /// The longest that one thing that goes wrong once delays the end of all, in milliseconds: what is lost with it expires
 /// first, and each wait doubles up to its bound.
-const PER_DISTURBANCE: u64 = 60_000;
+pub(super) const PER_DISTURBANCE: u64 = 60_000;
 /// A contract that refuses whatever comes begins with it within this number of blocks.
 const REFUSES_BY: u64 = 30;
 /// Nodes stop to show what blocks hold within this number of blocks.
 const HIDES_BY: u64 = 60;
 /// For how many blocks they do, where that is longer than a transfer may wait without a case.
 const HIDES_LONG: u64 = 800;
+/// A lane is held back within this number of blocks.
+const HELD_BY: u64 = 20;
 /// About how many calls of a chain a worker makes before it rests.
 const CALLS: u64 = 30;
 
@@ -65,6 +68,8 @@ pub enum ChainPlay {
     Workers(ChainWorkers),
     /// By processes whose journal is set back.
     SetBack(ChainSetBack),
+    /// By one process, while a lane is held back.
+    HeldLane(HeldLane),
 }
 
 /// A run that a seed stands for: the same one with the same code.
@@ -101,6 +106,8 @@ impl ChainRun {
         let is_relay = matches!(case, DrawnCase::Relay(_));
         if is_relay && rules.locking == Locking::Nonce && draws.once_in(1, 3) {
             play = draw_set_back(&mut draws, &mut rules);
+        } else if is_relay && rules.locking != Locking::Reference && draws.once_in(1, 6) {
+            play = draw_held_lane(&mut draws, &mut rules);
         }
         Self { seed, case, rules, play }
     }
@@ -111,7 +118,12 @@ impl ChainRun {
         let calls = TROUBLES.iter().map(|trouble| format!("chain {trouble:?}"));
         let learns = TROUBLES.iter().filter(|trouble| **trouble != ChainTrouble::Twice);
         let learns = learns.map(|trouble| format!("facts {trouble:?}"));
-        writes.chain(calls).chain(learns).chain(ChainSetBack::kinds()).collect()
+        writes
+            .chain(calls)
+            .chain(learns)
+            .chain(ChainSetBack::kinds())
+            .chain([HeldLane::KIND.to_owned()])
+            .collect()
     }
 
     fn flow(&self) -> &'static str {
@@ -172,6 +184,7 @@ impl ChainPlay {
                 Played { kinds: kinds.collect(), planned: format!("{:?}", workers.troubles), log }
             }
             Self::SetBack(plan) => set_back(trial, case, seed, plan),
+            Self::HeldLane(held) => held_lane(trial, case, seed, *held),
             Self::Processes { fuse, faults, troubles, disturbances } => {
                 let played = (*fuse, seed);
                 let calm = play(trial, case, played, &[]);
@@ -263,6 +276,14 @@ fn draw_set_back(draws: &mut SplitMix, rules: &mut ChainRules) -> ChainPlay {
     ChainPlay::SetBack(ChainSetBack { after, lost, dies: draws.once_in(1, 2) })
 }
 
+/// A lane that no block takes anything of for a while, shorter or longer than a form is valid. Nothing else goes wrong.
+fn draw_held_lane(draws: &mut SplitMix, rules: &mut ChainRules) -> ChainPlay {
+    *rules = ChainRules { lanes: 2, id: rules.id, ..ChainRules::calm(rules.locking) };
+    let blocks = within(draws, 10, 4 * rules.validity);
+    let (fuse, from) = (draws.once_in(2, 3), within(draws, 1, HELD_BY));
+    ChainPlay::HeldLane(HeldLane { fuse, from, blocks })
+}
+
 fn workers(draws: &mut SplitMix) -> ChainWorkers {
     let end = if draws.once_in(1, 2) { WorkerEnd::Killed } else { WorkerEnd::Paused };
     let after = within(draws, 0, 8_000);
@@ -289,6 +310,9 @@ impl fmt::Display for ChainRun {
             ChainPlay::Workers(run) => format!("two workers, {:?} after {} ms", run.end, run.after),
             ChainPlay::SetBack(plan) => {
                 format!("its journal set back by {} ms, to {} ms", plan.lost, plan.after)
+            }
+            ChainPlay::HeldLane(held) => {
+                format!("a lane held back for {} blocks from {}", held.blocks, held.from)
             }
         };
         write!(f, "seed={} {} {how}, {lanes} lanes", self.seed, self.flow())?;

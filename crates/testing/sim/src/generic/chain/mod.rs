@@ -7,6 +7,7 @@
 
 mod deaths;
 mod drawn;
+mod held_lane;
 mod matrix;
 mod oracle;
 mod places;
@@ -18,12 +19,14 @@ mod workers;
 pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
 pub(crate) use drawn::DrawnCase;
 pub use drawn::{ChainPlay, ChainRun};
+pub use held_lane::HeldLane;
 pub use matrix::ChainMatrix;
 pub use oracle::chain_faults;
 pub use rows::{UNREACHED, Unreached, cases_of_rows, crash_at_every_row, unplayed_rows};
 pub use set_back::ChainSetBack;
 pub use workers::{ChainWorker, ChainWorkers, joined, some_lanes};
 
+use self::held_lane::{TransferEnd, ends};
 use self::waits::{CaseWatch, RELAY, STUCK_SECONDS};
 use super::FreshSite;
 use crate::chain::{
@@ -224,6 +227,8 @@ struct Calm {
     log: Vec<LoggedEvent>,
     /// The time until all had ended.
     took: Millis,
+    /// Each transfer, in the order in which they are asked for.
+    ends: Vec<TransferEnd>,
 }
 
 /// Plays every case without a disturbance but for what the chain's rules say.
@@ -370,7 +375,7 @@ fn play<C: ChainCase>(
     let (mut service, ports) = case.service(trial.rules, env);
     service.settings.fuse = fuse;
     service.wraps = trial.wraps.clone();
-    let slow = trial.rules.is_rough();
+    let slow = trial.rules.is_rough() || trial.rules.holds_from > 0;
     let harm = match spots {
         [] if !slow => Harm::Step,
         [spot] if !slow => spot.harm(),
@@ -421,6 +426,7 @@ fn play<C: ChainCase>(
         learns: run.ports.learned.calls().split_off(learns),
         log: counted(run.place.event_log.read(), writes),
         took: run.watch.ended().unwrap_or(began).saturating_sub(began),
+        ends: ends(&linked, &ended),
     };
     run.judge(&process, &ended);
     calm
@@ -466,12 +472,15 @@ impl<C: ChainCase> Run<'_, C> {
         // each is closed by the fact that ends it
         let wallets = chains.iter().any(|chain| chain.rules().strangers > 0);
         let refuses = chains.iter().any(|chain| chain.rules().refuses_from > 0);
+        let misleads = chains.iter().any(|chain| chain.rules().misleads > 0);
         let hides = chains.iter().any(|chain| chain.rules().hides_from > 0);
         let expected: BTreeSet<&str> = [
             (self.slow, "ATTEMPT_SLOW"),
             (wallets || self.set_back, "LANE_AHEAD"),
             (self.set_back, "FOREIGN_PAYMENT"),
             (wallets && hides, "LOCK_SPENT"),
+            // what a wallet did is read by many questions, and one false answer to them begins it anew
+            (wallets && misleads, "PROVIDERS_DISAGREE"),
             (self.slow, "STUCK"),
             (self.slow || self.case.may_be_refused(), "CHAIN_BACKLOG"),
             (refuses, "TOKEN_REFUSES"),
