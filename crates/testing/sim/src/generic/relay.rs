@@ -7,7 +7,6 @@ use super::chain::{ChainCase, ChainClient, ChainTrial, Harm, join};
 use super::draws::{one_of, within};
 use crate::chain::{ChainFlow, ChainRules, Paid, SimChain, relay_terms};
 use crate::world::SplitMix;
-use engine::operators::{ActionResult, Actor, AdminAction, PerformedAction, Verdict};
 use engine::{Accepted, Refused};
 use kernel::code::Code;
 use kernel::ids::{ChainId, Id};
@@ -23,9 +22,6 @@ use std::sync::Arc;
 const TRIES: u32 = 12_000;
 /// A transfer that is refused ends when another receiver is served: one comes after each of this number of tries.
 const ANOTHER_AFTER: u32 = 240;
-/// After this number of tries two persons end it: each worker judges by what it proved itself, and the others may all be
-/// another worker's.
-const PERSONS_AFTER: u32 = 1_700;
 /// The most others that come while one transfer waits.
 const OTHERS: usize = 6;
 
@@ -223,22 +219,6 @@ pub async fn insist_on(at: ChainClient, all: Vec<AskedTransfer>) -> Result<Vec<R
     Ok(ended)
 }
 
-/// Two persons end a transfer that waits, where nothing of it may land.
-async fn persons_end(at: &ChainClient, id: Id, tries: u32) {
-    let actor = |caller: &str| Actor {
-        caller: caller.into(),
-        key: format!("{id} {tries}").into(),
-        reason: "the contract refuses its receiver".into(),
-    };
-    let verdict = Verdict::Rejected;
-    let resolve = AdminAction::Resolve { id, verdict, evidence: Default::default() };
-    let done = at.engine.operators.execute(actor("sim|one"), resolve).await;
-    if let Ok(PerformedAction { outcome: ActionResult::Proposed { approval }, .. }) = done {
-        let approve = AdminAction::Approve(approval);
-        drop(at.engine.operators.execute(actor("sim|other"), approve).await);
-    }
-}
-
 /// Whether the key of a transfer is bound.
 async fn is_bound(at: &ChainClient, terms: &Terms) -> Result<bool, String> {
     let Some(Binding { scope, key, .. }) = &terms.binding else { return Ok(false) };
@@ -256,8 +236,7 @@ async fn is_bound(at: &ChainClient, terms: &Terms) -> Result<bool, String> {
 async fn ask(at: ChainClient, asked: AskedTransfer) -> Result<Record, String> {
     let AskedTransfer { terms, others } = asked;
     let Some(flow) = at.engine.flows().named("relay") else { return Err("no relay".into()) };
-    let may_be_refused = !others.is_empty();
-    let (mut last, mut to_come, mut spoils) = (String::new(), others.into_iter(), None);
+    let (mut last, mut to_come) = (String::new(), others.into_iter());
     for tries in 1..=TRIES {
         match at.engine.intake.create(flow, terms.clone()).await {
             Ok(Accepted { record, .. }) => {
@@ -265,7 +244,6 @@ async fn ask(at: ChainClient, asked: AskedTransfer) -> Result<Record, String> {
                 if table.ends(record.head.state) {
                     return Ok(record);
                 }
-                spoils = may_be_refused.then_some(record.id);
                 last = format!("it is {} {:?}", table.state(record.head.state).name, record.error);
             }
             Err(Refused::Code(Code::Overloaded)) => "overloaded".clone_into(&mut last),
@@ -281,11 +259,6 @@ async fn ask(at: ChainClient, asked: AskedTransfer) -> Result<Record, String> {
                     break;
                 }
             }
-        }
-        if let Some(id) =
-            spoils.filter(|_| tries > PERSONS_AFTER && tries.is_multiple_of(ANOTHER_AFTER))
-        {
-            persons_end(&at, id, tries).await;
         }
         at.clock.sleep(250).await;
     }
