@@ -116,7 +116,8 @@ fn play(providers: usize) {
     assert!(red.is_empty(), "{} cells are red:\n{}", red.len(), red.join("\n"));
 }
 
-/// Turns red where an adapter with one provider signs anew under another nonce what is only missing.
+/// Turns red where an adapter with one provider signs anew under another nonce what is only missing, and where the row of a
+/// key tells every worker of a payment that one provider alone has shown (run: `proves_by_several` is true).
 #[test]
 fn the_only_provider_makes_the_relay_pay_nothing_twice() {
     play(1);

@@ -120,6 +120,8 @@ pub(super) struct Run {
     pub(super) healed: Look,
     /// The kinds of the cases that were opened.
     pub(super) cases: Vec<&'static str>,
+    /// The rows of the relay's keys in the end.
+    pub(super) lanes: Vec<Arc<str>>,
 }
 
 type Accepting = Arc<Mutex<BTreeMap<usize, Id>>>;
@@ -161,7 +163,8 @@ impl Run {
         playing.runs_until(began + LIES + AFTER, Playing::all_ended);
         playing.sim.run_for(CASES_CLOSE);
         let (healed, cases) = (playing.look(), playing.place.cases());
-        Self { providers, liar: chain.liar(), asked, lying, healed, cases }
+        let lanes = playing.lanes();
+        Self { providers, liar: chain.liar(), asked, lying, healed, cases, lanes }
     }
 }
 
@@ -252,6 +255,12 @@ impl Playing {
             let state = table.state(record.head.state).name;
             transfer.ended = Some((state, now - self.asked_at[transfer.wave]));
         }
+    }
+
+    fn lanes(&self) -> Vec<Arc<str>> {
+        let journal = self.process.opened.journal.clone();
+        let rows = self.sim.block_on(async move { journal.resources("lane:".into()).await });
+        rows.unwrap().unwrap().into_iter().map(|row| row.value).collect()
     }
 
     fn look(&mut self) -> Look {

@@ -23,6 +23,7 @@ impl Honest {
             let run = Run::of(providers, Liar { place: 0, rules: &[] }, load);
             if providers > 1 {
                 assert_eq!(wrong(&run.healed), [""; 0], "without a lie, {load:?}");
+                assert_ne!(tells_others(&run), [""; 0], "without a lie, {load:?}");
             }
             (load, slowest_of_each(load, &run.lying))
         };
@@ -55,6 +56,10 @@ pub(super) fn faults(lie: &Lie, run: &Run, honest: &Honest) -> Vec<String> {
     if end != seen {
         faults.push(format!("the table says {end:?}: {}", words(lie.load, seen, run)));
     }
+    // what condemns a receiver at every worker rests on no single provider
+    if run.providers == 1 && !tells_others(run).is_empty() {
+        faults.push(format!("every worker is told of a payment: {:?}", tells_others(run)));
+    }
     // the only provider is not asked what another program spent a nonce for: it would prove nothing
     if run.providers > 1 && !was_asked(lie, run) {
         faults.push(format!("it was never asked: {:?}", run.asked));
@@ -76,6 +81,11 @@ pub(super) fn faults(lie: &Lie, run: &Run, honest: &Honest) -> Vec<String> {
         faults.extend(named(lie, run));
     }
     faults
+}
+
+/// The rows of keys that tell every worker for whom the contract carried out an act.
+fn tells_others(run: &Run) -> Vec<&str> {
+    run.lanes.iter().map(|row| &**row).filter(|row| row.contains("carried_out")).collect()
 }
 
 /// Whether the provider had a request that it could lie to.
