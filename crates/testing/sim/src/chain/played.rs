@@ -1,6 +1,6 @@
 //! The trait of chains that flows are played over: the simulated chain, or a local one behind a real adapter.
 
-use super::held::HeldBack;
+use super::held_back::HeldBack;
 use super::{ChainRules, Paid, SimChain, SimPort};
 use kernel::flow::table::Flows;
 use kernel::ids::Id;

@@ -1,6 +1,6 @@
 //! The state of the simulated chain: signed transactions, waiting ones, and blocks.
 
-use super::held::HeldBack;
+use super::held_back::HeldBack;
 use super::transaction::{Effect, Inclusion, Outcome, Paid, QUARANTINE, Transaction};
 use crate::world::SplitMix;
 use kernel::attempt::{Lock, Purpose};

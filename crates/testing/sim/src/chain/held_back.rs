@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// What a transaction that was held back does for one member.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeldBack {
-    /// The transfer.
+    /// The transfer that it pays, registers or calls back.
     pub id: Id,
     /// The account that it registers: other transfers to it wait for that too.
     pub registers: Option<Arc<str>>,
