@@ -31,6 +31,7 @@ fn wrong_builds_are_found_by_their_seeds() {
         ("cursor-apart", 180, "which was never opened"),
         ("quarantine-condemned", 0, "does not end"),
         ("attempt-stays-open", 0, "open: Attempt"),
+        ("inventory-not-taken", 0, "books/"),
         ("proofs-wait-for-each-other", 11, "ended late"),
     ];
     for (name, first, oracle) in builds {

@@ -41,6 +41,7 @@ use conformance::journal::Site;
 use engine::Engine;
 use kernel::flow::table::{Flows, S};
 use kernel::ids::Millis;
+use kernel::operators::OpenCase;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
@@ -479,8 +480,8 @@ impl<C: ChainCase> Run<'_, C> {
             (wallets || self.set_back, "LANE_AHEAD"),
             (self.set_back, "FOREIGN_PAYMENT"),
             (wallets && hides, "LOCK_SPENT"),
-            // what a wallet did is read by many questions, and one false answer to them begins it anew
-            (wallets && misleads, "PROVIDERS_DISAGREE"),
+            // each question is asked again until two answers are alike
+            (misleads, "PROVIDERS_DISAGREE"),
             (self.slow, "STUCK"),
             (self.slow || self.case.may_be_refused(), "CHAIN_BACKLOG"),
             (refuses, "TOKEN_REFUSES"),
@@ -509,8 +510,11 @@ impl<C: ChainCase> Run<'_, C> {
     }
 }
 
-/// How transfers ended, once the blocks that they are in are final, and what a wallet's last transactions
-/// stopped goes on.
+/// The longest time after which providers that mislead now and then have agreed once, in seconds.
+const AGREED: u32 = 600;
+
+/// How transfers ended, once the blocks that they are in are final, what a wallet's last transactions stopped goes on,
+/// and the providers agree.
 async fn ended_and_final(
     insists: Fut<'static, Result<Vec<Record>, String>>,
     clock: Sim,
@@ -521,6 +525,13 @@ async fn ended_and_final(
     for _ in 0..STOPS {
         match journal.service_status().await {
             Ok(status) if !status.paused.is_empty() => clock.sleep(1_000).await,
+            Ok(_) | Err(_) => break,
+        }
+    }
+    let disagree = |case: &OpenCase| &*case.kind == "PROVIDERS_DISAGREE";
+    for _ in 0..AGREED {
+        match journal.open_cases().await {
+            Ok(open) if open.iter().any(disagree) => clock.sleep(1_000).await,
             Ok(_) | Err(_) => break,
         }
     }
