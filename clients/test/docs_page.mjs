@@ -105,9 +105,12 @@ try {
   const body = { from: 'FUNDING', to: 'SPOT', asset: 'USDT', amount: '1', cid: 'page-1' };
   const sent = { body: JSON.stringify(body) };
   assert.match(await tried('create_transfer', sent), /^401 [^]*"code": "UNAUTHORIZED"/);
-  await evaluate(`document.querySelector('#token').value = ${JSON.stringify(token)}`);
+  await evaluate(`document.querySelector('#token').value = ${JSON.stringify(`Bearer ${token} `)}`);
+  await evaluate("document.querySelector('#token').focus()");
+  await press('Enter', '\r');
   assert.match(await tried('create_transfer', { body: '{"from": ' }), /^Not sent[^]*no JSON/);
-  const made = await tried('create_transfer', sent);
+  assert.match(await tried('create_transfer', { ...sent, dry_run: 'true' }), /^200 [^]*"would": "COMMITTED"/);
+  const made = await tried('create_transfer', { ...sent, dry_run: '' });
   assert.match(made, /^200 [^]*"state": "COMMITTED"/);
   assert.match(await tried('create_transfer', sent), /^200 [^]*idempotency-replayed: true/);
   const id = made.match(/"req_id": "(\w+)"/)[1];

@@ -84,7 +84,7 @@ pub(super) fn run(global: &Global, args: &BackupArgs) -> Result<(), Fault> {
         false => data.join(store::sqlite::FILE).is_file(),
     };
     if !there && !args.remote.has_url() {
-        return Err(remote::none(data));
+        return Err(if database { no_spot(data) } else { remote::none(data) });
     }
     backup::may_be_made(&args.dir).map_err(fault)?;
     if there && database {
@@ -103,6 +103,13 @@ pub(super) fn run(global: &Global, args: &BackupArgs) -> Result<(), Fault> {
     }
     let text = format!("{}\nCalls at Spot waited {waited} µs.", told(&manifest, &args.dir));
     output::print(&text)
+}
+
+/// With the journal in PostgreSQL a backup copies Spot's folder alone, and there is none.
+fn no_spot(data: &Path) -> Fault {
+    let what = "no Spot here to copy. database.url (or DATABASE_URL) is set, so the journal is in PostgreSQL and is copied by \
+                its own tools; unset it to copy the journal of this folder";
+    Fault::new(Exit::NoInput, format!("{}: {what}", data.display()))
 }
 
 /// The folder itself; nothing is carried on.

@@ -9,6 +9,7 @@ use crate::config::sources::{self, CliFlags};
 use crate::config::{Config, print, reference};
 use crate::http::listener::tls::Tls;
 use crate::runtime::SystemClock;
+use kernel::money::Asset;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,7 +81,21 @@ fn check(global: &Global, file: &Path) -> Result<(), Fault> {
             File::open(file).map_err(fault)?;
         }
     }
-    output::print(&format!("{}: good", file.display()))
+    let unseen = if names_assets(&config) {
+        "; whether the assets that it names exist is seen at the start"
+    } else {
+        ""
+    };
+    output::print(&format!("{}: good{unseen}", file.display()))
+}
+
+/// True where the settings name an asset that a fresh store does not have: no store is looked at here.
+fn names_assets(config: &Config) -> bool {
+    let fresh = Asset::fresh();
+    let limits = config.limits.daily_amount.keys().chain(config.ops.daily_deposit_limit.keys());
+    let held = config.ledgers.assets().into_values().flatten();
+    let mut named = limits.cloned().chain(held);
+    named.any(|symbol| fresh.iter().all(|asset| asset.symbol != symbol))
 }
 
 /// What a setting names cannot be used: then `serve` would not start, whatever the reason is called.

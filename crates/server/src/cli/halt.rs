@@ -36,7 +36,7 @@ fn reason(text: &str) -> Result<String, String> {
 
 pub(super) fn run(global: &Global, args: &LocalHaltArgs) -> Result<(), Fault> {
     // an unknown setting elsewhere must not keep the money moving
-    let config = global.store_settings()?;
+    let config = global.store_settings(&[])?;
     wait(async {
         let store = opened(&config).await?;
         let actor = Actor {

@@ -73,9 +73,9 @@ impl Global {
         Ok(self.loaded()?.config)
     }
 
-    /// The settings of the store alone.
-    fn store_settings(&self) -> Result<Config, Fault> {
-        Ok(sources::load_store_here(&self.flags())?)
+    /// The settings of the store alone, and of these further sections.
+    fn store_settings(&self, and: &[&str]) -> Result<Config, Fault> {
+        Ok(sources::load_store_here(&self.flags(), and)?)
     }
 }
 

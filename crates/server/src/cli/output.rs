@@ -159,7 +159,8 @@ mod tests {
         assert!(narrow.contains(id), "what is cut below that says nothing: {narrow}");
         let by = "portage|operator-of-the-night";
         let row = || [id, by, r#"{"amount":"20000.000000"}"#, "booked on the command line"];
-        let text = fitted(["id", "by", "value", "reason"], vec![row().map(str::to_owned)], Some(95));
+        let text =
+            fitted(["id", "by", "value", "reason"], vec![row().map(str::to_owned)], Some(95));
         let wide = text.lines().map(|line| line.trim_end().chars().count()).max();
         assert!(wide <= Some(95) && text.contains(id), "sentences give way below an id: {text}");
         assert_eq!(

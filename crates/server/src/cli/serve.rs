@@ -6,7 +6,7 @@ use crate::auth::keys::{Keys, RefreshTimes};
 use crate::auth::source::Source;
 use crate::auth::{key, verify::Verifier};
 use crate::bootstrap::{AppContext, Service};
-use crate::config::sources::{self, CliFlags};
+use crate::config::sources::{self, CliFlags, LoadedConfig, Origin};
 use crate::config::{Auth, Config};
 use crate::http::listener::serve::{self, Listener};
 use crate::http::listener::tls::Tls;
@@ -60,22 +60,33 @@ pub(super) const CERTIFICATE: Task = Task { name: "certificate", on_end: OnEnd::
 const KEYS: Task = Task { name: "keys", on_end: OnEnd::EndsProcess };
 
 pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<(), Fault> {
-    let mut config = loaded(global, args.listen)?;
-    config.engine.workers = config.engine.workers && !args.no_workers;
-    shared(&config, config.engine.workers)?;
-    to_its_end(serve(&config))
+    let mut settings = loaded(global, args.listen)?;
+    let engine = &mut settings.config.engine;
+    engine.workers = engine.workers && !args.no_workers;
+    shared(&settings.config, settings.config.engine.workers)?;
+    to_its_end(serve(&settings.config)).map_err(|fault| placed(&settings, fault))
 }
 
 /// The settings, with the log begun as they say.
-pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Config, Fault> {
+pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<LoadedConfig, Fault> {
     let (config, data_dir) = (global.config.clone(), global.data_dir.clone());
     let flags = CliFlags { config, data_dir, listen };
-    let sources::LoadedConfig { config, idle, .. } = sources::load_here(&flags)?;
-    telemetry::start(&config.log)?;
-    for sentence in idle {
+    let settings = sources::load_here(&flags)?;
+    telemetry::start(&settings.config.log)?;
+    for sentence in &settings.idle {
         tracing::warn!("{sentence}");
     }
-    Ok(config)
+    Ok(settings)
+}
+
+/// A limit that the store refused, with the place of its setting.
+pub(super) fn placed(settings: &LoadedConfig, fault: Fault) -> Fault {
+    let Some((_, refused)) = fault.sentence.split_once("BAD_LIMIT: ") else { return fault };
+    let key = refused.split_once(": ").map_or(refused, |(key, _)| key);
+    match settings.origin(key) {
+        Origin::Default => fault,
+        origin => Fault::new(fault.exit, format!("{origin}: {refused}")),
+    }
 }
 
 /// Who shares transfers with other processes shares a database with them, and a Spot that is in

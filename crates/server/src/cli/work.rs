@@ -2,7 +2,7 @@
 //! `work.listen` it serves pages for machines.
 
 use super::exit::{Exit, Fault, fatal};
-use super::serve::{GRACE, bound, closed, loaded, shared, to_its_end};
+use super::serve::{GRACE, bound, closed, loaded, placed, shared, to_its_end};
 use super::{Global, output};
 use crate::bootstrap::Service;
 use crate::config::Config;
@@ -27,10 +27,10 @@ use std::sync::Arc;
 pub(super) struct WorkArgs {}
 
 pub(super) fn run(global: &Global, _: &WorkArgs) -> Result<(), Fault> {
-    let mut config = loaded(global, None)?;
-    config.engine.workers = true;
-    shared(&config, false)?;
-    to_its_end(work(&config))
+    let mut settings = loaded(global, None)?;
+    settings.config.engine.workers = true;
+    shared(&settings.config, false)?;
+    to_its_end(work(&settings.config)).map_err(|fault| placed(&settings, fault))
 }
 
 async fn work(config: &Config) -> Result<(), Fault> {

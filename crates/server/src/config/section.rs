@@ -62,10 +62,10 @@ macro_rules! kinds {
 
 kinds! {
     bool: Flag = "`true` or `false`",
-    u16: Number = "a whole number up to 65535",
-    u32: Number = "a whole number up to 4294967295",
-    u64: Number = "a whole number",
-    usize: Number = "a whole number",
+    u16: Number = "a whole number from 0 to 65535",
+    u32: Number = "a whole number from 0 to 4294967295",
+    u64: Number = "a whole number from 0",
+    usize: Number = "a whole number from 0",
     String: Text = "a text",
     PathBuf: Text = "a path",
     SocketAddr: Text = "an address with a port",

@@ -30,20 +30,27 @@ pub(crate) fn refusal(app: &App, spelt: AccountNames, code: Code) -> Refusal {
 /// A refusal that names the asset, and the bound that the request did not keep.
 pub(crate) fn of_asset(asset: &Asset, code: Code) -> Refusal {
     let (symbol, places) = (&asset.symbol, asset.precision);
-    let decimal = |bound: Amount| format!("{} {symbol}", bound.decimal(places));
-    let named = match code {
-        Code::TransferNotAllowed if !asset.transferable => {
-            Some(format!("{symbol} may not be transferred: its internal_transfer_enabled is off"))
-        }
-        Code::PrecisionOverflow => Some(format!("{}: {symbol} has {places}", sentence(code))),
-        Code::Overflow => Some(format!("{}: {}", sentence(code), decimal(asset.ceiling()))),
-        Code::AmountTooSmall => Some(format!("{}: {}", sentence(code), decimal(asset.min))),
-        Code::AmountTooLarge => {
-            asset.max.map(|max| format!("{}: {}", sentence(code), decimal(max)))
-        }
-        _ => None,
-    };
-    named.map_or_else(|| Refusal::of(code), |named| Refusal::because(code, named))
+    if code == Code::TransferNotAllowed && !asset.transferable {
+        let sentence =
+            format!("{symbol} may not be transferred: its internal_transfer_enabled is off");
+        return Refusal::because(code, sentence);
+    }
+    let bounds = [
+        (Code::PrecisionOverflow, Some(format!("{symbol} has {places}"))),
+        (Code::Overflow, Some(named(asset, asset.ceiling()))),
+        (Code::AmountTooSmall, Some(named(asset, asset.min))),
+        (Code::AmountTooLarge, asset.max.map(|max| named(asset, max))),
+    ];
+    let bound = bounds.into_iter().find(|(about, _)| *about == code).and_then(|(_, bound)| bound);
+    match bound {
+        Some(bound) => Refusal::because(code, format!("{}: {bound}", sentence(code))),
+        None => Refusal::of(code),
+    }
+}
+
+/// An amount in the asset's unit, with its symbol.
+pub(crate) fn named(asset: &Asset, amount: Amount) -> String {
+    format!("{} {}", amount.decimal(asset.precision), asset.symbol)
 }
 
 /// How people spell something that may be paused: `internal`, `SPOT`, `USDT`, `4001/SPOT`.

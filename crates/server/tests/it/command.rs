@@ -36,6 +36,26 @@ pub(crate) fn ends(server: &Listening, signal: &str) -> i32 {
     server.wait().expect("it ends").code().unwrap_or(-1)
 }
 
+/// Turns red where a look at the settings calls a limit good of which the start alone can say that, and where the start
+/// does not name its line.
+#[test]
+fn a_limit_of_no_asset_is_refused_with_its_line() {
+    let dir = folder();
+    let dir = dir.path();
+    // no store is looked at: the start alone knows whether there is such an asset, and names the line
+    for (asset, says_so) in [("USDT", false), ("EURC", true)] {
+        let text = format!("[limits.daily_amount]\n{asset} = \"5\"\n");
+        std::fs::write(dir.join("portage.toml"), text).expect("a file");
+        let out = run(dir, &["config", "--check", "portage.toml"]);
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert_eq!(said.contains("is seen at the start"), says_so, "{out:?}");
+    }
+    let out = run(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "limited"]);
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    let names = why.contains("portage.toml:2: limits.daily_amount.EURC: there is no asset EURC");
+    assert!(out.status.code() == Some(78) && names, "{why}");
+}
+
 #[test]
 fn exit_codes_say_what_was_wrong() {
     let dir = folder();
@@ -217,6 +237,9 @@ fn one_server_and_everything_that_asks_it() {
     let (code, said, _) = ask(&["transfer", "get", id, "--user", "7"]);
     assert!(code == 0 && said.contains("TARGET_OK"), "{said}");
     assert_eq!(ask(&["transfer", "get", id, "--user", "8"]).0, 66, "another user's");
+    let (code, _, out) = ask(&["transfer", "get", "k", "--user", "7"]);
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(code == 66 && why.contains("transfer list --cid k"), "{why}");
     assert_eq!(ask(&["transfer", "get", id]).0, 64, "whose?");
     let (_, token, _) = ask(&["token", "--sub", "7", "--scope", "transfers:read"]);
     assert_eq!(ask(&["transfer", "get", id, "--token", token.trim()]).0, 0);
@@ -375,6 +398,7 @@ fn a_folder_is_halted_without_a_token_once_no_server_holds_it() {
     let named = ["ops", "halt", "--url", "http://127.0.0.1:9", "--token", "x", "--reason", "stop"];
     assert_eq!(exit_of(dir, &named), 69, "the request was sent");
     let out = run(dir, &halt);
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 0, "nor the audit from being read");
     std::fs::remove_file(dir.join("portage.toml")).expect("it is removed");
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
     std::fs::rename(dir.join("kept.key"), dir.join("data/auth.key")).expect("it is back");

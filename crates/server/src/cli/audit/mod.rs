@@ -58,7 +58,8 @@ pub(in crate::cli) fn run(global: &Global, command: &AuditCommand) -> Result<(),
 }
 
 fn verify(global: &Global, args: &VerifyArgs) -> Result<(), Fault> {
-    let config = global.settings()?;
+    // what is wrong elsewhere, such as a variable of a ledger that is gone, changes nothing of the proof
+    let config = global.store_settings(&["audit"])?;
     let proof = wait(async {
         if args.remote.opens(&config)? {
             match opened(&config, args).await {

@@ -14,6 +14,7 @@ use super::{Global, output, user_number, wait};
 use crate::auth::Scope;
 use client::Error;
 use client::types::{HistoryEntry, Transfer, TransferStory};
+use kernel::ids::Id;
 
 /// Make transfers, ask for them, follow them.
 #[derive(Debug, clap::Subcommand)]
@@ -88,7 +89,9 @@ async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
     let user = || args.remote.client(global, Minted::User(args.user), Scope::TransfersRead);
     let id = &args.req_id;
     let story = match args.flow {
-        FlowName::Internal => user()?.transfer(id).await.map_err(not_found_here)?,
+        FlowName::Internal => {
+            user()?.transfer(id).await.map_err(|error| not_found_here(error, id))?
+        }
         FlowName::Account => {
             return account::print(
                 &user()?.account_transfer(id).await?,
@@ -109,13 +112,18 @@ async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
     output::print(&history(&story))
 }
 
-/// A refusal, with the option that shows transfers of other flows.
-fn not_found_here(error: Error) -> Fault {
+/// A refusal, with the option that shows transfers of other flows, and the commands that find one by its key.
+fn not_found_here(error: Error, id: &str) -> Fault {
     let mut fault = Fault::from(error);
     if fault.exit == Exit::NoInput {
         fault.sentence.push_str(
             ", for this caller under this id; a transfer of another flow is shown with --flow",
         );
+        if id.parse::<Id>().is_err() {
+            fault.sentence.push_str(&format!(
+                "; by its key it is found with `portage transfer list --cid {id}`, by an operator with `portage ops show {id}`"
+            ));
+        }
     }
     fault
 }

@@ -55,23 +55,23 @@ pub fn load_here(flags: &CliFlags) -> Result<LoadedConfig, ConfigError> {
     load(flags, env::of_process(std::env::vars_os())?)
 }
 
-/// The settings of the store alone, from the same layers: whatever is wrong with another section keeps no HALT from being
-/// written.
+/// The settings of the store alone, and of these further sections, from the same layers: whatever is wrong with another
+/// one keeps no HALT from being written, and no audit from being read.
 ///
 /// # Errors
-/// What is wrong with `data` and `database`, or a file that is no TOML.
-pub fn load_store_here(flags: &CliFlags) -> Result<Config, ConfigError> {
-    const SECTIONS: [&str; 2] = ["data", "database"];
+/// What is wrong with `data`, `database` and these, or a file that is no TOML.
+pub fn load_store_here(flags: &CliFlags, and: &[&str]) -> Result<Config, ConfigError> {
+    let sections = [&["data", "database"][..], and].concat();
     let is_of_store = |name: &str| {
         let own =
-            SECTIONS.iter().any(|section| name.starts_with(&variable(&format!("{section}."))));
+            sections.iter().any(|section| name.starts_with(&variable(&format!("{section}."))));
         own || name == "DATABASE_URL"
     };
     let env = env::of_process(
         std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_store)),
     )?;
     let mut tree = layers(flags, &env)?;
-    tree.root.retain(|section, _| SECTIONS.contains(&section.as_str()));
+    tree.root.retain(|section, _| sections.contains(&section.as_str()));
     Ok(settled(flags, &env, tree)?.config)
 }
 
@@ -297,10 +297,10 @@ mod tests {
         for (text, says) in [
             (
                 "[engine]\nring = \"many\"\n",
-                ":2: engine.ring: must be a whole number, not \"many\"",
+                ":2: engine.ring: must be a whole number from 0, not \"many\"",
             ),
             ("[engine]\nring = 99999999999999999999\n", ":2: engine.ring: must be"),
-            ("[engine]\n\nring = -1\n", ":3: engine.ring: must be a whole number, not -1"),
+            ("[engine]\n\nring = -1\n", ":3: engine.ring: must be a whole number from 0, not -1"),
             ("engine = 3\n", ":1: engine: must be a table, not 3"),
             ("server.listen = \"x\"\n", ":1: server.listen: must be an address with a port"),
             ("auth = { typ = [\n\"a\", 3] }\n", ":1: auth.typ: must be a list of texts"),

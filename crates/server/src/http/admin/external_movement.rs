@@ -183,9 +183,11 @@ async fn proposed(app: &App, movement: &External) -> Refusal {
     match app.engine.operators.propose_movement(movement).await {
         Ok(approval) => {
             let approval = approval.to_string();
+            let (symbol, _) = format::asset(&app.engine.assets(), movement.asset);
             let sentence = format!(
-                "Above what one person may {} of this asset on a day; nothing is booked. Another person \
-                 books it: `portage ops approve {approval} --reason …`",
+                "Above what one person may {} of {symbol} on a day (ops.daily_deposit_limit, or \
+                 ops.default_deposit_limit); nothing is booked. Another person books it: `portage ops approve \
+                 {approval} --as NAME --reason WHY`",
                 if movement.direction.is_in() { "deposit" } else { "withdraw" }
             );
             Refusal::because(Code::SecondPersonRequired, sentence).with("approval_id", approval)

@@ -12,6 +12,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use kernel::code::Code;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use std::time::Duration;
 
 /// The largest body of one request, in bytes.
@@ -132,10 +133,21 @@ pub fn fault<T: DeserializeOwned>(text: &[u8]) -> String {
     match read {
         Ok(_) => "The body goes on after its end".to_owned(),
         Err(fault) => {
-            let (path, inner) = (fault.path().to_string(), fault.inner().to_string());
-            let named = path != "." && !inner.contains(&format!("`{path}`"));
+            let (path, inner) = (fault.path().to_string(), plainly(fault.inner()));
+            let named =
+                ![".", "?"].contains(&path.as_str()) && !inner.contains(&format!("`{path}`"));
             if named { format!("field `{path}`: {inner}") } else { inner }
         }
+    }
+}
+
+/// Why a text is not JSON of a form, without the reader's own words for its states.
+fn plainly(fault: &serde_json::Error) -> String {
+    let (line, column) = (fault.line(), fault.column());
+    match fault.classify() {
+        Category::Eof => format!("the text ends within its JSON, at line {line} column {column}"),
+        Category::Syntax => format!("what is at line {line} column {column} is not JSON"),
+        Category::Data | Category::Io => fault.to_string(),
     }
 }
 
@@ -254,7 +266,9 @@ mod tests {
             ("[\"1\",5]", "object"),
             ("\"text\"", "object"),
             ("", "object"),
-            ("{", "EOF"),
+            ("{", "the text ends within its JSON, at line 1 column 1"),
+            ("{\"amount\":\"\\ud8", "field `amount`: the text ends"),
+            ("{\"amount\":\"1\",}", "at line 1 column 15 is not JSON"),
             (&deep, "amount"),
         ];
         for (text, says) in bad {

@@ -21,9 +21,21 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for QueryPa
         read.map(|Query(all)| Self(all)).map_err(|fault| {
             let text = fault.body_text();
             let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-            Refusal::bad(format!("query: {}", text.replace(" field ", " parameter ")))
+            Refusal::bad(format!("query: {}", plainly(text)))
         })
     }
+}
+
+/// The library's sentence without its words for types.
+fn plainly(text: &str) -> String {
+    const OURS: [(&str, &str); 5] = [
+        ("field ", "parameter "),
+        ("number too large to fit in target type", "the number is too large"),
+        ("invalid digit found in string", "not a whole number"),
+        ("cannot parse integer from empty string", "not a whole number"),
+        ("provided string was not `true` or `false`", "`true` or `false`"),
+    ];
+    OURS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
 }
 
 /// Refuses the query of a route that declares no parameter: one that is ignored changes what the caller meant, and
@@ -52,4 +64,17 @@ pub(crate) fn limit(
     let limit = asked.unwrap_or(usual);
     let refuse = || Refusal::bad(format!("`limit`: from {} to {}", range.start(), range.end()));
     range.contains(&limit).then_some(limit).ok_or_else(refuse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plainly;
+
+    /// Turns red where the library's words for its types reach a client.
+    #[test]
+    fn a_refused_parameter_is_said_plainly() {
+        let huge = plainly("limit: number too large to fit in target type");
+        assert_eq!(huge, "limit: the number is too large");
+        assert_eq!(plainly("missing field `day`"), "missing parameter `day`");
+    }
 }

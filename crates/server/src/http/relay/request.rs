@@ -228,7 +228,8 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
             );
         }
         if code == Code::TransferNotAllowed && !self.relay.intake.allows(&self.body.receiver_id) {
-            let sentence = "`receiver_id` is not among the accounts that may be paid (relay.receivers)";
+            let sentence =
+                "`receiver_id` is not among the accounts that may be paid (relay.receivers)";
             return Refusal::because(code, sentence);
         }
         if code == Code::AmountTooLarge {

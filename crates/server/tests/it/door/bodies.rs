@@ -1,8 +1,10 @@
 //! Bad bodies and amounts get a clear 4xx, never a 5xx, and open nothing.
 
-use super::{CREATE, Door, USER, movement, transfer};
+use super::{CREATE, Door, TestSetup, USER, movement, transfer};
 use axum::body::Body;
 use axum::http::{Request, header};
+use engine::Parts;
+use kernel::ids::LedgerId;
 use serde_json::json;
 
 #[tokio::test]
@@ -52,39 +54,40 @@ async fn bad_amounts_open_nothing() {
     assert!(!reply.headers.contains_key("idempotency-replayed"));
 }
 
+/// What the assets of this door are: one with bounds, one that may not be transferred.
+const BOUNDED: &str = "
+    UPDATE assets_tb SET internal_transfer_enabled = 0 WHERE symbol = 'USD';
+    UPDATE assets_tb SET min_transfer_amount = printf('%039d', 5000000),
+        max_transfer_amount = printf('%039d', 10000000) WHERE symbol = 'USDT';";
+
 /// Turns red where the client has to look up what the amount would have had to be, or which ledger lacks the asset.
 #[tokio::test]
-async fn a_refused_amount_names_its_bound() {
-    let door = Door::open().await;
-    door.fund(4001, "1000").await;
-    let bounds = [
-        ("0.0000001", "PRECISION_OVERFLOW", "USDT has 6"),
-        ("9223372036854.775808", "OVERFLOW", "9223372036854.775807 USDT"),
-    ];
-    for (amount, code, bound) in bounds {
-        let body = movement(4001, amount, "r");
-        let by_hand = door.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await;
-        let create = door.post(("4001", USER), CREATE, transfer(amount, "k")).await;
-        for reply in [by_hand, create] {
-            let sentence = reply.body["error"].as_str().expect("a sentence");
-            assert!(reply.code() == code && sentence.ends_with(bound), "{reply:?}");
-        }
-    }
-    let limits = json!({ "min_transfer_amount": "5", "max_transfer_amount": "10", "reason": "a test" });
-    assert_eq!(door.patch(("ops", "ops:act"), "/api/v1/ops/assets/USDT", limits).await.status, 200);
-    for (amount, code, bound) in [
-        ("4", "AMOUNT_TOO_SMALL", "5.000000 USDT"),
-        ("11", "AMOUNT_TOO_LARGE", "10.000000 USDT"),
+async fn a_refusal_names_its_asset_and_bound() {
+    let spot_lacks_eth = |parts: &mut Parts| {
+        let symbols = ["USDT", "USD"].map(str::to_owned).into();
+        parts.settings.ledger_assets.insert(LedgerId::SPOT, symbols);
+    };
+    let setup =
+        TestSetup { sql: BOUNDED, change: Box::new(spot_lacks_eth), ..TestSetup::default() };
+    let door = Door::with(setup).await;
+    for (asset, amount, code, named) in [
+        ("USDT", "0.0000001", "PRECISION_OVERFLOW", "USDT has 6"),
+        ("USDT", "9223372036854.775808", "OVERFLOW", "9223372036854.775807 USDT"),
+        ("USDT", "4", "AMOUNT_TOO_SMALL", "5.000000 USDT"),
+        ("USDT", "11", "AMOUNT_TOO_LARGE", "10.000000 USDT"),
+        ("USD", "6", "TRANSFER_NOT_ALLOWED", "USD may not be transferred"),
+        ("ETH", "6", "TRANSFER_NOT_ALLOWED", "SPOT does not hold ETH"),
     ] {
-        let reply = door.post(("4001", USER), CREATE, transfer(amount, "k")).await;
+        let mut body = transfer(amount, "k");
+        body["asset"] = json!(asset);
+        let reply = door.post(("4001", USER), CREATE, body).await;
         let sentence = reply.body["error"].as_str().expect("a sentence");
-        assert!(reply.code() == code && sentence.ends_with(bound), "{reply:?}");
+        assert!(reply.code() == code && sentence.contains(named), "{reply:?}");
     }
-    let stopped = json!({ "internal_transfer_enabled": false, "reason": "a test" });
-    assert_eq!(door.patch(("ops", "ops:act"), "/api/v1/ops/assets/USDT", stopped).await.status, 200);
-    let reply = door.post(("4001", USER), CREATE, transfer("6", "k")).await;
-    let sentence = reply.body["error"].as_str().expect("a sentence");
-    assert!(reply.code() == "TRANSFER_NOT_ALLOWED" && sentence.contains("USDT"), "{reply:?}");
+    let by_hand = movement(4001, "0.0000001", "r");
+    let by_hand = door.post(("ops", "ops:act"), "/api/v1/ops/deposits", by_hand).await;
+    let sentence = by_hand.body["error"].as_str().expect("a sentence");
+    assert!(sentence.ends_with("USDT has 6"), "{by_hand:?}");
 }
 
 #[tokio::test]

@@ -89,7 +89,9 @@ async fn each_route_can_be_read_and_tried() {
             for one in subject["parameters"].as_array().into_iter().flatten() {
                 let (name, place) = (one["name"].as_str(), one["in"].as_str());
                 let (name, place) = (name.expect("a name"), place.expect("a place"));
-                let field = format!("<input data-in=\"{place}\" data-name=\"{name}\"");
+                let is_choice = one["schema"]["type"].to_string().contains("\"boolean\"");
+                let element = if is_choice { "select" } else { "input" };
+                let field = format!("<{element} data-in=\"{place}\" data-name=\"{name}\"");
                 assert!(route.contains(&field), "{verb} {path}: {field}");
             }
             let body = route.contains("<textarea data-in=\"body\"");

@@ -197,7 +197,7 @@ fn what_is_not_here_is_not_backed_up() {
     let settings = [(URL, database.url())];
     let empty = tempfile::tempdir().expect("a folder");
     let (code, text) = ran(empty.path(), &settings, &["backup", "mine"]);
-    assert_eq!((code, text.contains("no store here")), (Some(66), true), "{text}");
+    assert_eq!((code, text.contains("no Spot here to copy")), (Some(66), true), "{text}");
     std::fs::create_dir_all(empty.path().join("data/spot")).expect("a folder");
     let (code, text) = ran(empty.path(), &settings, &["backup", "mine"]);
     assert_eq!(

@@ -93,9 +93,9 @@ const AUTHORIZATION: &str = "<section id=\"authorization\">\n<h2>Authorization</
     TOKEN=$(portage token --sub 4001 --scope \"transfers:create transfers:read\")   # a user\n\
     TOKEN=$(portage token --sub anna --scope \"ops:read ops:act\")                  # an operator</pre>\n\
     <p>The curl lines of this page use these two variables.</p>\n\
-    <p class=\"scripted\"><label for=\"token\">The token for <em>Try it</em> on this page</label>\n\
+    <form class=\"scripted\"><label for=\"token\">The token for <em>Try it</em> on this page</label>\n\
     <input id=\"token\" type=\"password\" autocomplete=\"off\" spellcheck=\"false\">\n\
-    <span class=\"faint\">It stays in this page: it is stored nowhere, and gone when you leave.</span></p>\n</section>\n";
+    <span class=\"faint\">It stays in this page: it is stored nowhere, and gone when you leave.</span></form>\n</section>\n";
 
 /// What is said of errors once, for all routes.
 fn errors(api: &Value, shared: &BTreeMap<(&str, &str), usize>) -> String {

@@ -160,10 +160,16 @@ impl<'a> Operation<'a> {
             let value = if one["in"] == "path" { escaped(&value(one)) } else { String::new() };
             let mark =
                 if one["required"] == true { "" } else { " <span class=\"faint\">optional</span>" };
-            format!(
-                "<label>{name}{mark}<input data-in=\"{place}\" data-name=\"{name}\" value=\"{value}\" \
-                 autocomplete=\"off\" spellcheck=\"false\"></label>\n"
-            )
+            let of = format!("data-in=\"{place}\" data-name=\"{name}\"");
+            let field = if kind(&one["schema"]) == "boolean" {
+                format!(
+                    "<select {of}><option value=\"\">not sent</option><option>true</option>\
+                     <option>false</option></select>"
+                )
+            } else {
+                format!("<input {of} value=\"{value}\" autocomplete=\"off\" spellcheck=\"false\">")
+            };
+            format!("<label>{name}{mark}{field}</label>\n")
         };
         let fields: String = self.parameters().map(field).collect();
         let body = self.body_text().map(|text| {

@@ -38,7 +38,7 @@
   };
   search.addEventListener('input', filter);
   document.addEventListener('keydown', (event) => {
-    const typing = event.target.matches('input, textarea');
+    const typing = event.target.matches('input, select, textarea');
     if (event.key === '/' && !typing && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       search.focus();
@@ -96,7 +96,8 @@
     let body;
     const query = new URLSearchParams();
     const headers = {};
-    const token = one('#token').value.trim();
+    // as it stands in a header or an answer, too
+    const token = one('#token').value.trim().replace(/^bearer\s+/i, '');
     if (token) headers.Authorization = `Bearer ${token}`;
     for (const field of all('[data-in]', form)) {
       const { in: place, name } = field.dataset;
@@ -160,6 +161,8 @@
     }
     form.ariaBusy = 'false';
   };
+  // Enter in its field sends nothing: the policy of the page forbids it, and a reader would lose the token
+  one('#token').form.addEventListener('submit', (event) => event.preventDefault());
   all('.try button').forEach((button) => {
     button.addEventListener('click', () => send(button.closest('.try')));
   });
