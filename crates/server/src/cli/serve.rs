@@ -85,7 +85,9 @@ pub(super) fn placed(settings: &LoadedConfig, fault: Fault) -> Fault {
     let key = refused.split_once(": ").map_or(refused, |(key, _)| key);
     match settings.origin(key) {
         Origin::Default => fault,
-        origin => Fault::new(fault.exit, format!("{origin}: {refused}")),
+        origin @ (Origin::File(..) | Origin::Variable(_) | Origin::Flag(_)) => {
+            Fault::new(fault.exit, format!("{origin}: {refused}"))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use testkit::wait_until;
 use tokio::sync::{Notify, watch};
 
 /// The longest wait for what a wrong build never does.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 /// The interval at which the publisher looks into the outbox by itself, in milliseconds.
 const POLL: u64 = 200;
 /// The number of fixtures that are played at once.

@@ -187,7 +187,10 @@ async fn a_fresh_journal_takes_no_used_folder() {
         used.stop().await;
         let mut fresh = TestService::open(true, NEVER).await;
         fresh.stop().await;
-        std::fs::remove_file(fresh.dir.path().join(store::sqlite::FILE)).expect("the journal");
+        // without the file that says how far the journal came, no folder is known to have had one
+        for name in [store::sqlite::FILE, store::sqlite::LAST_UNIT] {
+            std::fs::remove_file(fresh.dir.path().join(name)).expect("the journal");
+        }
         for tail in ["-wal", "-shm"] {
             let file = format!("{}{tail}", store::sqlite::FILE);
             drop(std::fs::remove_file(fresh.dir.path().join(file)));
