@@ -6,6 +6,7 @@ pub mod audit;
 pub mod bus;
 pub mod chain;
 pub mod clock;
+pub mod deposits;
 pub mod disk;
 pub mod facts;
 pub mod inbox;
