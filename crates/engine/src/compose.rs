@@ -3,12 +3,14 @@
 use crate::Engine;
 use crate::chains::Chains;
 use crate::drive::Pipeline;
+use crate::drive::foreign_payments::ForeignPayments;
 use crate::drive::lane_watch::LaneWatch;
 use crate::drive::prove::Prover;
 use crate::drive::status_sync::StatusSync;
 use crate::enter::create_checks::CreateChecks;
 use crate::enter::intake::Intake;
 use crate::enter::observed_deposits::ObservedDeposits;
+use crate::enter::vault_watch::VaultWatch;
 use crate::messaging::Messaging;
 use crate::operators::{Operators, Turns};
 use crate::reconciliation::{Proven, Reconciler};
@@ -101,7 +103,7 @@ impl Lower {
         })
     }
 
-    fn monitor(&self, shared: &Arc<SharedState>) -> Arc<Monitor> {
+    fn monitor(&self, shared: &Arc<SharedState>, vault_watch: &Arc<VaultWatch>) -> Arc<Monitor> {
         Arc::new(Monitor {
             shared: shared.clone(),
             cases: self.cases.clone(),
@@ -110,6 +112,7 @@ impl Lower {
             chains: self.chains.clone(),
             limits: self.limits.clone(),
             reconciler: self.reconciler.clone(),
+            vault_watch: vault_watch.clone(),
             closed_cases: ClosedCases::new(shared),
             key_set: Mutex::default(),
         })
@@ -169,7 +172,11 @@ pub(crate) fn compose(
         StatusSync::new(&shared, &lower.ledgers, &lower.chains, &lower.reconciler, &pipeline);
     let lease_keeper = LeaseKeeper::new(&shared, &lower.chains, &status);
     let prover = lower.prover(&shared, &pipeline);
-    let monitor = lower.monitor(&shared);
+    let payments = ForeignPayments::new(&shared, &lower.cases, &status);
+    let observed_deposits =
+        ObservedDeposits::new(&shared, &lower.cases, &lower.in_flight, &pipeline);
+    let vault_watch = VaultWatch::new(&shared, &observed_deposits, &payments);
+    let monitor = lower.monitor(&shared, &vault_watch);
     let recovery = lower.recovery(&shared, &pipeline, &status);
     let operators = lower.operators(&shared, &pipeline, &status, &lease_keeper);
     let Lower {
@@ -185,9 +192,10 @@ pub(crate) fn compose(
         ..
     } = lower;
     Arc::new(Engine {
-        lane_watch: LaneWatch::new(&shared, &cases, &chains, &status),
+        lane_watch: LaneWatch::new(&shared, &cases, &chains, &status, &payments),
         intake: Intake::new(&shared, &limits, &checks, &pipeline, requests),
-        observed_deposits: ObservedDeposits::new(&shared, &cases, &in_flight, &pipeline),
+        observed_deposits,
+        vault_watch,
         shared,
         cases,
         in_flight,

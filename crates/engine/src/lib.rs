@@ -38,6 +38,7 @@ use crate::enter::create_checks::CreateChecks;
 use crate::enter::intake;
 use crate::enter::intake::Intake;
 use crate::enter::observed_deposits::ObservedDeposits;
+use crate::enter::vault_watch::{self, VaultWatch};
 use crate::messaging::Messaging;
 use crate::operators::Operators;
 use crate::plan::planner::{LedgerCapabilities, Plan};
@@ -80,6 +81,7 @@ pub struct Engine {
     pub reconciler: Arc<Reconciler>,
     status: Arc<StatusSync>,
     lane_watch: Arc<LaneWatch>,
+    vault_watch: Arc<VaultWatch>,
     prover: Arc<Prover>,
     pub intake: Arc<Intake>,
     pub observed_deposits: Arc<ObservedDeposits>,
@@ -99,12 +101,15 @@ impl Engine {
     /// `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
     /// `NO_CHAIN` where one is offered that sends, without any chain;
     /// `NO_BUS` where one is offered that events drive, without a bus;
+    /// `OTHER_VAULT` where the store watched another vault of a chain, and `NO_FLOW` where a vault's flow is not
+    /// offered;
     /// `OWNED` where another core than ours is at work, and nothing was touched;
     /// `FOREIGN_TOPICS` where the topics of the bus are another journal's.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
         parts.check_flows()?;
         let before = parts.journal.service_status().await?;
         core_owner::fits(&parts, &before).await?;
+        vault_watch::fits(&parts).await?;
         messaging::source::fits(&parts, before.identity).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
@@ -204,6 +209,10 @@ impl Engine {
         self.messaging.begin_messaging();
         self.chains.begin_identities();
         begin_provers(&self.chains, &self.prover, &self.lane_watch);
+        for vault in &self.vault_watch.vaults {
+            let watch = self.vault_watch.clone().run_vault_watch(vault.clone());
+            spawn.spawn(Background::VaultWatch.task(), Box::pin(watch));
+        }
         spawn.spawn(Background::Checker.task(), Box::pin(self.reconciler.clone().run_checker()));
         let left_over = self.operators.clone().run_left_over();
         spawn.spawn(Background::LeftOver.task(), Box::pin(left_over));
@@ -296,6 +305,7 @@ impl Engine {
             left = left.saturating_sub(step);
         }
         self.messaging.stop_publishing().await;
+        self.vault_watch.leave().await;
         self.lease_keeper.leave().await;
     }
 }

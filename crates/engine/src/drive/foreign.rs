@@ -15,19 +15,15 @@ use crate::chains::orphans::orphan_row;
 use crate::commit::outcome::WriteOutcome;
 use crate::drive::lane_watch::LaneWatch;
 use crate::drive::lane_watch::compare::AheadLane;
-use crate::plan::chain_stop::ENGINE;
-use crate::plan::chain_stop::stop;
 use crate::plan::claim::Claim;
 use crate::plan::lane_state::{LaneState, resource_name};
 use crate::plan::planner::Plan;
-use crate::state::case_kinds::FOREIGN_PAYMENT;
 use crate::state::select::caught;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::flow::life::Leg;
 use kernel::flow::table::S;
 use kernel::ids::{ChainId, FlowId, Id};
-use kernel::operators::{Case, Note, Scope, Severity, Subject};
 use kernel::ports::chain::{ForeignPayment, ForeignUse};
 use kernel::record::{Account, Record, System};
 use kernel::unit::{Guard, Put, Unit};
@@ -200,70 +196,23 @@ impl LaneWatch {
         let (id, facts) = (Id(attempt.id.0), &one.facts);
         tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
         unit.then.puts.extend(orphan_row(pool.id(), attempt.id, one, &orphans));
-        let case = self.stop_in(pool.id(), &mut unit, &objections).await?;
+        let case = self.payments.stop_in(pool.id(), &mut unit, &objections).await?;
         let attempt = match self.chains.write_claim(&attempt, unit).await {
             ClaimOutcome::Stored(_) => attempt,
             ClaimOutcome::Found(attempt) => attempt,
             ClaimOutcome::Lost(guard) => {
-                self.stop_ends(case, false).await?;
+                self.payments.stop_ends(case, false).await?;
                 return Ok(LaneProgress::Nothing(format!("it is not stored: {guard:?}")));
             }
             ClaimOutcome::Contradicted(cause) => {
-                self.stop_ends(case, false).await?;
+                self.payments.stop_ends(case, false).await?;
                 return Ok(LaneProgress::Nothing(format!("it is not stored: {cause}")));
             }
         };
         pool.lane_is(&lane.name, lane.state.next(&attempt));
         pool.carried.begin(Carried::found(attempt), 0);
-        self.stop_ends(case, true).await?;
+        self.payments.stop_ends(case, true).await?;
         Ok(LaneProgress::Some)
-    }
-
-    /// Has a unit stop the chain for what is not trusted; in RAM the chain stands at once. What a case that is open
-    /// already does not show becomes a note of it. The case is `None` where nothing is objected to.
-    ///
-    /// # Errors
-    /// The cause for which the journal does not answer.
-    async fn stop_in(
-        &self,
-        chain: ChainId,
-        unit: &mut Unit,
-        objections: &[String],
-    ) -> Result<Option<Case>, Cause> {
-        if objections.is_empty() {
-            return Ok(None);
-        }
-        let (scope, subject) = (Scope::Chain(chain), Subject::Chain(chain));
-        let facts: Arc<str> = objections.join("; ").into();
-        let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
-        let open = self.shared.parts.journal.open_cases().await?;
-        self.shared.controls.pause(scope);
-        let open = open.iter().find(|one| &*one.kind == FOREIGN_PAYMENT && one.subject == subject);
-        let more = open.map(|open| Put::Note {
-            case: open.number,
-            caller: ENGINE.into(),
-            note: Note::Comment(facts.clone()),
-        });
-        let case = Case { kind: FOREIGN_PAYMENT, severity: Severity::Critical, subject, facts };
-        unit.then.puts.push(stop(chain, reason.clone()));
-        unit.then.puts.push(Put::Pause { scope, reason, caller: ENGINE.into() });
-        unit.then.puts.push(more.unwrap_or_else(|| Put::Case(case.clone())));
-        Ok(Some(case))
-    }
-
-    /// After the write of a unit that stops the chain.
-    async fn stop_ends(&self, case: Option<Case>, written: bool) -> Result<(), Cause> {
-        let Some(case) = case else { return Ok(()) };
-        if let Subject::Chain(chain) = case.subject {
-            self.shared.controls.stored(Scope::Chain(chain));
-        }
-        if written {
-            self.cases.noted(&case);
-        } else {
-            // the pause that stands meanwhile is of this process alone
-            self.status.refresh().await?;
-        }
-        Ok(())
     }
 
     /// Stores transactions that pay nothing for which a transfer waits, as closed attempts. Where one of
@@ -289,9 +238,9 @@ impl LaneWatch {
             tracing::warn!(lane = %lane.name, lock = %one.lock, facts = %one.facts, "a foreign transaction");
         }
         unit.then.puts.extend(orphans);
-        let case = self.stop_in(chain, &mut unit, &objections).await?;
+        let case = self.payments.stop_in(chain, &mut unit, &objections).await?;
         let outcome = self.shared.writer.write(unit).await;
-        self.stop_ends(case, matches!(outcome, WriteOutcome::Done(_))).await?;
+        self.payments.stop_ends(case, matches!(outcome, WriteOutcome::Done(_))).await?;
         match outcome {
             WriteOutcome::Done(_) => {
                 pool.lane_is(&lane.name, after);

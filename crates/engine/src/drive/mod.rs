@@ -2,6 +2,7 @@
 //! watch over the keys of chains, and the writes.
 
 pub(crate) mod foreign;
+pub(crate) mod foreign_payments;
 pub(crate) mod gather;
 pub(crate) mod gatherer;
 pub(crate) mod jobs;

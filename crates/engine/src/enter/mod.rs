@@ -3,6 +3,8 @@
 pub(crate) mod create_checks;
 pub(crate) mod intake;
 pub(crate) mod observed_deposits;
+pub(crate) mod vault_cursor;
+pub(crate) mod vault_watch;
 
 use kernel::answer::Cause;
 use kernel::code::Code;

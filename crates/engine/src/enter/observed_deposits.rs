@@ -39,6 +39,8 @@ pub struct Observation {
     /// The terms of each deposit, with its origin. At most as many as one write takes
     /// ([`crate::Settings::batch_max`]).
     pub deposits: Vec<Terms>,
+    /// What the same unit writes beside them.
+    pub beside: Vec<Put>,
 }
 
 /// The result of an observation.
@@ -161,6 +163,7 @@ impl ObservedDeposits {
             vec![Guard::Resource { name: name.clone(), version: *version }],
             vec![Put::Resource { name: name.clone(), value: value.clone() }],
         );
+        unit.then.puts.extend(observation.beside.iter().cloned());
         for record in records {
             append(&mut unit, self.pipeline.parking(record, None).unit)?;
         }

@@ -53,8 +53,11 @@ pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 /// A ledger that the journal met is named by no settings.
 pub(crate) const LEDGER_NOT_CONFIGURED: &str = "LEDGER_NOT_CONFIGURED";
 
+/// The movements of a vault have not been read for longer than is normal: deposits are not seen.
+pub(crate) const WATCHER_BEHIND: &str = "WATCHER_BEHIND";
+
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 48] = [
+pub(crate) const KINDS: [(&str, Severity); 49] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -95,6 +98,7 @@ pub(crate) const KINDS: [(&str, Severity); 48] = [
     (WRONG_CHAIN, Severity::Critical),
     (WRONG_PROVIDER, Severity::Warning),
     (EVENTS_SURPLUS, Severity::Warning),
+    (WATCHER_BEHIND, Severity::Critical),
     // the poster of webhooks opens it, and an operator's action closes it
     (DISABLED_CASE, Severity::Warning),
     // the poster of webhooks opens and closes it

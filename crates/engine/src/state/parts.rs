@@ -9,6 +9,7 @@ use kernel::ids::{FlowId, LedgerId, WorkerId};
 use kernel::ports::bus::Bus;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::deposits::DepositSource;
 use kernel::ports::facts::FactSource;
 use kernel::ports::inbox::Inbox;
 use kernel::ports::journal::Journal;
@@ -36,6 +37,8 @@ pub struct Parts {
     pub ledgers: Vec<Arc<dyn Ledger>>,
     /// Every chain on which attempts are made.
     pub chains: Vec<Arc<dyn Chain>>,
+    /// The vaults whose deposits this process watches.
+    pub deposits: Vec<Arc<dyn DepositSource>>,
     /// The port that books deposits and withdrawals of external money.
     pub world: Arc<dyn World>,
     pub clock: Arc<dyn Clock>,

@@ -12,6 +12,8 @@ pub enum Background {
     Prover,
     /// Finds out which chain the providers show. Without it nothing is signed for it.
     ChainIdentity,
+    /// Finds deposits in a vault. Without it none becomes a transfer.
+    VaultWatch,
     /// Finds keys that are used elsewhere. Without it nothing is claimed on its chain.
     LaneWatch,
     /// Brings transfers that are due and that no worker holds. Without it nothing is ever recovered.
@@ -69,6 +71,7 @@ impl Background {
             Self::Station => ("station", OnEnd::EndsProcess),
             Self::Prover => ("prover", OnEnd::EndsProcess),
             Self::ChainIdentity => ("chain_identity", OnEnd::EndsProcess),
+            Self::VaultWatch => ("vault_watch", OnEnd::EndsProcess),
             Self::LaneWatch => ("lane_watch", OnEnd::EndsProcess),
             Self::Scanner => ("scanner", OnEnd::EndsProcess),
             Self::Checker => ("checker", OnEnd::EndsProcess),

@@ -3,10 +3,11 @@
 //! bounded; the next round does the rest.
 
 use crate::chains::Chains;
+use crate::enter::vault_watch::VaultWatch;
 use crate::messaging::Messaging;
 use crate::plan::chain_stop::ENGINE;
 use crate::reconciliation::Reconciler;
-use crate::state::case_kinds::{KINDS, LEDGER_NOT_CONFIGURED};
+use crate::state::case_kinds::{KINDS, LEDGER_NOT_CONFIGURED, WATCHER_BEHIND};
 use crate::state::cases::Cases;
 use crate::state::ledgers::health_probe::HealthProbes;
 use crate::state::limits::CreateLimits;
@@ -75,6 +76,7 @@ pub struct Monitor {
     pub(crate) chains: Arc<Chains>,
     pub(crate) limits: Arc<CreateLimits>,
     pub(crate) reconciler: Arc<Reconciler>,
+    pub(crate) vault_watch: Arc<VaultWatch>,
     pub(crate) closed_cases: ClosedCases,
     /// How old the keys are that check tokens in this process.
     pub(crate) key_set: Mutex<KeySet>,
@@ -112,6 +114,7 @@ impl Monitor {
         self.close_over(&open, &facts).await?;
         self.look_at_transfers(&old, entered).await?;
         self.look_at_chains(&facts.chains, &facts.status);
+        self.look_at_vaults();
         self.look_at_ledgers();
         self.look_at_key_set();
         self.look_at_clock();
@@ -214,10 +217,30 @@ impl Monitor {
                 let calm = !facts.hasty.contains_key(&user) && self.cases.may_say(case);
                 calm.then(|| "it is slow again, for a minute".to_owned())
             }
+            (WATCHER_BEHIND, None, Subject::Chain(chain)) => {
+                let now = self.shared.parts.journal.now();
+                let mut vaults = self.vault_watch.vaults.iter();
+                let behind =
+                    vaults.any(|vault| vault.chain() == chain && vault.behind(now).is_some());
+                (!behind && self.cases.may_say(case)).then(|| "the vault is read again".to_owned())
+            }
             (_, None, Subject::Chain(_) | Subject::Attempt(_)) => {
                 self.chain_case_over(case, status, &facts.chains)
             }
             _ => None,
+        }
+    }
+
+    fn look_at_vaults(&self) {
+        for vault in &self.vault_watch.vaults {
+            if let Some(facts) = vault.behind(self.shared.parts.journal.now()) {
+                self.cases.case(Case {
+                    kind: WATCHER_BEHIND,
+                    severity: Severity::Critical,
+                    subject: Subject::Chain(vault.chain()),
+                    facts,
+                });
+            }
         }
     }
 

@@ -21,3 +21,4 @@ mod retired;
 mod roles;
 mod screened;
 mod swapped;
+mod vault_watch;

@@ -81,7 +81,8 @@ pub(crate) fn observation(
 ) -> Observation {
     let value = format!("slot {version}").into();
     let cursor = Cursor { name: CURSOR.into(), version, value };
-    Observation { chain: SOLANA, flow: flow(service), cursor, deposits }
+    let (flow, beside) = (flow(service), Vec::new());
+    Observation { chain: SOLANA, flow, cursor, deposits, beside }
 }
 
 async fn stored(service: &TestService, version: u32, deposits: Vec<Terms>) -> Vec<Id> {

@@ -22,7 +22,8 @@ async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
     let played = case.over(RULES, clock.clone(), ms);
     let mut fixture = Fixture::open(quick(fuse)).await;
     fixture.chains = std::iter::once(played.chain.clone()).chain(played.others.clone()).collect();
-    fixture.journal_facts.insert(played.flow, played.facts);
+    fixture.journal_facts.insert(played.flow, played.facts.clone());
+    fixture.vault = played.vault.clone();
     let (dying, heir) = (fixture.worker().await, fixture.worker().await);
     let at = |engine: &Arc<Engine>, journal: Arc<dyn Journal>| ChainClient {
         engine: engine.clone(),
@@ -30,6 +31,7 @@ async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
         clock: clock.clone(),
         series: 0,
         deadline: played.chain.final_time() + WAIT_MS,
+        vault: played.vault.clone(),
     };
     let watches = case.insists(at(&dying.engine, dying.store.clone()));
     // its watcher dies with it

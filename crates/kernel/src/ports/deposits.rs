@@ -13,10 +13,13 @@ use std::sync::Arc;
 pub enum VaultMovement {
     /// A deposit that is in the vault: it opens a transfer of its source amount.
     Deposited(Terms),
-    /// A deposit that waits at its sender until the service takes it in: it opens a transfer, and moves nothing yet.
+    /// A deposit that waits at its sender until the service takes it in: it opens a transfer, and moves nothing yet. No
+    /// balance shows that one is left out: the port has to prove that there is none.
     Offered(Terms),
     /// Money of the service's own, from an account that the settings name: it raises the inventory.
     Funded(Amount),
+    /// What an act of the service took in: a deposit that was offered is in the vault.
+    TakenIn(Amount),
     /// Money that left the vault.
     Left {
         /// The name of the transaction, as the forms of attempts have theirs.
@@ -57,6 +60,11 @@ pub trait DepositSource: Send + Sync {
     fn flow(&self) -> FlowId;
     /// The asset that the vault keeps.
     fn asset(&self) -> AssetId;
+    /// What tells this vault from another one of the chain: its account and the asset's contract, as the chain spells
+    /// them.
+    fn vault(&self) -> Arc<str>;
+    /// How long to wait before the chain is asked for more, where it has shown all.
+    fn interval(&self) -> Millis;
     /// How long the newest final movement may take to be shown, by the chain's time: a watcher that has not read for
     /// longer is behind.
     fn normal_lag(&self) -> Millis;

@@ -4,6 +4,7 @@
 mod app;
 mod data_folder;
 mod former_worker;
+mod start_fault;
 
 pub use self::app::AppContext;
 use self::data_folder::spot_fault;
@@ -11,6 +12,7 @@ pub(crate) use self::data_folder::{OWNER, create_folder, journal_fault};
 pub use self::data_folder::{Owner, journal, owner};
 use crate::auth::key;
 use crate::backup::{BackupService, JournalStore, MANIFEST, Source, halt_over_lost_units};
+use crate::bootstrap::start_fault::start_fault;
 use crate::bus;
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, LedgerForm, Ledgers};
@@ -56,9 +58,7 @@ use store::sqlite::{Embedded, Options};
 
 /// The Spot core's folder inside the data folder.
 pub(crate) const SPOT: &str = "spot";
-/// The advice for a second process that wants to share a journal.
-const ALONE: &str = ". A core in a process has one owner: run it by itself with `portage spot \
-    serve`, and set ledgers.spot.kind = \"remote\" for every process that shares the journal";
+
 /// The parts of the service, opened and not yet started.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Service {
@@ -290,6 +290,7 @@ impl Service {
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
             chains,
+            deposits: Vec::new(),
             world: self.store.funding(),
             clock: Arc::clone(&self.clock),
             rng: Arc::clone(&self.rng),
@@ -375,19 +376,8 @@ impl Service {
         let parts = self.parts(config, meter, tasks).await?;
         let forgets = Self::forget_messages(self.bus.clone(), Arc::clone(&self.clock));
         tasks.spawn(RETENTION, Box::pin(forgets));
-        let failed = |cause: Cause| {
-            let exits_by_config = matches!(cause.class, "BAD_LIMIT" | "OWNED" | "FOREIGN_TOPICS");
-            let hint = match cause.class {
-                "OWNED" => ALONE.to_owned(),
-                "FOREIGN_TOPICS" => {
-                    bus::other_topics(self.kafka.is_some(), &config.kafka.prefix, &self.dir)
-                }
-                _ => String::new(),
-            };
-            let exit = if exits_by_config { Exit::Config } else { Exit::Io };
-            Fault::new(exit, format!("the engine cannot start: {cause}{hint}"))
-        };
-        Engine::start(parts).await.map_err(failed)
+        let topics = || bus::other_topics(self.kafka.is_some(), &config.kafka.prefix, &self.dir);
+        Engine::start(parts).await.map_err(|cause| start_fault(&cause, topics))
     }
 
     /// The name under which this process leases transfers.

@@ -52,6 +52,7 @@ impl Process {
             journal: store.journal.clone(),
             ledgers: vec![store.funding.clone(), store.accounts.clone()],
             chains: Vec::new(),
+            deposits: Vec::new(),
             world: store.world.clone(),
             clock,
             rng,

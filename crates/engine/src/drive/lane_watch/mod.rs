@@ -13,6 +13,7 @@ pub(crate) mod compare;
 use crate::chains::ChainPool;
 use crate::chains::Chains;
 use crate::drive::foreign::LaneProgress;
+use crate::drive::foreign_payments::ForeignPayments;
 use crate::drive::lane_watch::compare::AheadLane;
 use crate::drive::status_sync::StatusSync;
 use crate::plan::chain_stop::LANES;
@@ -121,6 +122,7 @@ pub(crate) struct LaneWatch {
     pub(crate) cases: Arc<Cases>,
     pub(crate) chains: Arc<Chains>,
     pub(crate) status: Arc<StatusSync>,
+    pub(crate) payments: Arc<ForeignPayments>,
 }
 
 impl LaneWatch {
@@ -129,12 +131,14 @@ impl LaneWatch {
         cases: &Arc<Cases>,
         chains: &Arc<Chains>,
         status: &Arc<StatusSync>,
+        payments: &Arc<ForeignPayments>,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared: shared.clone(),
             cases: cases.clone(),
             chains: chains.clone(),
             status: status.clone(),
+            payments: payments.clone(),
         })
     }
 

@@ -8,10 +8,11 @@ use engine::{Alerts, Parts, Settings};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, Millis};
 use kernel::ports::chain::Chain;
+use kernel::ports::deposits::DepositSource;
 use kernel::ports::facts::FactSource;
 use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;
-use sim::chain::{FactsOf, SimChain, SimPort};
+use sim::chain::{FactsOf, SimChain, SimPort, SimVault};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -78,6 +79,8 @@ pub(crate) struct Fixture {
     pub(crate) journal_facts: BTreeMap<&'static str, FactsOf>,
     /// The chains that each worker has an adapter of its own to.
     pub(crate) chains: Vec<SimChain>,
+    /// Where deposits are paid in.
+    pub(crate) vault: Option<SimVault>,
     dir: TempDir,
 }
 
@@ -172,6 +175,7 @@ impl Fixture {
             facts: BTreeMap::new(),
             journal_facts: BTreeMap::new(),
             chains: Vec::new(),
+            vault: None,
             dir,
         };
         let process = Process::real(Arc::new(ShiftedClock::new()), Arc::default());
@@ -237,11 +241,13 @@ impl Fixture {
         let port = |chain: &SimChain| -> Arc<dyn Chain> {
             Arc::new(SimPort::new(chain.clone(), flows.clone()))
         };
+        let source = |vault: &SimVault| -> Arc<dyn DepositSource> { Arc::new(vault.clone()) };
         let parts = Parts {
             offered: self.flows.ids(&offered),
             facts,
             ledgers: vec![store.funding(), store.accounts(), faulty_spot],
             chains: self.chains.iter().map(port).collect(),
+            deposits: self.vault.iter().map(source).collect(),
             cores: if self.owned { vec![SPOT] } else { Vec::new() },
             ..process.parts(&opened(&store), &flows, settings)
         };

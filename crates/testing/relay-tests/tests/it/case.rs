@@ -59,6 +59,7 @@ impl ChainCase for NearCase {
             facts: Arc::new(move |journal| facts.facts(journal)),
             chain,
             others: Vec::new(),
+            vault: None,
         }
     }
 

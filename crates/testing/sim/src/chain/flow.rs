@@ -2,7 +2,7 @@
 
 use super::learned::LinkedFacts;
 use super::played::PlayedChain;
-use super::{FactLog, FaultyChain, RelayFacts, SimChain};
+use super::{FactLog, FaultyChain, RelayFacts, SimChain, SimVault};
 use crate::service::{ProcessBase, SimService, quiet_settings};
 use crate::world::Sim;
 use conformance::journal::Site;
@@ -12,6 +12,7 @@ use kernel::ids::{AssetId, ChainId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::chain::Chain;
+use kernel::ports::deposits::DepositSource;
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Binding, Party, System, Terms};
@@ -34,6 +35,8 @@ pub struct ChainFlow<C = SimChain> {
     pub chain: C,
     /// The chains beside that one.
     pub others: Vec<C>,
+    /// Where its deposits are paid in, where a watcher finds them.
+    pub vault: Option<SimVault>,
 }
 
 impl<C> fmt::Debug for ChainFlow<C> {
@@ -47,7 +50,7 @@ impl ChainFlow {
     pub fn relay(chain: SimChain) -> Self {
         let facts = RelayFacts(chain.clone());
         let facts: FactsOf = Arc::new(move |_| Arc::new(facts.clone()));
-        Self { flow: "relay", facts, chain, others: Vec::new() }
+        Self { flow: "relay", facts, chain, others: Vec::new(), vault: None }
     }
 }
 
@@ -78,6 +81,8 @@ pub struct ChainPorts<C = SimChain> {
     pub others: Vec<LinkedChain<C>>,
     /// What its processes learnt.
     pub learned: FactLog,
+    /// Where its deposits are paid in, where a watcher finds them.
+    pub vault: Option<SimVault>,
     flow: &'static str,
     facts: FactsOf,
 }
@@ -91,18 +96,18 @@ impl<C> fmt::Debug for ChainPorts<C> {
 impl<C: PlayedChain> ChainPorts<C> {
     /// Links on which nothing goes wrong yet.
     pub fn new(sim: &Sim, flows: &Arc<Flows>, played: ChainFlow<C>) -> Self {
-        let ChainFlow { flow, facts, chain, others } = played;
+        let ChainFlow { flow, facts, chain, others, vault } = played;
         let LinkedChain { chain, link } = LinkedChain::new(sim, chain, flows);
         let others = others.into_iter().map(|other| LinkedChain::new(sim, other, flows)).collect();
-        Self { chain, link, others, learned: FactLog::default(), flow, facts }
+        Self { chain, link, others, learned: FactLog::default(), vault, flow, facts }
     }
 
     /// The same chains through links of a worker's own.
     #[must_use]
     pub fn of_worker(&self, sim: &Sim, flows: &Arc<Flows>) -> Self {
         let others = self.others.iter().map(|other| other.chain.clone()).collect();
-        let (facts, chain) = (self.facts.clone(), self.chain.clone());
-        let played = ChainFlow { flow: self.flow, facts, chain, others };
+        let (facts, chain, vault) = (self.facts.clone(), self.chain.clone(), self.vault.clone());
+        let played = ChainFlow { flow: self.flow, facts, chain, others, vault };
         Self { learned: self.learned.clone(), ..Self::new(sim, flows, played) }
     }
 
@@ -137,10 +142,12 @@ impl<C: PlayedChain> ChainPorts<C> {
         let (inner, log) = ((self.facts)(parts.journal.clone()), self.learned.clone());
         let facts: Arc<dyn FactSource> = Arc::new(LinkedFacts::new(inner, log, sim.crash()));
         let port = |linked: LinkedChain<C>| -> Arc<dyn Chain> { linked.link };
+        let source = |vault: &SimVault| -> Arc<dyn DepositSource> { Arc::new(vault.clone()) };
         Parts {
             facts: BTreeMap::from([(self.flow, facts)]),
             ledgers: vec![store.funding.clone()],
             chains: self.linked().into_iter().map(port).collect(),
+            deposits: self.vault.iter().map(source).collect(),
             ..parts
         }
     }

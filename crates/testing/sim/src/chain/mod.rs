@@ -21,6 +21,7 @@ mod proof;
 mod refusals;
 mod state;
 mod transaction;
+mod vault;
 
 pub use facts::{RelayFacts, account_exists};
 pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
@@ -33,3 +34,4 @@ pub use port::SimPort;
 pub use refusals::REFUSES_FOR;
 pub use state::{ChainRules, Locking, SimChain};
 pub use transaction::{Outcome, Paid, QUARANTINE};
+pub use vault::SimVault;

@@ -428,6 +428,11 @@ impl SimChain {
         state
     }
 
+    /// The time by which its blocks are made.
+    pub(super) fn time(&self) -> u64 {
+        self.clock.now()
+    }
+
     /// Its nodes show this first block from now on, by which it is told from other chains of its name.
     pub fn shows_genesis(&self, genesis: u64) {
         self.now().genesis = genesis;

@@ -28,7 +28,7 @@ fn a_seed_is_one_run() {
 #[test]
 fn wrong_builds_are_found_by_their_seeds() {
     let builds = [
-        ("cursor-apart", 180, "which was never opened"),
+        ("cursor-apart", 0, "the vault has"),
         ("quarantine-condemned", 0, "does not end"),
         ("attempt-stays-open", 0, "open: Attempt"),
         ("inventory-not-taken", 0, "books/"),

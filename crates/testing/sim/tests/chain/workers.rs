@@ -292,7 +292,8 @@ fn two_workers_end_each_swap_once() {
         for seed in 0..3 {
             let cluster = Cluster::of_swaps(&case, ChainRules::calm(Locking::Reference), seed);
             let (first, second) = (cluster.join(1), cluster.join(2));
-            let watches = case.insists(ChainClient::at(&cluster.service.sim, &first.process));
+            let watches =
+                case.insists(ChainClient::at(&cluster.service.sim, &first.process, &cluster.ports));
             first.sim.start(async move { drop(watches.await) });
             cluster.service.sim.run_for(200 + seed * 2_617);
             if seed == 1 {
@@ -301,7 +302,7 @@ fn two_workers_end_each_swap_once() {
                 first.sim.kill("killed by the test");
             }
             let line = format!("{}, {}, seed={seed}", case.flow, case.name);
-            let at = ChainClient::at(&cluster.service.sim, &second.process);
+            let at = ChainClient::at(&cluster.service.sim, &second.process, &cluster.ports);
             let (watches, clock) = (case.insists(at), second.sim.clone());
             let ended = second.sim.block_on(async move {
                 let ended = watches.await;

@@ -3,15 +3,18 @@
 use crate::postgres::shared::{SharedDatabase, WorkerProcess};
 use engine::{Engine, Parts, Settings};
 use futures_util::FutureExt as _;
-use kernel::answer::Answer;
+use kernel::answer::{Answer, Cause};
 use kernel::flow::table::Flows;
-use kernel::ids::Millis;
+use kernel::ids::{AssetId, ChainId, FlowId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
+use kernel::ports::deposits::{DepositSource, VaultPage};
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
-use sim::chain::{ChainFlow, ChainRules, FactLog, FaultyChain, LinkedFacts, SimChain, SimPort};
+use sim::chain::{
+    ChainFlow, ChainRules, FactLog, FaultyChain, LinkedFacts, SimChain, SimPort, SimVault,
+};
 use sim::generic::chain::{
     ChainCase, ChainClient, ChainDeathPoint, ChainDeaths, Harm, NextChainDeath, chain_faults,
 };
@@ -44,6 +47,50 @@ impl CaseFacts {
     }
 }
 
+/// The vault of the case that is played.
+struct CaseVault(Mutex<SimVault>);
+
+impl CaseVault {
+    fn now(&self) -> MutexGuard<'_, SimVault> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DepositSource for CaseVault {
+    fn chain(&self) -> ChainId {
+        self.now().chain()
+    }
+
+    fn flow(&self) -> FlowId {
+        self.now().flow()
+    }
+
+    fn asset(&self) -> AssetId {
+        self.now().asset()
+    }
+
+    fn vault(&self) -> Arc<str> {
+        self.now().vault()
+    }
+
+    fn interval(&self) -> Millis {
+        self.now().interval()
+    }
+
+    fn normal_lag(&self) -> Millis {
+        self.now().normal_lag()
+    }
+
+    fn movements<'a>(
+        &'a self,
+        behind: Option<&'a str>,
+        limit: usize,
+    ) -> Fut<'a, Result<VaultPage, Cause>> {
+        let now = self.now().clone();
+        Box::pin(async move { now.movements(behind, limit).await })
+    }
+}
+
 impl FactSource for CaseFacts {
     fn facts<'a>(&'a self, rule: &'a str, records: &'a [Record]) -> Fut<'a, Vec<Gathered>> {
         let now = self.now().clone();
@@ -64,12 +111,16 @@ struct Worker {
     /// Its links to the chains of the case that is played.
     links: Vec<Arc<FaultyChain>>,
     facts: Arc<CaseFacts>,
+    vault: Option<Arc<CaseVault>>,
 }
 
 impl Worker {
     /// From now on it is about these chains.
     fn play_over(&self, played: &ChainFlow, flows: &Arc<Flows>) {
         *self.facts.now() = (played.facts)(self.journal.clone());
+        if let (Some(vault), Some(next)) = (&self.vault, &played.vault) {
+            *vault.now() = next.clone();
+        }
         for (link, chain) in self.links.iter().zip(chains(played)) {
             // its engine was told once, when it began
             link.swap(Arc::new(SimPort::new(chain, flows.clone()).already_bound()));
@@ -147,15 +198,18 @@ impl ChainWorkers {
         let links: Vec<Arc<FaultyChain>> = chains(played).into_iter().map(link).collect();
         let port = |link: &Arc<FaultyChain>| (self.wraps.chain)(link.clone());
         let learns: Arc<dyn FactSource> = Arc::new(deaths.at_facts(learns));
+        let vault = played.vault.clone().map(|vault| Arc::new(CaseVault(Mutex::new(vault))));
+        let source = |vault: &Arc<CaseVault>| -> Arc<dyn DepositSource> { vault.clone() };
         let parts = Parts {
             offered: flows.ids(&[played.flow]),
             facts: BTreeMap::from([(played.flow, learns)]),
             chains: links.iter().map(port).collect(),
+            deposits: vault.iter().map(source).collect(),
             journal: journal.clone(),
             ..self.database.parts(&process)
         };
         let engine = Engine::start(parts).await.expect("the engine starts");
-        Worker { engine, process, journal, links, facts }
+        Worker { engine, process, journal, links, facts, vault }
     }
 
     /// What the clients at a worker see, until every transfer of the case ended.
@@ -166,8 +220,10 @@ impl ChainWorkers {
     ) -> Result<Vec<Record>, String> {
         let (engine, journal) = (worker.engine.clone(), worker.process.store.clone());
         let (clock, series) = (Arc::new(self.database.clock.clone()), self.series);
-        let deadline = self.deadline;
-        let insist = case.insists(ChainClient { engine, journal, clock, series, deadline });
+        let (deadline, vault) =
+            (self.deadline, worker.vault.as_ref().map(|vault| vault.now().clone()));
+        let client = ChainClient { engine, journal, clock, series, deadline, vault };
+        let insist = case.insists(client);
         let late = |_| Err("it takes too long".to_owned());
         tokio::time::timeout(self.timeout, insist).await.unwrap_or_else(late)
     }

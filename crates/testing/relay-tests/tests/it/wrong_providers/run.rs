@@ -217,7 +217,7 @@ impl Playing {
         self.asked_at[wave] = self.sim.time();
         let of_wave = self.transfers.iter().zip(&self.terms).enumerate();
         for (n, (_, terms)) in of_wave.filter(|(_, (transfer, _))| transfer.wave == wave) {
-            let at = ChainClient::at(&self.sim, &self.process);
+            let at = ChainClient::at(&self.sim, &self.process, &self.ports);
             self.sim.start(accept(at, n, terms.clone(), self.accepted.clone()));
         }
     }

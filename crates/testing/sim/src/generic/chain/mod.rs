@@ -31,7 +31,7 @@ use self::waits::{CaseWatch, RELAY, STUCK_SECONDS};
 use super::FreshSite;
 use crate::chain::{
     ChainCall, ChainFlow, ChainPorts, ChainRules, ChainTrouble, LinkedChain, Locking, Moment,
-    PlayedChain,
+    PlayedChain, SimVault,
 };
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
@@ -135,6 +135,8 @@ pub struct ChainClient {
     pub series: usize,
     /// Until when a deposit waits for what does not come, by its chain's time.
     pub deadline: Millis,
+    /// Where deposits are paid in.
+    pub vault: Option<SimVault>,
 }
 
 impl fmt::Debug for ChainClient {
@@ -145,9 +147,10 @@ impl fmt::Debug for ChainClient {
 
 impl ChainClient {
     /// At this process, on this time.
-    pub fn at(sim: &Sim, process: &SimProcess) -> Self {
+    pub fn at<C>(sim: &Sim, process: &SimProcess, ports: &ChainPorts<C>) -> Self {
         let (engine, journal) = (process.engine.clone(), process.opened.journal.clone());
-        Self { engine, journal, clock: Arc::new(sim.clone()), series: 0, deadline: DAWN + WAIT_MS }
+        let (clock, vault) = (Arc::new(sim.clone()), ports.vault.clone());
+        Self { engine, journal, clock, series: 0, deadline: DAWN + WAIT_MS, vault }
     }
 }
 
@@ -455,7 +458,7 @@ impl<C: ChainCase> Run<'_, C> {
         let Self { service, ports, case, line, watch, .. } = self;
         let sim = service.sim.clone();
         let insist = |process: &SimProcess| {
-            let insists = case.insists(ChainClient::at(&sim, process));
+            let insists = case.insists(ChainClient::at(&sim, process, ports));
             let insists = watch.watched(insists, sim.clone());
             ended_and_final(insists, sim.clone(), process.opened.journal.clone())
         };

@@ -97,7 +97,7 @@ pub(super) fn set_back<C: ChainCase>(
     service.wraps.chain = around(all.chain.clone(), some_lanes(0..1));
     let first = joined(&service, &ports, &place, 1);
     place.event_log.begin();
-    let insists = case.insists(ChainClient::at(&first.sim, &first.process));
+    let insists = case.insists(ChainClient::at(&first.sim, &first.process, &ports));
     first.sim.start(async move { drop(insists.await) });
     service.sim.run_for(plan.after);
     let (backup, before) = (place.backup(), sent(&first));
@@ -117,7 +117,7 @@ pub(super) fn set_back<C: ChainCase>(
     service.wraps = all;
     let last = joined(&service, &ports, &place, 3);
     last.sim.start(lifts(last.clone()));
-    let insists = case.insists(ChainClient::at(&last.sim, &last.process));
+    let insists = case.insists(ChainClient::at(&last.sim, &last.process, &ports));
     let journal = last.process.opened.journal.clone();
     let watch = CaseWatch::over(&place, flow);
     let insists = watch.watched(insists, last.sim.clone());

@@ -147,7 +147,7 @@ pub(super) fn two_workers<C: ChainCase>(
     for link in first.links.iter().chain(&second.links) {
         workers.troubles.iter().for_each(|(n, trouble)| link.plan(*n, *trouble));
     }
-    let insists = case.insists(ChainClient::at(&service.sim, &first.process));
+    let insists = case.insists(ChainClient::at(&service.sim, &first.process, &ports));
     first.sim.start(async move { drop(insists.await) });
     if let Some(paused) = workers.paused.clone() {
         second.sim.start(pauses(second.clone(), ports.chain_id(), paused));
@@ -162,7 +162,7 @@ pub(super) fn two_workers<C: ChainCase>(
     if workers.fails_over.is_some() {
         place.fail_over();
     }
-    let insists = case.insists(ChainClient::at(&service.sim, &second.process));
+    let insists = case.insists(ChainClient::at(&service.sim, &second.process, &ports));
     let journal = second.process.opened.journal.clone();
     let watch = CaseWatch::over(&place, flow);
     let insists = watch.watched(insists, second.sim.clone());

@@ -1,16 +1,20 @@
 //! The books of both chains under the swaps of a trial: each case has inventory of its own, and whatever was done to it,
 //! the counters are what the states of all swaps say.
 
+use crate::chain::SimVault;
 use crate::generic::chain::ChainClient;
 use kernel::answer::Cause;
 use kernel::books::{ChainBook, lines};
 use kernel::ids::{AssetId, ChainId, Serial};
+use kernel::ports::deposits::DepositSource;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the service adds to the inventory of a case: enough for all of its payouts, and not for one to `poor…`.
 const FUNDED: u128 = 100_000;
+/// How long the last payments may take until they are final, in seconds.
+const FINAL: u32 = 60;
 /// Number of transfers of one page.
 const PAGE: usize = 100;
 
@@ -45,6 +49,16 @@ pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Caus
         }
         *expected.entry(ChainBook::Inventory.counter(chain, asset)).or_default() += FUNDED;
     }
+    if let Some(vault) = &at.vault
+        && !at
+            .journal
+            .resources(format!("cursor:{}:", vault.chain().name()).into())
+            .await?
+            .is_empty()
+    {
+        let inventory = ChainBook::Inventory.counter(vault.chain(), vault.asset());
+        *expected.entry(inventory).or_default() += SimVault::OWN.0;
+    }
     let (mut taken, mut after) = (BTreeMap::<Arc<str>, u128>::new(), Serial(0));
     loop {
         let page = at.journal.transfers_after(after, None, PAGE).await?;
@@ -68,5 +82,23 @@ pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Caus
             faults.push(format!("{counter} is {sum}, and the swaps say {says:?}"));
         }
     }
+    faults.extend(vaults_differ(at).await?);
     Ok(if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) })
+}
+
+/// What the vault has and its books do not say, once every payment is final. A journal that saw other vaults of the
+/// name before says nothing of this one.
+async fn vaults_differ(at: &ChainClient) -> Result<Option<String>, Cause> {
+    let Some(vault) = at.vault.as_ref().filter(|_| at.series == 0) else { return Ok(None) };
+    let mut books = 0;
+    for book in ChainBook::ALL {
+        books += at.journal.counter(book.counter(vault.chain(), vault.asset())).await?;
+    }
+    for _ in 0..FINAL {
+        if vault.balance().0 == books {
+            return Ok(None);
+        }
+        at.clock.sleep(1_000).await;
+    }
+    Ok(Some(format!("the vault has {}, and its books {books}", vault.balance().0)))
 }

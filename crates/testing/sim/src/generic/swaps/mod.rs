@@ -7,16 +7,17 @@
 
 mod books;
 mod cases;
+mod depositors;
 mod facts;
-mod watcher;
 
 pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
 
 use super::chain::{ChainCase, ChainClient, ChainTrial, Harm};
-use crate::chain::{ChainFlow, ChainRules, Locking, Paid, QUARANTINE, SimChain};
+use crate::chain::{ChainFlow, ChainRules, Locking, Paid, QUARANTINE, SimChain, SimVault};
 use cases::{
     FEE, REFUND_FEE, covered, is_found_late, is_lost, prepare_quarantine, quote, settle, wanted,
 };
+use depositors::Depositors;
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
 use flows::swaps::fees::SwapQuote;
@@ -26,11 +27,11 @@ use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
+use kernel::ports::deposits::VaultMovement;
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Origin, Party, Record, System, Terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use watcher::Watcher;
 
 const SOLANA: ChainId = ChainId(30);
 const NEXUS: ChainId = ChainId(31);
@@ -151,16 +152,26 @@ impl ChainCase for SwapCase {
                 Arc::new(SwapFacts { script, journal });
             port
         });
-        ChainFlow { flow: self.flow, facts, chain: source, others }
+        let [from, _] = self.ends();
+        let vault = Some(SimVault::new(source.clone(), id, from.asset));
+        ChainFlow { flow: self.flow, facts, chain: source, others, vault }
     }
 
-    /// What a watcher does.
+    /// The depositors pay in, and wait until each swap ended.
     fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
         let Some(flow) = at.engine.flows().named(self.flow) else {
             return Box::pin(std::future::ready(Err("no such flow".to_owned())));
         };
+        let Some(vault) = at.vault.clone() else {
+            return Box::pin(std::future::ready(Err("no vault".to_owned())));
+        };
         let ([source, payout], deposits) = (self.ends(), self.terms(&at));
-        Box::pin(Watcher { at, chain: source.chain, payout, flow, deposits }.watches())
+        let paid_in = |terms: &Terms| match self.is_out() {
+            true => VaultMovement::Offered(terms.clone()),
+            false => VaultMovement::Deposited(terms.clone()),
+        };
+        vault.receive(at.series, deposits.iter().map(paid_in).collect());
+        Box::pin(Depositors { at, chain: source.chain, payout, flow, deposits }.wait())
     }
 
     fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
