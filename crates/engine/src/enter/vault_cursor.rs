@@ -40,7 +40,17 @@ impl VaultCursor {
         });
         value.to_string().into()
     }
+}
 
+/// A cursor, as its row has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredCursor {
+    /// The version of the row.
+    pub version: u32,
+    pub cursor: VaultCursor,
+}
+
+impl StoredCursor {
     /// The cursor that a row has.
     ///
     /// # Errors
@@ -50,7 +60,7 @@ impl VaultCursor {
             let value: Value = serde_json::from_str(&row.value).ok()?;
             let text = |field| value.get(field)?.as_str();
             let number = |field| value.get(field)?.as_u64();
-            Some(Self {
+            Some(VaultCursor {
                 vault: text("vault")?.into(),
                 place: text("place")?.into(),
                 balance: Amount(text("balance")?.parse().ok()?),
@@ -59,6 +69,7 @@ impl VaultCursor {
                 until: number("until")?,
             })
         };
-        parsed().ok_or_else(|| Cause::because("BAD_CURSOR", row.name.clone()))
+        let cursor = parsed().ok_or_else(|| Cause::because("BAD_CURSOR", row.name.clone()))?;
+        Ok(Self { version: row.version, cursor })
     }
 }

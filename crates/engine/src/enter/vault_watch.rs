@@ -7,7 +7,7 @@
 
 use crate::drive::foreign_payments::ForeignPayments;
 use crate::enter::observed_deposits::{Cursor, Observation, ObservationResult, ObservedDeposits};
-use crate::enter::vault_cursor::{VaultCursor, cursor_name};
+use crate::enter::vault_cursor::{StoredCursor, VaultCursor, cursor_name};
 use crate::state::parts::Parts;
 use crate::state::select::caught;
 use crate::state::shared::SharedState;
@@ -17,7 +17,6 @@ use kernel::ids::{AssetId, ChainId, Millis};
 use kernel::money::Amount;
 use kernel::operators::Case;
 use kernel::ports::deposits::{DepositSource, VAULT_GAP, VaultMovement, VaultPage};
-use kernel::ports::journal::Resource;
 use kernel::record::Terms;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The longest time for which a worker watches a vault before it renews that, in milliseconds. Another worker takes over
 /// after it, or after a lease of its own where that is shorter.
 const WATCH: Millis = 10_000;
-/// The most movements of one page: one unit stores them.
+/// The number of movements that a page is asked for, and the most openings of one unit.
 const PAGE: usize = 100;
 /// The class of a cause for which the process does not start: the store has the cursor of another vault.
 const OTHER_VAULT: &str = "OTHER_VAULT";
@@ -139,10 +138,11 @@ impl VaultWatch {
     async fn read_on(&self, vault: &Vault) -> Result<Millis, Cause> {
         let Parts { journal, worker, .. } = &self.shared.parts;
         let row = journal.resource(vault.name.clone()).await?;
-        let stored = row.as_ref().map(VaultCursor::read).transpose()?;
-        let left = stored.as_ref().map_or(0, |cursor| cursor.until.saturating_sub(journal.now()));
-        let mine = stored.as_ref().is_some_and(|cursor| cursor.worker == *worker);
-        if let Some(cursor) = &stored {
+        let stored = row.as_ref().map(StoredCursor::read).transpose()?;
+        let cursor = stored.as_ref().map(|stored| &stored.cursor);
+        let left = cursor.map_or(0, |cursor| cursor.until.saturating_sub(journal.now()));
+        let mine = cursor.is_some_and(|cursor| cursor.worker == *worker);
+        if let Some(cursor) = cursor {
             vault.has_read(cursor.read_to);
         }
         if self.shared.controls.draining() {
@@ -151,16 +151,15 @@ impl VaultWatch {
         if left > 0 && !mine && self.shared.lease.ends() {
             return Ok(left);
         }
-        let place = stored.as_ref().map(|cursor| &*cursor.place);
-        let page = vault.source.movements(place, PAGE).await?;
-        continues(stored.as_ref(), &page)?;
+        let page = vault.source.movements(cursor.map(|cursor| &*cursor.place), PAGE).await?;
+        continues(cursor, &page)?;
         let (more, read_to) = (page.more, page.read_to);
         let next = if more { 0 } else { vault.source.interval() };
         if mine && page.movements.is_empty() && left > self.watch_ms() / 2 {
             vault.has_read(read_to);
             return Ok(next);
         }
-        match self.store_page(vault, row.as_ref(), stored.as_ref(), page).await? {
+        match self.store_page(vault, stored.as_ref(), page).await? {
             ObservationResult::Stored(_) => vault.has_read(read_to),
             ObservationResult::Superseded => return Ok(vault.source.interval()),
         }
@@ -171,52 +170,76 @@ impl VaultWatch {
     async fn store_page(
         &self,
         vault: &Vault,
-        row: Option<&Resource>,
-        stored: Option<&VaultCursor>,
+        stored: Option<&StoredCursor>,
         page: VaultPage,
     ) -> Result<ObservationResult, Cause> {
-        let (chain, asset) = (vault.source.chain(), vault.source.asset());
-        let mut deposits: Vec<Terms> = Vec::new();
-        let (mut beside, mut objections) = (Unit::default(), Vec::new());
+        let chain = vault.source.chain();
+        let cursor = VaultCursor {
+            vault: vault.source.vault(),
+            place: page.place.clone(),
+            balance: page.after,
+            read_to: page.read_to,
+            worker: self.shared.parts.worker,
+            until: self.watched_until(),
+        };
         if stored.is_none() {
-            let (vault, place) = (vault.source.vault(), &*page.place);
-            tracing::info!(chain = chain.name(), %vault, place, balance = page.before.0, "the watch of the vault begins");
+            let VaultCursor { vault, place, balance, .. } = &cursor;
+            tracing::info!(chain = chain.name(), %vault, %place, %balance, "the watch of the vault begins");
+        }
+        let PageContent { mut deposits, mut beside, objections } =
+            self.content(vault, stored, page).await?;
+        let mut version = stored.map_or(0, |stored| stored.version);
+        let most = self.shared.parts.settings.batch_max.min(PAGE);
+        while let Some(stored) = stored.filter(|_| deposits.len() > most) {
+            let first = VaultCursor { until: self.watched_until(), ..stored.cursor.clone() };
+            let first = observation(vault, version, &first, deposits.drain(..most).collect());
+            if self.observed.store_observation(first).await? == ObservationResult::Superseded {
+                return Ok(ObservationResult::Superseded);
+            }
+            version = version.saturating_add(1);
+        }
+        let case = self.payments.stop_in(chain, &mut beside, &objections).await?;
+        let last = observation(vault, version, &cursor, deposits);
+        let last = Observation { beside: beside.then.puts, ..last };
+        let result = self.observed.store_observation(last).await;
+        self.stop_ends(case, &result).await?;
+        result
+    }
+
+    fn watched_until(&self) -> Millis {
+        self.shared.parts.journal.now().saturating_add(self.watch_ms())
+    }
+
+    /// What a page means for the journal.
+    async fn content(
+        &self,
+        vault: &Vault,
+        stored: Option<&StoredCursor>,
+        page: VaultPage,
+    ) -> Result<PageContent, Cause> {
+        let (chain, asset) = (vault.source.chain(), vault.source.asset());
+        let mut content = PageContent::default();
+        if stored.is_none() {
             // what is there when the watch begins is the service's own
-            fund(&mut beside, chain, asset, page.before);
+            content.fund(chain, asset, page.before);
         }
         for movement in page.movements {
             match movement {
                 VaultMovement::Deposited(terms) | VaultMovement::Offered(terms) => {
-                    deposits.push(terms);
+                    content.deposits.push(terms);
                 }
-                VaultMovement::Funded(amount) => fund(&mut beside, chain, asset, amount),
+                VaultMovement::Funded(amount) => content.fund(chain, asset, amount),
                 VaultMovement::TakenIn(_) => {}
                 VaultMovement::Left { form, amount, facts } => {
                     let attempt = self.shared.parts.journal.attempt_of_form(chain, form).await?;
                     if attempt.is_none() {
-                        objections.push(format!(
-                            "{amount} left the vault, and no attempt has that: {facts}"
-                        ));
+                        let left = format!("{amount} left the vault, and no attempt has that");
+                        content.objections.push(format!("{left}: {facts}"));
                     }
                 }
             }
         }
-        let case = self.payments.stop_in(chain, &mut beside, &objections).await?;
-        let cursor = VaultCursor {
-            vault: vault.source.vault(),
-            place: page.place,
-            balance: page.after,
-            read_to: page.read_to,
-            worker: self.shared.parts.worker,
-            until: self.shared.parts.journal.now().saturating_add(self.watch_ms()),
-        };
-        let version = row.map_or(0, |row| row.version);
-        let cursor = Cursor { name: vault.name.clone(), version, value: cursor.value() };
-        let (flow, beside) = (vault.source.flow(), beside.then.puts);
-        let observation = Observation { chain, flow, cursor, deposits, beside };
-        let result = self.observed.store_observation(observation).await;
-        self.stop_ends(case, &result).await?;
-        result
+        Ok(content)
     }
 
     /// Follows the stop of a chain that a page may have written.
@@ -242,7 +265,7 @@ impl VaultWatch {
         let Some(row) = self.shared.parts.journal.resource(vault.name.clone()).await? else {
             return Ok(());
         };
-        let cursor = VaultCursor::read(&row)?;
+        let cursor = StoredCursor::read(&row)?.cursor;
         if cursor.worker == self.shared.parts.worker {
             let left = VaultCursor { until: 0, ..cursor };
             let guard = Guard::Resource { name: row.name.clone(), version: row.version };
@@ -253,12 +276,37 @@ impl VaultWatch {
     }
 }
 
-/// Adds money of the service's own to the inventory.
-fn fund(unit: &mut Unit, chain: ChainId, asset: AssetId, Amount(n): Amount) {
-    if n > 0 {
-        let counter = ChainBook::Inventory.counter(chain, asset);
-        unit.then.puts.push(Put::Add { counter, n });
+/// What a page means for the journal.
+#[derive(Default)]
+struct PageContent {
+    deposits: Vec<Terms>,
+    /// What the unit of the cursor writes beside the openings.
+    beside: Unit,
+    /// Why the chain stops.
+    objections: Vec<String>,
+}
+
+impl PageContent {
+    /// Adds money of the service's own to the inventory.
+    fn fund(&mut self, chain: ChainId, asset: AssetId, Amount(n): Amount) {
+        if n > 0 {
+            let counter = ChainBook::Inventory.counter(chain, asset);
+            self.beside.then.puts.push(Put::Add { counter, n });
+        }
     }
+}
+
+/// Openings with a cursor. A cursor that stays before its page opens some of them: a block may have more than one unit
+/// takes. Where the process dies then, the page is read again, and what was opened is known by its place on the chain.
+fn observation(
+    vault: &Vault,
+    version: u32,
+    cursor: &VaultCursor,
+    deposits: Vec<Terms>,
+) -> Observation {
+    let (chain, flow) = (vault.source.chain(), vault.source.flow());
+    let cursor = Cursor { name: vault.name.clone(), version, value: cursor.value() };
+    Observation { chain, flow, cursor, deposits, beside: Vec::new() }
 }
 
 /// Checks that a page begins with the balance at which the last one ended, and that its movements lead to the balance
@@ -300,7 +348,7 @@ pub(crate) async fn fits(parts: &Parts) -> Result<(), Cause> {
             return Err(Cause::because("NO_FLOW", table.flow));
         }
         let Some(row) = parts.journal.resource(cursor_name(chain, table)).await? else { continue };
-        let (stored, given) = (VaultCursor::read(&row)?.vault, source.vault());
+        let (stored, given) = (StoredCursor::read(&row)?.cursor.vault, source.vault());
         if stored != given {
             let why =
                 format!("{}: the store has {stored}, the settings name {given}", chain.name());

@@ -3,7 +3,7 @@
 //!
 //! They turn red in a build with: the balance of a page not compared with the one before; the sum of its movements not
 //! compared; a payment believed that no attempt has; the cursor of another vault read on; the inventory of the first
-//! balance, or of a funding, left out.
+//! balance, or of a funding, left out; a page that one unit has to take.
 
 use crate::fixture::test_service::TestService;
 use crate::observed_deposits::{at, deposit, service};
@@ -32,6 +32,8 @@ struct Script {
     hidden: Option<usize>,
     /// The pages say that it was never there.
     denied: bool,
+    /// All of them are in one block, which a page does not part.
+    in_one_block: bool,
     /// The chain's time up to which it shows everything.
     read_to: Millis,
 }
@@ -54,7 +56,9 @@ impl ScriptedVault {
         let script = self.now();
         let after_place = behind.map(|place| place.parse().expect("a place"));
         let from: usize = after_place.unwrap_or(0);
-        let end = if behind.is_none() { 0 } else { script.movements.len().min(from + limit) };
+        let limit = if script.in_one_block { usize::MAX } else { limit };
+        let to = from.saturating_add(limit).min(script.movements.len());
+        let end = if behind.is_none() { 0 } else { to };
         let balance = |place: usize| {
             let denied = script.hidden.filter(|_| script.denied);
             let before = script.movements.iter().enumerate().take(place);
@@ -122,7 +126,14 @@ async fn watched() -> (TestService, Arc<ScriptedVault>) {
     let mut service = service().await;
     let flow = service.engine.flows().named("swap_in").expect("the flow");
     let (hidden, denied, read_to) = (None, false, Millis::MAX);
-    let script = Script { name: "vault", movements: Vec::new(), hidden, denied, read_to };
+    let script = Script {
+        name: "vault",
+        movements: Vec::new(),
+        hidden,
+        denied,
+        in_one_block: false,
+        read_to,
+    };
     let vault = Arc::new(ScriptedVault { flow, script: Mutex::new(script) });
     service.vault = Some(vault.clone());
     service.restart().await;
@@ -161,6 +172,27 @@ async fn each_movement_is_stored_once_over_every_life() {
     assert_eq!(at(&service, "a").await.map(|record| record.id), first);
     assert_eq!(inventory(&service).await, OWN + 500);
     assert_eq!(service.episodes(), []);
+}
+
+/// A stranger pays in by the thousand, for little: one unit does not take all that a block has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_with_more_deposits_than_a_unit_takes_is_stored() {
+    let (mut service, vault) = watched().await;
+    let most = service.settings.batch_max;
+    vault.moves(deposited("first", 10_000));
+    assert!(opened(&service, "first").await);
+    service.stop().await;
+    {
+        let mut script = vault.now();
+        script.in_one_block = true;
+        script.movements.extend((0..most + 50).map(|n| deposited(&format!("dust {n}"), 1)));
+        script.movements.push(VaultMovement::Funded(Amount(500)));
+    }
+    service.start().await;
+    let last = format!("dust {}", most + 49);
+    assert!(opened(&service, "dust 0").await && opened(&service, &last).await);
+    let funded = wait_until(MINUTE, async || inventory(&service).await == OWN + 500).await;
+    assert!(funded, "once, with the last of them");
 }
 
 /// Not the page itself says that it lacks a movement, but the balance.

@@ -68,7 +68,7 @@ pub trait DepositSource: Send + Sync {
     /// How long the newest final movement may take to be shown, by the chain's time: a watcher that has not read for
     /// longer is behind.
     fn normal_lag(&self) -> Millis;
-    /// The movements behind a place, `limit` at most. Without a place it gives where the settings say that the watch
+    /// The movements behind a place, about `limit` of them: a block that has more comes whole. Without a place it gives where the settings say that the watch
     /// begins, and no movement.
     ///
     /// # Errors
