@@ -1,6 +1,11 @@
 //! Links to outside systems: the bus of one process, Apache Kafka, and NEAR.
 
+mod base58;
+mod concerns;
 pub mod in_process;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod keystore;
 pub mod near;
+mod rest;
+mod rpc;

@@ -2,10 +2,10 @@
 //! than the settings allow. Payments go on meanwhile.
 
 use super::NearLink;
-use super::rest::{RestCause, TokenFailure};
 use super::rpc::{BlockAt, view};
 use super::sign::yocto;
 use super::tokens::TokenState;
+use crate::rest::{RestCause, TokenFailure};
 use flows::relay::Act;
 use kernel::answer::Cause;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Reads what a token's contract shows of itself (NEP-148) before there is an adapter, for the start of a service that
 //! names no asset for it. What as many providers as are needed show alike counts, and nothing else.
 
-use super::rpc::{BlockAt, RpcPool, has_view, view};
+use super::rpc::{BlockAt, NearPool, has_view, view};
 use super::settings::NearSettings;
 use kernel::answer::Cause;
 use kernel::ports::chain::ChainIdentity;
@@ -34,7 +34,7 @@ pub async fn token_metadata(
     clock: &Arc<dyn Clock>,
     meter: &Arc<dyn Meter>,
 ) -> Result<Option<TokenMetadata>, Cause> {
-    let rpc = RpcPool::new(settings, clock, meter);
+    let rpc = NearPool::new(settings, clock, meter);
     let rpc = rpc.map_err(|why| Cause::because("BAD_SETTINGS", why))?;
     if let Some(bound) = bound {
         rpc.expected().bind(bound);
@@ -50,7 +50,10 @@ pub async fn token_metadata(
 }
 
 /// What a contract shows of its token; `None`: it has no such view, which NEP-141 allows.
-pub(super) async fn agreed_metadata(rpc: &RpcPool, contract: &str) -> Result<Option<Value>, Cause> {
+pub(super) async fn agreed_metadata(
+    rpc: &NearPool,
+    contract: &str,
+) -> Result<Option<Value>, Cause> {
     let args = json!({});
     if !rpc.agreed(&has_view(contract, METADATA, &args, BlockAt::Final)).await? {
         return Ok(None);

@@ -4,7 +4,7 @@
 //! One rule keeps it from paying twice, whatever its providers say: an attempt keeps its key and nonce,
 //! and every later form of it takes the same two. The chain spends a nonce at most once.
 //!
-//! `rpc` calls providers, `tx` writes and reads transactions, `keystore` has the keys, `lane` chooses
+//! `rpc` asks providers, `tx` writes and reads transactions, `lane` chooses
 //! the next nonce, `sign` makes forms, `prove` finds out how they ended, `foreign` reads what other
 //! programs did with the relay's keys, `new_lane` the keys that the journal has no row of, `presence` which
 //! keys the account has, `returned` which of them it has again; `metadata` what a token's contract shows; `facts` answers the flow's questions about receivers.
@@ -15,14 +15,12 @@ mod facts;
 mod foreign;
 mod forms;
 mod key_history;
-mod keystore;
 mod lane;
 mod metadata;
 mod new_lane;
 mod presence;
 mod prove;
 mod refusals;
-mod rest;
 mod returned;
 mod rpc;
 mod settings;
@@ -33,48 +31,44 @@ mod token_recheck;
 mod tokens;
 mod tx;
 
+pub use crate::keystore::{BadKeys, ChainSigner, KeyFile, KeyRing, KeyWork, Passphrase};
+pub use crate::rpc::RpcLimits;
 pub use facts::{
     NearFacts, RegistrationAllowance, RegistrationLimit, RegistrationLimits, RegistrationRequest,
     Reservation,
 };
-pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
 pub use metadata::{TokenMetadata, token_metadata};
-pub use settings::{NearNetwork, NearSettings, NearToken, RpcLimits, gas_of_each};
+pub use settings::{NearNetwork, NearSettings, NearToken, gas_of_each};
 pub use token_check::{TokenCheck, other_decimals};
 
-use concerns::Concerns;
+use crate::concerns::Concerns;
+use crate::rest::RestCause;
 use facts::{ReceiverCache, UNREGISTERED_FOR};
 use flows::relay::Act;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
-use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
     AttemptProof, CarriedOut, Chain, ChainIdentity, Concern, FeeBalance, ForeignUse, GoneLane,
     LaneMark, LanePresence, LaneSpent, LanesOnChain, NewLane, ProviderReport, ReturnedLane,
-    SignRequest, Signed, Unsigned, WRONG_CHAIN,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::sending::SendPermission;
 use kernel::record::{Account, Record};
 use refusals::refused_at;
-use rest::RestCause;
 use rpc::{
-    BlockAt, KeyList, ProviderFact, RpcPool, SharedAnswer, access_key, access_keys, collect_facts,
-    not_behind, send,
+    BlockAt, KeyList, NearPool, ONE_IS_BELIEVED, ProviderFact, SharedAnswer, access_key,
+    access_keys, collect_facts, not_behind, send,
 };
 use std::fmt;
 use std::sync::Arc;
 use token_check::LastTokenCheck;
 use token_recheck::TokenRecheck;
 use tokens::TokenStates;
-
-/// What a second provider is needed for.
-const ONE_IS_BELIEVED: &str =
-    "with one provider, no attempt is declared dead and none is signed again";
 
 /// Why the adapter cannot be made with these settings, as a sentence without a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +85,7 @@ impl std::error::Error for BadNearSettings {}
 /// The state that the adapter and its facts share.
 struct NearLink {
     settings: NearSettings,
-    rpc: RpcPool,
+    rpc: NearPool,
     tokens: TokenStates,
     receivers: ReceiverCache,
     /// Receivers that were seen to exist.
@@ -100,7 +94,7 @@ struct NearLink {
     unregistered: ReceiverCache,
     /// The account's keys as the providers showed them last.
     keys: SharedAnswer<Arc<Vec<ProviderFact<KeyList>>>>,
-    signer: Arc<dyn NearSigner>,
+    signer: Arc<dyn ChainSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
     /// The account's keys, as operators saw them lately.
@@ -136,7 +130,7 @@ impl NearChain {
     /// The rule that the settings break.
     pub fn new(
         settings: NearSettings,
-        signer: Arc<dyn NearSigner>,
+        signer: Arc<dyn ChainSigner>,
         clock: Arc<dyn Clock>,
         meter: Arc<dyn Meter>,
     ) -> Result<Self, BadNearSettings> {
@@ -146,7 +140,7 @@ impl NearChain {
         if signer.public_keys().is_empty() {
             return Err(BadNearSettings("the relay has no key".to_owned()));
         }
-        let rpc = RpcPool::new(&settings, &clock, &meter).map_err(BadNearSettings)?;
+        let rpc = NearPool::new(&settings, &clock, &meter).map_err(BadNearSettings)?;
         if settings.providers_needed == 1 {
             tracing::warn!("{ONE_IS_BELIEVED}");
         }
@@ -191,18 +185,16 @@ impl NearLink {
     }
 
     fn note_failure(&self, cause: &Cause) {
-        self.concerns.note_cause(cause, &*self.clock);
+        self.concerns.note_cause(cause, &concerns::CAUSES, &*self.clock);
         self.token_recheck.note(&cause.to_string());
     }
 
     /// The concerns of now, for operators' cases.
     fn concerns(&self) -> Vec<Concern> {
-        let mut stand = self.concerns.stand(&*self.clock);
+        let mut stand = self.concerns.stand(&*self.clock, concerns::severity);
+        stand.extend(self.rpc.concerns());
         let now = self.clock.ticks();
         for (kind, facts) in [
-            (WRONG_CHAIN, self.rpc.too_few_left()),
-            (concerns::WRONG_PROVIDER, self.rpc.wrong_providers()),
-            (concerns::PROVIDER_OUTVOTED, self.rpc.outvoted().map(|facts| facts.to_string())),
             (concerns::TREASURY_SHORT, self.tokens.short(now)),
             (concerns::TOKEN_PAUSED, self.tokens.resting(RestCause::Paused, now)),
             (concerns::TOKEN_REFUSES, self.tokens.resting(RestCause::Refuses, now)),
@@ -214,10 +206,6 @@ impl NearLink {
         if let TokenCheck::Unfit(facts) = self.token_check.get() {
             let kind = concerns::TOKEN_CONTRACT_INVALID;
             stand.push(Concern { kind, severity: concerns::severity(kind), facts });
-        }
-        if self.rpc.needed() < 2 {
-            let (kind, severity) = (concerns::ONE_PROVIDER, Severity::Warning);
-            stand.push(Concern { kind, severity, facts: ONE_IS_BELIEVED.into() });
         }
         stand
     }

@@ -1,6 +1,7 @@
 //! Defines the settings of the adapter: the account that pays, the tokens, the providers and their
 //! limits.
 
+use crate::rpc::RpcLimits;
 use flows::relay::is_account_id;
 use kernel::ids::{AssetId, ChainId, Millis};
 use std::collections::BTreeSet;
@@ -71,38 +72,21 @@ impl NearNetwork {
         }
     }
 
+    /// The test of a chain's name, for the pool of providers.
+    pub(super) fn test(self) -> fn(&str) -> bool {
+        match self {
+            Self::Mainnet => |chain_id| Self::Mainnet.fits(chain_id),
+            Self::Testnet => |chain_id| Self::Testnet.fits(chain_id),
+            Self::Localnet => |chain_id| Self::Localnet.fits(chain_id),
+        }
+    }
+
     /// Whether a chain of this name (`chain_id`) may be the one that is meant.
     pub fn fits(self, chain_id: &str) -> bool {
         match self {
             Self::Mainnet | Self::Testnet => chain_id == self.name(),
             Self::Localnet => !chain_id.is_empty() && !Self::PUBLIC.contains(&chain_id),
         }
-    }
-}
-
-/// How each provider is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RpcLimits {
-    /// The most milliseconds that one request takes, its answer included.
-    pub timeout_ms: Millis,
-    /// The most milliseconds until a connection stands.
-    pub connect_timeout_ms: Millis,
-    /// Requests a second at one provider.
-    pub per_second: u64,
-    /// The number of requests at once before the rate counts.
-    pub burst: u64,
-}
-
-impl RpcLimits {
-    /// The most milliseconds that a request waits for the rate and for its connection before its first byte is sent.
-    pub const fn longest_wait_ms(&self) -> Millis {
-        (self.timeout_ms / 2).saturating_add(self.connect_timeout_ms)
-    }
-}
-
-impl Default for RpcLimits {
-    fn default() -> Self {
-        Self { timeout_ms: 5_000, connect_timeout_ms: 2_000, per_second: 50, burst: 100 }
     }
 }
 

@@ -5,10 +5,10 @@
 use super::NearLink;
 use super::concerns::{NEAR_LOW, TREASURY_SHORT};
 use super::forms::nonce_of;
-use super::rest::{SignTurn, TokenRest};
 use super::rpc::{account, token_balance};
 use super::tokens::TokenState;
 use super::tx::{self, BatchAction, Unwritten};
+use crate::rest::{SignTurn, TokenRest};
 use flows::relay::{Act, is_account_id};
 use kernel::answer::Cause;
 use kernel::attempt::{Form, Purpose};
@@ -95,7 +95,7 @@ impl NearLink {
             gas: draft.gas,
         };
         let bytes = tx::unsigned(&unwritten)?;
-        let signature = self.signer.sign(&key, &bytes).await?;
+        let signature = self.signer.sign(&key, &tx::digest(&bytes)).await?;
         let bytes = tx::with_signature(bytes, signature)?;
         self.signed(request, bytes, Lifetime { base: base.height, expires })
     }

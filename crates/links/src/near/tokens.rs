@@ -3,9 +3,9 @@
 //! advice: losing it costs time.
 
 use super::refusals::Refusals;
-use super::rest::{RestCause, TokenRest};
 use super::settings::{NearSettings, NearToken, USUAL_TGAS, gas_of_each};
 use super::shortage::TokenShortage;
+use crate::rest::{RestCause, TokenRest};
 use flows::relay::Act;
 use kernel::ids::AssetId;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -209,7 +209,7 @@ impl NearFacts {
             Reservation::Own => facts.insert(BUDGET, Fact::Flag(true)),
             Reservation::Exhausted { limit, waited_out } => {
                 let text = used_up(record, limit);
-                self.link.concerns.note(REGISTRATION_BUDGET, &text, &*self.link.clock);
+                self.link.concerns.note_for_today(REGISTRATION_BUDGET, &text, &*self.link.clock);
                 // until then it waits for the next day
                 waited_out.then(|| facts.insert(BUDGET, Fact::Flag(false))).flatten()
             }

@@ -1,9 +1,9 @@
 //! Defines the RPC methods that the adapter calls, each with its parameters and the way to read its
 //! answer.
 
-use super::reply::{RpcFailure, amount, bad_reply, hash, number, shortened, text};
 use super::status::{self, StatusReply};
 use crate::near::tx::{base58, lane_of};
+use crate::rpc::{RpcCall, RpcFailure, amount, bad_reply, hash, number, shortened, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kernel::ids::Millis;
@@ -12,39 +12,6 @@ use kernel::ports::clock::TICKS;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// How the answer to a call is read.
-type Reads<T> = fn(Result<Value, RpcFailure>) -> Result<T, RpcFailure>;
-
-/// One call: it may be made at any provider.
-#[derive(Debug)]
-pub(in crate::near) struct RpcCall<T> {
-    pub(super) method: &'static str,
-    pub(super) params: Value,
-    pub(super) read: Reads<T>,
-}
-
-impl<T> RpcCall<T> {
-    /// What is asked: the method of the contract or of the query, where there is one, else the method of the RPC.
-    pub(super) fn kind(&self) -> &str {
-        let inner = ["method_name", "request_type"];
-        inner.iter().find_map(|name| self.params.get(name)?.as_str()).unwrap_or(self.method)
-    }
-
-    /// The height of the block that a provider takes for its newest final one, where the call asks about that and the
-    /// answer says it.
-    pub(super) fn newest(&self, answer: &Result<Value, RpcFailure>) -> Option<u64> {
-        self.params.get("finality")?;
-        match answer {
-            Ok(answer) => {
-                let height = ["/block_height", "/header/height"];
-                height.into_iter().find_map(|at| answer.pointer(at)?.as_u64())
-            }
-            Err(RpcFailure::Refused { height, .. }) => *height,
-            Err(RpcFailure::Silent(_)) => None,
-        }
-    }
-}
 
 /// The block that a query is answered at.
 #[derive(Debug, Clone, Copy)]
@@ -239,7 +206,10 @@ pub(in crate::near) fn exists(id: &str) -> RpcCall<bool> {
     view_account(id, |reply| Ok(known(reply)?.is_some()))
 }
 
-fn view_account<T>(id: &str, read: Reads<T>) -> RpcCall<T> {
+fn view_account<T>(
+    id: &str,
+    read: fn(Result<Value, RpcFailure>) -> Result<T, RpcFailure>,
+) -> RpcCall<T> {
     let params = json!({ "request_type": "view_account", "account_id": id });
     RpcCall { method: "query", params: BlockAt::Final.into(params), read }
 }
@@ -273,12 +243,13 @@ pub(in crate::near) fn has_view(
     at: BlockAt,
 ) -> RpcCall<bool> {
     let RpcCall { method, params, .. } = view(contract, method, args, at);
-    let read: Reads<bool> = |reply| match viewed(reply) {
-        Ok(_) => Ok(true),
-        // in the result, or as an error of its own by newer nodes
-        Err(RpcFailure::Refused { text, .. }) if text.contains("MethodNotFound") => Ok(false),
-        Err(failure) => Err(failure),
-    };
+    let read: fn(Result<Value, RpcFailure>) -> Result<bool, RpcFailure> =
+        |reply| match viewed(reply) {
+            Ok(_) => Ok(true),
+            // in the result, or as an error of its own by newer nodes
+            Err(RpcFailure::Refused { text, .. }) if text.contains("MethodNotFound") => Ok(false),
+            Err(failure) => Err(failure),
+        };
     RpcCall { method, params, read }
 }
 

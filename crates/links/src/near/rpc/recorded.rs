@@ -1,12 +1,13 @@
 //! Tests that the adapter reads recorded answers of nodes of the network.
 
 use super::calls::{
-    BlockAt, KeyView, RpcCall, access_key, access_keys, account, block, chunk, chunks, code,
-    identity, objection, send, transaction, validity, view,
+    BlockAt, KeyView, access_key, access_keys, account, block, chunk, chunks, code, identity,
+    objection, send, transaction, validity, view,
 };
-use super::reply::{self, RpcFailure};
+use super::dialect::NearDialect;
 use super::status::{ExecutionResult, FinalTransaction, StatusReply};
 use crate::near::tx::{base58, from_base58};
+use crate::rpc::{self, RpcCall, RpcFailure};
 use devnet::near::recorded;
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ fn read<T>(call: &RpcCall<T>, body: &str) -> Result<T, RpcFailure> {
     let mut body: Value = serde_json::from_str(body).unwrap();
     let id = "7";
     body.as_object_mut().unwrap().insert("id".to_owned(), json!(id));
-    (call.read)(reply::read(200, body.to_string().as_bytes(), id))
+    (call.read)(rpc::read(&NearDialect, 200, body.to_string().as_bytes(), id))
 }
 
 fn final_transaction(body: &str) -> FinalTransaction {

@@ -2,8 +2,8 @@
 //! tells how the transaction ended: anything before that may change, and what a refused transaction
 //! shows is no outcome.
 
-use super::reply::{RpcFailure, bad_reply, hash, number, shortened, text};
 use crate::near::tx::base58;
+use crate::rpc::{RpcFailure, bad_reply, hash, number, shortened, text};
 use serde_json::Value;
 
 /// The stage after which nothing of a transaction changes.

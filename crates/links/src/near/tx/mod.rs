@@ -8,6 +8,9 @@ mod write;
 pub(in crate::near) use read::{ReadTransaction, read, read_call};
 pub(in crate::near) use write::{Unwritten, unsigned, with_signature};
 
+pub(in crate::near) use crate::base58::{base58, from_base58};
+
+use crate::keystore::PREFIX;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -27,16 +30,6 @@ pub(in crate::near) fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// A hash or a key as the network spells it.
-pub(in crate::near) fn base58(bytes: &[u8]) -> String {
-    bs58::encode(bytes).into_string()
-}
-
-/// The 32 bytes that a text spells.
-pub(in crate::near) fn from_base58(text: &str) -> Option<[u8; 32]> {
-    bs58::decode(text).into_vec().ok()?.try_into().ok()
-}
-
 /// The spelling of a public key, which is the name of its lane.
 pub(in crate::near) fn lane_of(key: &[u8; 32]) -> Arc<str> {
     format!("{PREFIX}{}", base58(key)).into()
@@ -46,6 +39,3 @@ pub(in crate::near) fn lane_of(key: &[u8; 32]) -> Arc<str> {
 pub(in crate::near) fn key_of(lane: &str) -> Option<[u8; 32]> {
     from_base58(lane.strip_prefix(PREFIX)?)
 }
-
-/// The prefix of the spelling of a key of this kind.
-pub(in crate::near) const PREFIX: &str = "ed25519:";

@@ -16,7 +16,7 @@ struct LastAnswer<T> {
 
 /// The last answer to one question. One caller asks; the others wait for it.
 #[derive(Debug)]
-pub(in crate::near) struct SharedAnswer<T> {
+pub(crate) struct SharedAnswer<T> {
     last: Mutex<Option<LastAnswer<T>>>,
 }
 
@@ -32,7 +32,7 @@ impl<T: Clone> SharedAnswer<T> {
     ///
     /// # Errors
     /// As `ask`.
-    pub(in crate::near) async fn get(
+    pub(crate) async fn get(
         &self,
         clock: &dyn Clock,
         fresh_for: u64,
@@ -45,7 +45,7 @@ impl<T: Clone> SharedAnswer<T> {
     ///
     /// # Errors
     /// As `ask`.
-    pub(in crate::near) async fn get_while(
+    pub(crate) async fn get_while(
         &self,
         clock: &dyn Clock,
         fresh_for: impl Fn(&T) -> u64,

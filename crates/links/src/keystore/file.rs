@@ -163,8 +163,8 @@ impl KeyFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::near::keystore::NearSigner;
-    use crate::near::tx::base58;
+    use crate::base58::base58;
+    use crate::keystore::ChainSigner;
 
     const LITTLE: KeyWork = KeyWork { memory_kib: 64, passes: 1 };
 

@@ -10,34 +10,34 @@ use std::sync::Arc;
 
 /// The reply of one provider, which alone proves nothing.
 #[derive(Debug, Clone)]
-pub(in crate::near) struct ProviderReply<T> {
+pub(crate) struct ProviderReply<T> {
     /// The host and port of its address.
-    pub(in crate::near) by: Arc<str>,
+    pub(crate) by: Arc<str>,
     /// Its reply, or why there is none.
-    pub(in crate::near) reply: Result<T, RpcFailure>,
+    pub(crate) reply: Result<T, RpcFailure>,
 }
 
 /// A fact that one provider shows.
 #[derive(Debug, Clone)]
-pub(in crate::near) struct ProviderFact<T> {
+pub(crate) struct ProviderFact<T> {
     /// The host and port of its address.
-    pub(in crate::near) by: Arc<str>,
+    pub(crate) by: Arc<str>,
     /// The fact, as it was read from its reply.
-    pub(in crate::near) fact: T,
+    pub(crate) fact: T,
 }
 
 /// A fact that as many providers as are needed show, and what others show instead.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::near) struct Agreement<T> {
-    pub(in crate::near) fact: T,
+pub(crate) struct Agreement<T> {
+    pub(crate) fact: T,
     /// Those that show it, by name.
-    pub(in crate::near) shown_by: Arc<str>,
-    pub(in crate::near) dissent: Option<String>,
+    pub(crate) shown_by: Arc<str>,
+    pub(crate) dissent: Option<String>,
 }
 
 /// The providers' division on a question.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::near) enum Division {
+pub(crate) enum Division {
     /// Yes, and no provider contradicts.
     Yes,
     /// Yes, against these, in words.
@@ -51,7 +51,7 @@ pub(in crate::near) enum Division {
 }
 
 /// Whether those that show a fact are enough, and more than those that show otherwise.
-pub(in crate::near) fn outvotes(needed: usize, with: usize, against: usize) -> bool {
+pub(crate) fn outvotes(needed: usize, with: usize, against: usize) -> bool {
     with >= needed && with > against
 }
 
@@ -63,7 +63,7 @@ fn cause_of(by: &str, failure: RpcFailure) -> Cause {
 }
 
 /// What each provider shows, in words.
-pub(in crate::near) fn in_words<'a, T: 'a>(
+pub(crate) fn in_words<'a, T: 'a>(
     facts: impl IntoIterator<Item = &'a ProviderFact<T>>,
     words: impl Fn(&T) -> String,
 ) -> String {
@@ -75,7 +75,7 @@ pub(in crate::near) fn in_words<'a, T: 'a>(
 ///
 /// # Errors
 /// Too few did: why the last one did not.
-pub(in crate::near) fn collect_facts<T>(
+pub(crate) fn collect_facts<T>(
     needed: usize,
     replies: Vec<ProviderReply<T>>,
 ) -> Result<Vec<ProviderFact<T>>, Cause> {
@@ -93,7 +93,7 @@ pub(in crate::near) fn collect_facts<T>(
 ///
 /// # Errors
 /// [`BEHIND`], with those that are.
-pub(in crate::near) fn not_behind<T: Clone>(
+pub(crate) fn not_behind<T: Clone>(
     needed: usize,
     facts: &[ProviderFact<T>],
     least: u64,
@@ -110,7 +110,7 @@ pub(in crate::near) fn not_behind<T: Clone>(
 }
 
 /// How the providers are divided on a question.
-pub(in crate::near) fn division<T>(
+pub(crate) fn division<T>(
     needed: usize,
     facts: &[ProviderFact<T>],
     is: impl Fn(&T) -> bool,
@@ -132,7 +132,7 @@ pub(in crate::near) fn division<T>(
 ///
 /// # Errors
 /// [`PROVIDERS_DISAGREE`], with what each shows, or why too few answer.
-pub(in crate::near) fn agreement<T: PartialEq + Debug>(
+pub(crate) fn agreement<T: PartialEq + Debug>(
     needed: usize,
     replies: Vec<ProviderReply<T>>,
 ) -> Result<Agreement<T>, Cause> {

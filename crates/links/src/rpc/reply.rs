@@ -1,7 +1,8 @@
 //! Reads a provider's answer. It is lenient: it skips unknown fields, and an answer that it does not
 //! understand counts as none.
 
-use crate::near::tx::from_base58;
+use super::call::Dialect;
+use crate::base58::from_base58;
 use kernel::answer::Cause;
 use serde_json::Value;
 
@@ -9,14 +10,14 @@ use serde_json::Value;
 pub(super) const RATE_LIMITED: &str = "RATE_LIMITED";
 
 /// The class of a provider that answers with an error.
-pub(super) const NODE_REFUSED: &str = "NODE_REFUSED";
+pub(crate) const NODE_REFUSED: &str = "NODE_REFUSED";
 
 /// Why there is no result. Nothing of it proves anything of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::near) enum RpcFailure {
+pub(crate) enum RpcFailure {
     /// The node answered with an error of this name, and said more.
     Refused {
-        /// `cause.name` of the error.
+        /// The name or the code of the error.
         name: String,
         /// The error as the node wrote it, shortened.
         text: String,
@@ -39,12 +40,17 @@ impl From<RpcFailure> for Cause {
 }
 
 /// An answer that is not understood.
-pub(super) fn bad_reply(what: &str) -> RpcFailure {
+pub(crate) fn bad_reply(what: &str) -> RpcFailure {
     RpcFailure::Silent(Cause::because("BAD_REPLY", what))
 }
 
 /// The result of a whole answer.
-pub(super) fn read(status: u16, body: &[u8], id: &str) -> Result<Value, RpcFailure> {
+pub(crate) fn read(
+    dialect: &dyn Dialect,
+    status: u16,
+    body: &[u8],
+    id: &str,
+) -> Result<Value, RpcFailure> {
     match status {
         429 | 403 => return Err(RpcFailure::Silent(Cause::of(RATE_LIMITED))),
         // errors come under these, with their words in the body
@@ -57,10 +63,7 @@ pub(super) fn read(status: u16, body: &[u8], id: &str) -> Result<Value, RpcFailu
         return Err(bad_reply("the answer is to another question"));
     }
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-        let name = error.pointer("/cause/name").or_else(|| error.get("name"));
-        let name = name.and_then(Value::as_str).unwrap_or("UNNAMED").to_owned();
-        let height = error.pointer("/cause/info/block_height").and_then(Value::as_u64);
-        return Err(RpcFailure::Refused { name, text: shortened(&error.to_string()), height });
+        return Err(dialect.refusal(error));
     }
     match answer.get_mut("result").map(Value::take) {
         Some(result) if status == 200 => Ok(result),
@@ -69,52 +72,26 @@ pub(super) fn read(status: u16, body: &[u8], id: &str) -> Result<Value, RpcFailu
 }
 
 /// A text of a node for operators, shortened.
-pub(in crate::near) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(500).collect()
 }
 
 /// A field that is a text.
-pub(super) fn text<'a>(value: &'a Value, at: &str) -> Result<&'a str, RpcFailure> {
+pub(crate) fn text<'a>(value: &'a Value, at: &str) -> Result<&'a str, RpcFailure> {
     value.pointer(at).and_then(Value::as_str).ok_or_else(|| bad_reply(at))
 }
 
 /// A field that is a number.
-pub(super) fn number(value: &Value, at: &str) -> Result<u64, RpcFailure> {
+pub(crate) fn number(value: &Value, at: &str) -> Result<u64, RpcFailure> {
     value.pointer(at).and_then(Value::as_u64).ok_or_else(|| bad_reply(at))
 }
 
 /// A field with a hash.
-pub(super) fn hash(value: &Value, at: &str) -> Result<[u8; 32], RpcFailure> {
+pub(crate) fn hash(value: &Value, at: &str) -> Result<[u8; 32], RpcFailure> {
     from_base58(text(value, at)?).ok_or_else(|| bad_reply(at))
 }
 
 /// An amount in decimal, as a text.
-pub(super) fn amount(value: &Value, at: &str) -> Result<u128, RpcFailure> {
+pub(crate) fn amount(value: &Value, at: &str) -> Result<u128, RpcFailure> {
     text(value, at)?.parse().map_err(|_| bad_reply(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_whole_answer_to_this_question_is_a_result() {
-        let ok = br#"{"jsonrpc":"2.0","id":"7","result":{"x":1},"more":2}"#;
-        assert!(read(200, ok, "7").is_ok());
-        assert!(read(200, ok, "8").is_err());
-        assert!(read(500, ok, "7").is_err());
-        for (status, body) in [(429, &ok[..]), (503, ok), (200, b"<html>"), (200, br#"{"id":"7"}"#)]
-        {
-            assert!(matches!(read(status, body, "7"), Err(RpcFailure::Silent(_))), "{status}");
-        }
-        let error = br#"{"id":"7","error":{"name":"HANDLER_ERROR","cause":{"name":"UNKNOWN_TRANSACTION"}}}"#;
-        // a node that skipped a height says 422 (near/nearcore#12402)
-        for status in [200, 422, 500] {
-            let refused = read(status, error, "7");
-            assert!(
-                matches!(&refused, Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_TRANSACTION"),
-                "{refused:?}"
-            );
-        }
-    }
 }

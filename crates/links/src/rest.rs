@@ -15,7 +15,7 @@ const FORGOTTEN: Millis = 120_000;
 
 /// Why nothing is signed for one act of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RestCause {
+pub(crate) enum RestCause {
     /// The token's contract says that it is paused.
     Paused,
     /// A transaction of one member failed, and its error names no action.
@@ -28,7 +28,7 @@ pub(super) enum RestCause {
 
 /// For how many members a transaction may be signed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SignTurn {
+pub(crate) enum SignTurn {
     /// As many members as fit into one transaction.
     All,
     /// One member, which shows whether the rest is over.
@@ -39,7 +39,7 @@ pub(super) enum SignTurn {
 
 /// The failure that holds back one act of a token.
 #[derive(Debug, Clone)]
-pub(super) struct TokenFailure {
+pub(crate) struct TokenFailure {
     pub why: RestCause,
     /// The facts, in words for operators.
     pub facts: Arc<str>,
@@ -64,7 +64,7 @@ struct Rest {
 
 /// The rest of one act of a token, where there is one.
 #[derive(Debug, Default)]
-pub(super) struct TokenRest(Mutex<Option<Rest>>);
+pub(crate) struct TokenRest(Mutex<Option<Rest>>);
 
 impl TokenRest {
     fn rest(&self) -> MutexGuard<'_, Option<Rest>> {
@@ -73,7 +73,7 @@ impl TokenRest {
 
     /// Nothing is signed from now on. `first`: how long the first rest lasts. Several transactions that fail
     /// during one rest make it no longer.
-    pub(super) fn failed(&self, failure: TokenFailure, now: u64, first: Millis) {
+    pub(crate) fn failed(&self, failure: TokenFailure, now: u64, first: Millis) {
         let TokenFailure { why, facts, height } = failure;
         let mut rest = self.rest();
         let before = rest.as_ref().filter(|rest| !forgotten(rest, now));
@@ -87,7 +87,7 @@ impl TokenRest {
     }
 
     /// The members that may be signed for; one that goes alone has the turn until it is proven, or for `first`.
-    pub(super) fn turn(&self, now: u64, first: Millis) -> SignTurn {
+    pub(crate) fn turn(&self, now: u64, first: Millis) -> SignTurn {
         let mut rest = self.rest();
         match rest.as_mut() {
             None => SignTurn::All,
@@ -101,7 +101,7 @@ impl TokenRest {
     }
 
     /// The member that had the turn was not signed for: another one has it.
-    pub(super) fn turn_back(&self, now: u64) {
+    pub(crate) fn turn_back(&self, now: u64) {
         if let Some(rest) = self.rest().as_mut().filter(|rest| rest.tried) {
             rest.until = now;
             rest.tried = false;
@@ -109,7 +109,7 @@ impl TokenRest {
     }
 
     /// A transaction at that height succeeded: one that is older than the failure says nothing of it.
-    pub(super) fn succeeded(&self, height: u64) {
+    pub(crate) fn succeeded(&self, height: u64) {
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.height < height) {
             *rest = None;
@@ -117,7 +117,7 @@ impl TokenRest {
     }
 
     /// What it was for is over: one that is for something else goes on.
-    pub(super) fn end(&self, why: RestCause) {
+    pub(crate) fn end(&self, why: RestCause) {
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.why == why) {
             *rest = None;
@@ -125,13 +125,13 @@ impl TokenRest {
     }
 
     /// For how many milliseconds nothing is signed; `None`: it may be now.
-    pub(super) fn left(&self, now: u64) -> Option<Millis> {
+    pub(crate) fn left(&self, now: u64) -> Option<Millis> {
         let until = self.rest().as_ref().map(|rest| rest.until)?;
         (now < until).then(|| until.saturating_sub(now).div_ceil(TICKS))
     }
 
     /// Why nothing is signed, and what was seen, as long as it is not known to be over.
-    pub(super) fn cause_in_force(&self, now: u64) -> Option<(RestCause, Arc<str>)> {
+    pub(crate) fn cause_in_force(&self, now: u64) -> Option<(RestCause, Arc<str>)> {
         let rest = self.rest();
         let rest = rest.as_ref().filter(|rest| !forgotten(rest, now))?;
         Some((rest.why, rest.facts.clone()))

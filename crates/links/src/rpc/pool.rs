@@ -1,52 +1,49 @@
 //! Asks the providers of the chain: one of them for a hint, each of them for a proof.
 
 use super::agreement::{Agreement, ProviderReply, agreement};
-use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
+use super::call::{Dialect, RpcCall};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
-use super::identity::{ExpectedChain, SHOWN_FOR};
+use super::identity::{ExpectedChain, ExpectedNetwork, SHOWN_FOR};
+use super::limits::RpcLimits;
 use super::reply::RpcFailure;
-use super::shared::SharedAnswer;
-use super::{BEHIND, PROVIDERS_DISAGREE};
-use crate::near::concerns::Concerns;
-use crate::near::settings::NearSettings;
+use super::{BEHIND, ONE_IS_BELIEVED, PROVIDERS_DISAGREE};
+use crate::concerns::{self, Concerns};
 use futures_util::future::join_all;
 use kernel::answer::Cause;
-use kernel::ports::chain::{ChainIdentity, ProviderReport, WRONG_CHAIN};
-use kernel::ports::clock::{Clock, TICKS};
+use kernel::ids::ChainId;
+use kernel::operators::Severity;
+use kernel::ports::chain::{ChainIdentity, Concern, ProviderReport, WRONG_CHAIN};
+use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::sending::SendCheck;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of blocks that are remembered by their hashes; beyond it the memory begins anew.
-const BLOCKS: usize = 256;
-
-/// How long the chain's own validity period is believed, in ticks: a vote on its protocol may change it.
-const VALIDITY_FOR: u64 = 3_600_000 * TICKS;
-/// How long, in ticks, it is believed that no provider says it: each signature would ask all of them again.
-const NO_VALIDITY_FOR: u64 = 60_000 * TICKS;
+/// The settings that a pool of providers is made of.
+pub(crate) struct PoolSettings<'a> {
+    pub(crate) chain: ChainId,
+    /// How the nodes are called.
+    pub(crate) dialect: &'static dyn Dialect,
+    /// The network that they have to show.
+    pub(crate) network: ExpectedNetwork,
+    /// The addresses of the providers.
+    pub(crate) urls: &'a [String],
+    /// The number of providers that agree on what closes an attempt.
+    pub(crate) needed: usize,
+    pub(crate) limits: RpcLimits,
+}
 
 /// The providers of one chain.
-pub(in crate::near) struct RpcPool {
-    pub(super) endpoints: Vec<RpcEndpoint>,
+pub(crate) struct RpcPool {
+    endpoints: Vec<RpcEndpoint>,
     /// Asked before the first byte of a transaction.
-    pub(in crate::near) check: SendCheck,
+    pub(crate) check: SendCheck,
     /// Which chain they have to show.
     expected: Arc<ExpectedChain>,
-    pub(super) needed: usize,
-    /// The longest validity that is believed, in blocks.
-    most_validity: u64,
-    /// What the providers agree on; `None`: nothing.
-    validity: SharedAnswer<Option<u64>>,
-    /// How long a base block is used, in ticks.
-    pub(super) base_for: u64,
-    pub(super) base: SharedAnswer<BlockHead>,
-    /// The providers that showed the base block, by name.
-    pub(super) base_shown_by: Mutex<Arc<str>>,
-    /// Blocks by their hashes, as many as are looked at now: what a hash names does not change.
-    blocks: Mutex<BTreeMap<[u8; 32], Arc<SharedAnswer<BlockHead>>>>,
-    pub(super) clock: Arc<dyn Clock>,
+    needed: usize,
+    dialect: &'static dyn Dialect,
+    clock: Arc<dyn Clock>,
     /// The number of questions of each kind that one provider was asked.
     turns: Mutex<BTreeMap<Box<str>, usize>>,
     /// The highest height that the journal has stored something of, or that was proven here.
@@ -62,19 +59,20 @@ impl std::fmt::Debug for RpcPool {
 }
 
 impl RpcPool {
-    pub(in crate::near) fn new(
-        settings: &NearSettings,
+    pub(crate) fn new(
+        settings: &PoolSettings<'_>,
         clock: &Arc<dyn Clock>,
         meter: &Arc<dyn Meter>,
     ) -> Result<Self, String> {
-        let (chain, check) = (settings.chain, SendCheck::default());
-        let expected = Arc::new(ExpectedChain::new(settings.network));
+        let &PoolSettings { chain, dialect, network, urls, needed, limits } = settings;
+        let (check, expected) = (SendCheck::default(), Arc::new(ExpectedChain::new(network)));
         let open = |url: &String| {
             let (clock, meter, expected) = (clock.clone(), meter.clone(), expected.clone());
-            let ports = EndpointPorts { chain, check: check.clone(), clock, meter, expected };
-            RpcEndpoint::new(url.trim(), settings.limits, ports)
+            let check = check.clone();
+            let ports = EndpointPorts { chain, dialect, check, clock, meter, expected };
+            RpcEndpoint::new(url.trim(), limits, ports)
         };
-        let endpoints = settings.rpc_urls.iter().map(open).collect::<Result<Vec<_>, String>>()?;
+        let endpoints = urls.iter().map(open).collect::<Result<Vec<_>, String>>()?;
         let labels: BTreeSet<&str> = endpoints.iter().map(|one| &**one.label()).collect();
         if labels.len() != endpoints.len() {
             return Err("two addresses are one provider's: it would agree with itself".to_owned());
@@ -83,13 +81,8 @@ impl RpcPool {
             endpoints,
             check,
             expected,
-            needed: settings.providers_needed,
-            most_validity: settings.validity_blocks,
-            validity: SharedAnswer::default(),
-            base_for: settings.base_block_ms.saturating_mul(TICKS),
-            base: SharedAnswer::default(),
-            base_shown_by: Mutex::default(),
-            blocks: Mutex::default(),
+            needed,
+            dialect,
             clock: clock.clone(),
             turns: Mutex::default(),
             floor: AtomicU64::new(0),
@@ -98,27 +91,46 @@ impl RpcPool {
     }
 
     /// The number of providers that agree on what closes an attempt.
-    pub(in crate::near) fn needed(&self) -> usize {
+    pub(crate) fn needed(&self) -> usize {
         self.needed
     }
 
     /// Raises the height below which no answer about the newest final block counts.
-    pub(in crate::near) fn raise_floor(&self, height: u64) {
+    pub(crate) fn raise_floor(&self, height: u64) {
         self.floor.fetch_max(height, Ordering::SeqCst);
     }
 
     /// Notes what a provider shows that enough others show otherwise.
-    pub(in crate::near) fn note_outvoted(&self, facts: &str) {
+    pub(crate) fn note_outvoted(&self, facts: &str) {
         self.outvoted.note(PROVIDERS_DISAGREE, facts, &*self.clock);
     }
 
-    /// What a provider shows, lately and for some time, that enough others show otherwise; `None`: nothing.
-    pub(in crate::near) fn outvoted(&self) -> Option<Arc<str>> {
-        self.outvoted.stand(&*self.clock).pop().map(|concern| concern.facts)
+    /// The concerns of now that lie with the providers.
+    pub(crate) fn concerns(&self) -> Vec<Concern> {
+        // what a provider shows, lately and for some time, that enough others show otherwise
+        let outvoted = self.outvoted.stand(&*self.clock, |_| Severity::Warning).pop();
+        let one = || (self.needed < 2).then(|| ONE_IS_BELIEVED.to_owned());
+        let all = [
+            (WRONG_CHAIN, Severity::Critical, self.too_few_left()),
+            (concerns::WRONG_PROVIDER, Severity::Warning, self.wrong_providers()),
+            (
+                concerns::PROVIDER_OUTVOTED,
+                Severity::Warning,
+                outvoted.map(|concern| concern.facts.to_string()),
+            ),
+            (concerns::ONE_PROVIDER, Severity::Warning, one()),
+        ];
+        let stand = all.into_iter().filter_map(|(kind, severity, facts)| {
+            Some(Concern { kind, severity, facts: facts?.into() })
+        });
+        stand.collect()
     }
 
-    /// What the providers agree on; one that shows otherwise is noted.
-    fn agree<T: PartialEq + std::fmt::Debug>(
+    /// What these providers agree on; one that shows otherwise is noted.
+    ///
+    /// # Errors
+    /// As [`Self::agreed`].
+    pub(crate) fn agree<T: PartialEq + std::fmt::Debug>(
         &self,
         replies: Vec<ProviderReply<T>>,
     ) -> Result<Agreement<T>, Cause> {
@@ -130,18 +142,18 @@ impl RpcPool {
     }
 
     /// Each as it was seen last.
-    pub(in crate::near) fn reports(&self) -> Vec<ProviderReport> {
+    pub(crate) fn reports(&self) -> Vec<ProviderReport> {
         self.endpoints.iter().map(RpcEndpoint::report).collect()
     }
 
     /// Host and port of each that is of no other chain.
-    pub(in crate::near) fn labels(&self) -> Vec<&str> {
+    pub(crate) fn labels(&self) -> Vec<&str> {
         let right = self.endpoints.iter().filter(|one| !one.is_wrong());
         right.map(|one| &**one.label()).collect()
     }
 
     /// Which chain they have to show.
-    pub(in crate::near) fn expected(&self) -> &ExpectedChain {
+    pub(crate) fn expected(&self) -> &ExpectedChain {
         &self.expected
     }
 
@@ -150,7 +162,7 @@ impl RpcPool {
     /// # Errors
     /// [`WRONG_CHAIN`] where too few are left that could show the right one; [`PROVIDERS_DISAGREE`] where two chains
     /// fit the settings; else why they do not say.
-    pub(in crate::near) async fn identity(&self) -> Result<ChainIdentity, Cause> {
+    pub(crate) async fn identity(&self) -> Result<ChainIdentity, Cause> {
         let shown = self.endpoints.iter().map(|one| async {
             ProviderReply { by: one.label().clone(), reply: one.shown(SHOWN_FOR).await }
         });
@@ -166,7 +178,7 @@ impl RpcPool {
     }
 
     /// What providers show that are of another chain, in words; `None`: none of them showed one.
-    pub(in crate::near) fn wrong_providers(&self) -> Option<String> {
+    pub(crate) fn wrong_providers(&self) -> Option<String> {
         let wrong = self.endpoints.iter().filter(|one| one.is_wrong()).map(|one| {
             let shows = one.report().shows.map(|shows| shows.to_string()).unwrap_or_default();
             format!("{} shows {shows}", one.label())
@@ -177,7 +189,7 @@ impl RpcPool {
     }
 
     /// Why so few providers are left that could be of the right chain that nothing can be agreed on; `None`: enough are.
-    pub(in crate::near) fn too_few_left(&self) -> Option<String> {
+    pub(crate) fn too_few_left(&self) -> Option<String> {
         if let Some(contradiction) = self.expected.contradiction() {
             return Some(contradiction);
         }
@@ -205,9 +217,9 @@ impl RpcPool {
     ///
     /// # Errors
     /// None of them gave one: what the last one said.
-    pub(in crate::near) async fn first<T>(&self, call: &RpcCall<T>) -> Result<T, Cause> {
+    pub(crate) async fn first<T>(&self, call: &RpcCall<T>) -> Result<T, Cause> {
         let mut last = Cause::of("NO_PROVIDER");
-        for endpoint in self.in_turn(call.kind()) {
+        for endpoint in self.in_turn(self.dialect.kind(call.method, &call.params)) {
             match self.ask(endpoint, call, false).await.reply {
                 Ok(result) => return Ok(result),
                 Err(failure) => last = failure.into(),
@@ -220,17 +232,17 @@ impl RpcPool {
     ///
     /// # Errors
     /// There is no provider.
-    pub(in crate::near) async fn hint<T>(
-        &self,
-        call: &RpcCall<T>,
-    ) -> Result<ProviderReply<T>, Cause> {
-        let endpoint =
-            self.in_turn(call.kind()).into_iter().next().ok_or(Cause::of("NO_PROVIDER"))?;
+    pub(crate) async fn hint<T>(&self, call: &RpcCall<T>) -> Result<ProviderReply<T>, Cause> {
+        let endpoint = self
+            .in_turn(self.dialect.kind(call.method, &call.params))
+            .into_iter()
+            .next()
+            .ok_or(Cause::of("NO_PROVIDER"))?;
         Ok(self.ask(endpoint, call, false).await)
     }
 
     /// What each provider says. The one that gave the hint is not asked again.
-    pub(in crate::near) async fn others<T>(
+    pub(crate) async fn others<T>(
         &self,
         call: &RpcCall<T>,
         hint: ProviderReply<T>,
@@ -241,8 +253,24 @@ impl RpcPool {
     }
 
     /// What each provider says, in a fixed sequence.
-    pub(in crate::near) async fn each<T>(&self, call: &RpcCall<T>) -> Vec<ProviderReply<T>> {
+    pub(crate) async fn each<T>(&self, call: &RpcCall<T>) -> Vec<ProviderReply<T>> {
         self.each_but(call, None).await
+    }
+
+    /// What each provider says that showed the right chain *afterwards*: a node may be another one from one request to
+    /// the next, and what is signed on its block can be sent to no other chain.
+    pub(crate) async fn each_still_right<T>(&self, call: &RpcCall<T>) -> Vec<ProviderReply<T>> {
+        let enough = self.enough_are_in_use();
+        let each = self.endpoints.iter().map(|endpoint| async {
+            let mut said = self.ask(endpoint, call, enough).await;
+            if said.reply.is_ok()
+                && let Err(failure) = endpoint.is_still_right().await
+            {
+                said.reply = Err(failure);
+            }
+            said
+        });
+        join_all(each).await
     }
 
     async fn each_but<T>(&self, call: &RpcCall<T>, but: Option<&str>) -> Vec<ProviderReply<T>> {
@@ -252,13 +280,13 @@ impl RpcPool {
     }
 
     /// Whether as many as are needed answer, so that those that rest need not be asked.
-    pub(super) fn enough_are_in_use(&self) -> bool {
+    fn enough_are_in_use(&self) -> bool {
         self.endpoints.iter().filter(|endpoint| endpoint.is_in_use()).count() >= self.needed
     }
 
     /// Asks one provider. What it says of its newest final block does not count where that is below the floor: each
     /// question goes through here, so that no view is too old for one of them alone.
-    pub(super) async fn ask<T>(
+    async fn ask<T>(
         &self,
         endpoint: &RpcEndpoint,
         call: &RpcCall<T>,
@@ -274,13 +302,14 @@ impl RpcPool {
         // before it is asked: another prover may raise it meanwhile
         let floor = self.floor.load(Ordering::SeqCst);
         let answer = endpoint.call(call.method, &call.params).await;
-        let reply = match call.newest(&answer).filter(|height| *height < floor) {
-            Some(height) => {
-                let facts = format!("{by} is at block {height}, and block {floor} is final");
-                Err(RpcFailure::Silent(Cause::because(BEHIND, facts)))
-            }
-            None => (call.read)(answer),
-        };
+        let reply =
+            match self.dialect.newest(&call.params, &answer).filter(|height| *height < floor) {
+                Some(height) => {
+                    let facts = format!("{by} is at block {height}, and block {floor} is final");
+                    Err(RpcFailure::Silent(Cause::because(BEHIND, facts)))
+                }
+                None => (call.read)(answer),
+            };
         ProviderReply { by, reply }
     }
 
@@ -288,7 +317,7 @@ impl RpcPool {
     ///
     /// # Errors
     /// [`PROVIDERS_DISAGREE`], with what each said, or why they do not answer.
-    pub(in crate::near) async fn agreed<T: PartialEq + std::fmt::Debug>(
+    pub(crate) async fn agreed<T: PartialEq + std::fmt::Debug>(
         &self,
         call: &RpcCall<T>,
     ) -> Result<T, Cause> {
@@ -299,7 +328,7 @@ impl RpcPool {
     ///
     /// # Errors
     /// As [`Self::agreed`].
-    pub(in crate::near) async fn agreement_on<T: PartialEq + std::fmt::Debug>(
+    pub(crate) async fn agreement_on<T: PartialEq + std::fmt::Debug>(
         &self,
         call: &RpcCall<T>,
     ) -> Result<Agreement<T>, Cause> {
@@ -307,57 +336,17 @@ impl RpcPool {
         self.agree(replies)
     }
 
-    /// For how many blocks after its base block a transaction may be included: what the protocol configuration of as
-    /// many providers as are needed says, where it is less than the settings'; those of the settings where they do not
-    /// say it alike. It decides when a form is signed again under its own nonce, so a wrong one costs time or fees, and
-    /// pays nothing twice.
-    pub(in crate::near) async fn validity(&self) -> u64 {
-        let call = validity();
-        let ask = async { Ok(self.agreed(&call).await.ok()) };
-        let fresh_for = |said: &Option<u64>| match said {
-            Some(_) => VALIDITY_FOR,
-            None => NO_VALIDITY_FOR,
-        };
-        let said = self.validity.get_while(&*self.clock, fresh_for, ask).await;
-        let said = said.ok().flatten();
-        let believed = said.filter(|said| (1..self.most_validity).contains(said));
-        believed.unwrap_or(self.most_validity)
-    }
-
     /// Whether as many providers as are needed show the right chain now, and none another: what they said before that
     /// counts.
     ///
     /// # Errors
     /// Why not.
-    pub(in crate::near) async fn are_still_right(&self) -> Result<(), Cause> {
+    pub(crate) async fn are_still_right(&self) -> Result<(), Cause> {
         let asked = self.endpoints.iter().filter(|endpoint| endpoint.is_in_use());
         let right = asked.map(|one| async {
             ProviderReply { by: one.label().clone(), reply: one.is_still_right().await }
         });
         let replies = join_all(right).await;
         self.agree(replies).map(|_| ())
-    }
-
-    /// A block by its hash, as many providers as are needed know it.
-    ///
-    /// # Errors
-    /// As [`Self::agreed`].
-    pub(in crate::near) async fn block(&self, hash: [u8; 32]) -> Result<BlockHead, Cause> {
-        let shared = {
-            let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-            if blocks.len() >= BLOCKS && !blocks.contains_key(&hash) {
-                blocks.clear();
-            }
-            blocks.entry(hash).or_default().clone()
-        };
-        shared.get(&*self.clock, u64::MAX, self.agreed(&block(BlockAt::Hash(hash)))).await
-    }
-
-    /// The block of a height, as many providers as are needed show the same.
-    ///
-    /// # Errors
-    /// As [`Self::agreed`].
-    pub(in crate::near) async fn block_at(&self, height: u64) -> Result<BlockHead, Cause> {
-        self.agreed(&block(BlockAt::Height(height))).await
     }
 }

@@ -3,7 +3,7 @@
 
 use super::PROVIDERS_DISAGREE;
 use super::agreement::{Division, collect_facts, division};
-use super::calls::RpcCall;
+use super::call::RpcCall;
 use super::pool::RpcPool;
 use kernel::answer::Cause;
 
@@ -13,7 +13,7 @@ impl RpcPool {
     ///
     /// # Errors
     /// [`PROVIDERS_DISAGREE`], with what each shows, or why too few answer.
-    pub(in crate::near) async fn balance(
+    pub(crate) async fn balance(
         &self,
         call: &RpcCall<Option<u128>>,
         least: u128,

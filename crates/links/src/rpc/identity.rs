@@ -1,38 +1,46 @@
-//! Checks which chain a provider shows, before anything else that it says counts: it asks `status`
+//! Checks which chain a provider shows, before anything else that it says counts: it asks that
 //! first, again after a while, and again after the provider was silent, since another node may answer
 //! at its address then.
 //!
 //! A provider that shows another chain than the settings and the journal name gets no other request.
 
-use super::calls::identity;
 use super::reply::RpcFailure;
 use super::shared::SharedAnswer;
-use crate::near::settings::NearNetwork;
 use kernel::answer::Cause;
 use kernel::ports::chain::{CHAIN_UNBOUND, ChainIdentity, ProviderState, WRONG_CHAIN};
 use kernel::ports::clock::{Clock, TICKS};
-use serde_json::Value;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How long, in ticks, what a provider showed is believed, as long as it answers.
-pub(in crate::near) const SHOWN_FOR: u64 = 10_000 * TICKS;
+pub(crate) const SHOWN_FOR: u64 = 10_000 * TICKS;
+
+/// The network that the settings mean.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExpectedNetwork {
+    /// The key of the setting that names it.
+    pub(crate) setting: &'static str,
+    /// Its name in the settings.
+    pub(crate) name: &'static str,
+    /// Whether a chain of this name may be the one that is meant.
+    pub(crate) fits: fn(&str) -> bool,
+}
 
 /// Which chain the settings and the journal mean.
 #[derive(Debug)]
-pub(in crate::near) struct ExpectedChain {
-    network: NearNetwork,
+pub(crate) struct ExpectedChain {
+    network: ExpectedNetwork,
     bound: OnceLock<ChainIdentity>,
 }
 
 impl ExpectedChain {
-    pub(super) fn new(network: NearNetwork) -> Self {
+    pub(super) fn new(network: ExpectedNetwork) -> Self {
         Self { network, bound: OnceLock::new() }
     }
 
     /// The journal is bound to this one. A second one is not taken.
-    pub(in crate::near) fn bind(&self, identity: &ChainIdentity) {
+    pub(crate) fn bind(&self, identity: &ChainIdentity) {
         let bound = self.bound.get_or_init(|| identity.clone());
         if bound != identity {
             tracing::error!(%bound, other = %identity, "the chain is bound already");
@@ -46,23 +54,23 @@ impl ExpectedChain {
 
     /// Whether it is another chain than the settings, and the journal where it is bound, name.
     pub(super) fn is_other(&self, shown: &ChainIdentity) -> bool {
-        !self.network.fits(&shown.name) || self.bound().is_some_and(|bound| bound != shown)
+        !(self.network.fits)(&shown.name) || self.bound().is_some_and(|bound| bound != shown)
     }
 
     /// The expected chain, in words.
     pub(super) fn in_words(&self) -> String {
-        let network = self.network.name();
+        let ExpectedNetwork { setting, name, .. } = self.network;
         match self.bound() {
             Some(bound) => {
-                format!("relay.network is {network}, and the store is bound to {bound}")
+                format!("{setting} is {name}, and the store is bound to {bound}")
             }
-            None => format!("relay.network is {network}"),
+            None => format!("{setting} is {name}"),
         }
     }
 
     /// Why no provider at all can show the right chain: the settings name another one than the journal.
     pub(super) fn contradiction(&self) -> Option<String> {
-        self.bound().filter(|bound| !self.network.fits(&bound.name)).map(|_| self.in_words())
+        self.bound().filter(|bound| !(self.network.fits)(&bound.name)).map(|_| self.in_words())
     }
 
     /// Whether what a provider of this chain says may count.
@@ -129,11 +137,11 @@ impl ShownIdentity {
         &self,
         clock: &dyn Clock,
         fresh_for: u64,
-        status: impl Future<Output = Result<Value, RpcFailure>> + Send,
+        status: impl Future<Output = Result<ChainIdentity, RpcFailure>> + Send,
     ) -> Result<ChainIdentity, RpcFailure> {
         let silences = self.silences.load(Ordering::SeqCst);
         let fresh_for = if self.is_stale() { 0 } else { fresh_for };
-        let ask = async { Ok((identity().read)(status.await)?) };
+        let ask = async { Ok(status.await?) };
         let shown = self.answer.get(clock, fresh_for, ask).await;
         let shown = shown.inspect_err(|_| self.was_silent()).map_err(RpcFailure::Silent)?;
         self.shown_after.store(silences, Ordering::SeqCst);
@@ -152,7 +160,7 @@ impl ShownIdentity {
         &self,
         clock: &dyn Clock,
         fresh_for: u64,
-        status: impl Future<Output = Result<Value, RpcFailure>> + Send,
+        status: impl Future<Output = Result<ChainIdentity, RpcFailure>> + Send,
     ) -> Result<(), RpcFailure> {
         let shown = self.shown(clock, fresh_for, status).await?;
         self.expected.admits(&shown).map_err(RpcFailure::Silent)

@@ -2,11 +2,11 @@
 //! repeated here.
 
 use super::budget::RequestBudget;
-use super::calls::{SENDS, identity};
+use super::call::Dialect;
 use super::identity::{ExpectedChain, SHOWN_FOR, ShownIdentity};
+use super::limits::RpcLimits;
 use super::reply::{RATE_LIMITED, RpcFailure, read};
 use super::tls;
-use crate::near::settings::RpcLimits;
 use futures_util::stream;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, Millis};
@@ -36,6 +36,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// The ports of an endpoint, and its chain.
 pub(super) struct EndpointPorts {
     pub chain: ChainId,
+    /// How its nodes are called.
+    pub dialect: &'static dyn Dialect,
     /// Asked before the first byte of a transaction.
     pub check: SendCheck,
     pub clock: Arc<dyn Clock>,
@@ -45,7 +47,7 @@ pub(super) struct EndpointPorts {
 }
 
 /// One provider's address, its rate and its state.
-pub(in crate::near) struct RpcEndpoint {
+pub(crate) struct RpcEndpoint {
     client: reqwest::Client,
     url: Url,
     /// Host and port, for logs and documents: a path or a query may have a key in it.
@@ -107,7 +109,7 @@ impl RpcEndpoint {
     }
 
     /// Host and port of its address.
-    pub(in crate::near) fn label(&self) -> &Arc<str> {
+    pub(crate) fn label(&self) -> &Arc<str> {
         &self.label
     }
 
@@ -157,9 +159,9 @@ impl RpcEndpoint {
         self.identity.admitted(&*self.ports.clock, 0, Box::pin(self.status())).await
     }
 
-    async fn status(&self) -> Result<Value, RpcFailure> {
-        let status = identity();
-        self.request(status.method, &status.params).await
+    async fn status(&self) -> Result<ChainIdentity, RpcFailure> {
+        let status = self.ports.dialect.identity();
+        (status.read)(self.request(status.method, &status.params).await)
     }
 
     /// Calls a method, where the provider is of the right chain.
@@ -197,7 +199,7 @@ impl RpcEndpoint {
         let sent = self.exchange(method, params, &id);
         let answered = tokio::time::timeout(Duration::from_millis(timeout), sent).await;
         let reply = match answered {
-            Ok(Ok((status, body))) => read(status, &body, &id),
+            Ok(Ok((status, body))) => read(self.ports.dialect, status, &body, &id),
             Ok(Err(cause)) => Err(RpcFailure::Silent(cause)),
             Err(_) => Err(RpcFailure::Silent(Cause::of("TIMEOUT"))),
         };
@@ -214,7 +216,7 @@ impl RpcEndpoint {
         let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let call = call.to_string();
         let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let request = if method == SENDS {
+        let request = if method == self.ports.dialect.sends() {
             request.header(CONTENT_LENGTH, call.len()).body(self.checked(call))
         } else {
             request.body(call)

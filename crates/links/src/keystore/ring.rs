@@ -1,7 +1,7 @@
 //! Signs with keys that it keeps in memory.
 
-use super::{BadKeys, NearSigner};
-use crate::near::tx::{PREFIX, digest, lane_of};
+use super::{BadKeys, ChainSigner, PREFIX};
+use crate::base58::base58;
 use ed25519_dalek::{Signer, SigningKey};
 use kernel::answer::Cause;
 use kernel::ports::Fut;
@@ -14,8 +14,8 @@ pub struct KeyRing {
 
 impl std::fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let lanes = self.keys.iter().map(|key| lane_of(&key.verifying_key().to_bytes()));
-        f.debug_list().entries(lanes).finish()
+        let public = self.keys.iter().map(|key| base58(&key.verifying_key().to_bytes()));
+        f.debug_list().entries(public).finish()
     }
 }
 
@@ -28,7 +28,7 @@ impl KeyRing {
         let ring = Self::parse(texts)?;
         tracing::warn!(
             keys = ring.keys.len(),
-            "THE RELAY'S SECRET KEYS ARE NOT ENCRYPTED: each one is the whole account. Put them into a key file."
+            "SECRET KEYS ARE NOT ENCRYPTED: each one is the whole account. Put them into a key file."
         );
         Ok(ring)
     }
@@ -64,7 +64,7 @@ fn secret_key(text: &str) -> Result<SigningKey, BadKeys> {
     }
 }
 
-impl NearSigner for KeyRing {
+impl ChainSigner for KeyRing {
     fn public_keys(&self) -> Vec<[u8; 32]> {
         self.keys.iter().map(|key| key.verifying_key().to_bytes()).collect()
     }
@@ -72,10 +72,10 @@ impl NearSigner for KeyRing {
     fn sign<'a>(
         &'a self,
         key: &'a [u8; 32],
-        transaction: &'a [u8],
+        message: &'a [u8],
     ) -> Fut<'a, Result<[u8; 64], Cause>> {
         let own = self.keys.iter().find(|own| own.verifying_key().as_bytes() == key);
-        let signed = own.map(|own| own.sign(&digest(transaction)).to_bytes());
+        let signed = own.map(|own| own.sign(message).to_bytes());
         Box::pin(std::future::ready(signed.ok_or(Cause::of("NO_KEY"))))
     }
 }
@@ -83,7 +83,6 @@ impl NearSigner for KeyRing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::near::tx::base58;
 
     #[test]
     fn a_key_is_read_and_never_shown() {
