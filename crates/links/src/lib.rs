@@ -1,4 +1,4 @@
-//! Links to outside systems: the bus of one process, Apache Kafka, and NEAR.
+//! Links to outside systems: the bus of one process, Apache Kafka, NEAR and Solana.
 
 mod base58;
 mod concerns;
@@ -9,3 +9,4 @@ mod keystore;
 pub mod near;
 mod rest;
 mod rpc;
+pub mod solana;

@@ -257,6 +257,20 @@ impl RpcPool {
         self.each_but(call, None).await
     }
 
+    /// What each provider says to a call of its own, by its name; those without one are not asked.
+    pub(crate) async fn each_by<T>(
+        &self,
+        call: impl Fn(&str) -> Option<RpcCall<T>>,
+    ) -> Vec<ProviderReply<T>> {
+        let enough = self.enough_are_in_use();
+        let calls: Vec<(&RpcEndpoint, RpcCall<T>)> = self
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| Some((endpoint, call(endpoint.label())?)))
+            .collect();
+        join_all(calls.iter().map(|(endpoint, call)| self.ask(endpoint, call, enough))).await
+    }
+
     /// What each provider says that showed the right chain *afterwards*: a node may be another one from one request to
     /// the next, and what is signed on its block can be sent to no other chain.
     pub(crate) async fn each_still_right<T>(&self, call: &RpcCall<T>) -> Vec<ProviderReply<T>> {

@@ -5,3 +5,5 @@ mod in_process;
 mod kafka;
 #[cfg(test)]
 mod near;
+#[cfg(test)]
+mod solana;

@@ -50,7 +50,7 @@ async fn a_form_says_what_it_pays(f: &ChainFixture) {
         return f.holds(false, "it signs", &signed.err());
     };
     f.holds(!form.name.is_empty() && form.purpose == Purpose::Pay, "a form with a name", &form);
-    f.same("payments", &pays.len(), &3);
+    f.same("payments", &pays.len(), &members.len());
     for (member, pay) in members.iter().zip(&pays) {
         f.same("the account", &pay.account, &member.target().account);
         f.same("the asset", &pay.asset, &member.target().asset);
@@ -69,7 +69,7 @@ async fn signing_sends_nothing(f: &ChainFixture) {
     let proof = f.prove(&attempt).await;
     let done = matches!(&proof, AttemptProof::Closed(verdicts) if !all_dead(verdicts));
     f.holds(!done, "what was not sent is not done", &proof);
-    f.same("payments", &f.paid(&attempt.members).await, &vec![0, 0]);
+    f.all_paid("payments", &attempt.members, 0).await;
 }
 
 async fn what_is_sent_is_paid_and_proven(f: &ChainFixture) {
@@ -80,7 +80,7 @@ async fn what_is_sent_is_paid_and_proven(f: &ChainFixture) {
         let Answer::Done(receipt) = &verdict.answer else { continue };
         f.holds(receipt.doc.is_some(), "the proof is kept", receipt);
     }
-    f.same("payments", &f.paid(&attempt.members).await, &vec![1, 1, 1]);
+    f.all_paid("payments", &attempt.members, 1).await;
 }
 
 async fn nothing_is_proven_before_it_is_final(f: &ChainFixture) {
@@ -108,7 +108,7 @@ async fn identical_bytes_pay_once(f: &ChainFixture) {
     f.holds(all_done(&verdicts), "all are done", &verdicts);
     f.send(&attempt).await;
     f.site.settle().await;
-    f.same("payments", &f.paid(&attempt.members).await, &vec![1, 1]);
+    f.all_paid("payments", &attempt.members, 1).await;
 }
 
 async fn another_process_proves_it_too(f: &ChainFixture) {
@@ -118,10 +118,13 @@ async fn another_process_proves_it_too(f: &ChainFixture) {
     let mut attempt = attempt;
     let verdicts = next.see_through(&mut attempt, true).await;
     f.holds(all_done(&verdicts), "all are done", &verdicts);
-    f.same("payments", &f.paid(&attempt.members).await, &vec![1, 1]);
+    f.all_paid("payments", &attempt.members, 1).await;
 }
 
 async fn one_spoils_all_and_is_named(f: &ChainFixture) {
+    if f.cap() < 3 {
+        return;
+    }
     let members: Arc<[Record]> = [f.site.member(), f.site.spoiler(), f.site.member()].into();
     let mut attempt = f.stored(members, None).await;
     let verdicts = f.see_through(&mut attempt, false).await;
@@ -134,8 +137,10 @@ async fn one_spoils_all_and_is_named(f: &ChainFixture) {
 async fn a_spoiler_alone_is_refused(f: &ChainFixture) {
     // where a contract has its say, it has to serve another one after it refused this one first
     let spoiler = f.site.spoiler();
-    let members: Arc<[Record]> = [f.site.member(), spoiler.clone()].into();
-    f.see_through(&mut f.stored(members, None).await, false).await;
+    if f.cap() > 1 {
+        let members: Arc<[Record]> = [f.site.member(), spoiler.clone()].into();
+        f.see_through(&mut f.stored(members, None).await, false).await;
+    }
     let served = f.see_through(&mut f.stored(f.members(1), None).await, false).await;
     f.holds(all_done(&served), "another one is paid", &served);
     let mut attempt = f.stored([spoiler].into(), None).await;
@@ -163,7 +168,7 @@ async fn what_expired_is_paid_once_or_dead(f: &ChainFixture) {
     let verdicts = f.see_through(&mut attempt, true).await;
     let paid = if all_done(&verdicts) { 1 } else { 0 };
     f.holds(all_done(&verdicts) || all_dead(&verdicts), "it ended", &verdicts);
-    f.same("payments", &f.paid(&attempt.members).await, &vec![paid, paid]);
+    f.all_paid("payments", &attempt.members, paid).await;
     // whatever is left of its forms lands no more
     for form in attempt.forms.clone() {
         if form.repeatable {
@@ -172,7 +177,7 @@ async fn what_expired_is_paid_once_or_dead(f: &ChainFixture) {
         }
     }
     f.site.expire().await;
-    f.same("payments later", &f.paid(&attempt.members).await, &vec![paid, paid]);
+    f.all_paid("payments later", &attempt.members, paid).await;
 }
 
 async fn every_attempt_has_a_lock_of_its_own(f: &ChainFixture) {

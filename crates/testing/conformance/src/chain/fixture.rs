@@ -102,8 +102,21 @@ impl ChainFixture {
         assert!(is == should, "{}: {what} is {is:?} instead of {should:?}", self.check);
     }
 
+    /// Transfers that can be paid: this number of them, or the most that one attempt pays.
     pub(super) fn members(&self, many: usize) -> Arc<[Record]> {
+        let most = self.cap();
+        let many = if many < most { many } else { most };
         (0..many).map(|_| self.site.member()).collect()
+    }
+
+    /// The most members of one attempt.
+    pub(super) fn cap(&self) -> usize {
+        self.port.cap(self.site.act().1)
+    }
+
+    /// Fails the check where not each of these was paid this number of times.
+    pub(super) async fn all_paid(&self, what: &str, members: &[Record], times: usize) {
+        self.same(what, &self.paid(members).await, &vec![times; members.len()]);
     }
 
     /// The first lane of the pool.

@@ -1,0 +1,113 @@
+//! Finds out why a payment failed: whether its receiver cannot take it, which is a refusal, or we could not make it,
+//! which says nothing of the receiver.
+
+use super::super::SolanaLink;
+use super::super::concerns::{TREASURY_SHORT, VAULT_FROZEN};
+use super::super::rpc::accounts;
+use super::super::snapshot::{TokenView, token};
+use super::super::tx::{TokenPayment, spelled};
+use super::coded;
+use crate::rest::{RestCause, TokenFailure};
+use crate::rpc::{ProviderReply, RpcFailure};
+use kernel::answer::{Answer, Cause, Receipt};
+use serde_json::{Value, json};
+
+/// The place of the transfer among the instructions of a form.
+const TRANSFER: u64 = 3;
+/// The token program's error of an account that has too little.
+const INSUFFICIENT: u64 = 1;
+
+/// Who is to blame for a payment that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// The receiver's account cannot take it, as final blocks show.
+    Receiver(&'static str),
+    /// The vault could not pay it.
+    Vault(&'static str),
+}
+
+/// The code of an account that takes nothing; `None`: it takes money.
+fn refusal(view: &TokenView) -> Option<&'static str> {
+    match view {
+        TokenView::Missing => Some("ACCOUNT_MISSING"),
+        TokenView::OtherProgram => Some("ACCOUNT_OF_OTHER_PROGRAM"),
+        TokenView::Uninitialised => Some("ACCOUNT_NOT_INITIALISED"),
+        TokenView::OtherMint => Some("ACCOUNT_OF_OTHER_MINT"),
+        TokenView::Frozen => Some("ACCOUNT_FROZEN"),
+        TokenView::Usable { .. } => None,
+    }
+}
+
+/// Whether the transfer itself failed, and not for what the vault has.
+fn may_be_receivers(error: &Value) -> bool {
+    let failed = error.get("InstructionError").and_then(Value::as_array);
+    let Some([place, kind]) = failed.map(Vec::as_slice) else { return false };
+    let short = kind.get("Custom").and_then(Value::as_u64) == Some(INSUFFICIENT);
+    place.as_u64() == Some(TRANSFER) && !short
+}
+
+impl SolanaLink {
+    /// Who is to blame for a payment that failed with this error in the block of a slot.
+    ///
+    /// # Errors
+    /// The accounts are not known now.
+    pub(super) async fn blame(
+        &self,
+        payment: &TokenPayment,
+        slot: u64,
+        error: &Value,
+    ) -> Result<Blame, Cause> {
+        let ask = accounts(&[payment.destination, self.vault.account]);
+        let replies = self.rpc.each(&ask).await.into_iter().map(|one| {
+            let reply = one.reply.and_then(|view| {
+                if view.slot < slot {
+                    let facts = format!("{} is at slot {}", one.by, view.slot);
+                    return Err(RpcFailure::Silent(Cause::because(crate::rpc::BEHIND, facts)));
+                }
+                let mut accounts = view.accounts.iter();
+                let mut next = || accounts.next().and_then(Option::as_ref);
+                let (receiver, held) = (next(), next());
+                let vault = token(held, &self.vault.mint);
+                let usable = matches!(vault, TokenView::Usable { .. });
+                Ok((refusal(&token(receiver, &self.vault.mint)), usable))
+            });
+            ProviderReply { by: one.by, reply }
+        });
+        let (refusal, usable) = self.rpc.agree(replies.collect())?.fact;
+        Ok(match refusal.filter(|_| may_be_receivers(error)) {
+            Some(code) => Blame::Receiver(code),
+            None if !usable => Blame::Vault(VAULT_FROZEN),
+            None if is_short(error) => Blame::Vault(TREASURY_SHORT),
+            None => Blame::Vault("PAYMENT_FAILED"),
+        })
+    }
+
+    /// The answer of a payment that failed. Where we are to blame nothing more is signed for a while.
+    pub(super) fn condemned(&self, blame: Blame, document: String, height: u64) -> Answer {
+        match blame {
+            Blame::Receiver(code) => {
+                let evidence = coded(code, document);
+                let landed = Receipt { seq: height, doc: evidence.doc.clone() };
+                Answer::Rejected(evidence, landed)
+            }
+            Blame::Vault(code) => {
+                let facts = json!({ "code": code, "vault": spelled(&self.vault.account) });
+                let failure = TokenFailure {
+                    why: RestCause::Unexplained,
+                    facts: facts.to_string().into(),
+                    height,
+                };
+                self.rest.failed(failure, self.clock.ticks(), self.settings.rest_ms);
+                if [VAULT_FROZEN, TREASURY_SHORT].contains(&code) {
+                    self.concerns.note(code, &document, &*self.clock);
+                }
+                Answer::Dead(coded(code, document))
+            }
+        }
+    }
+}
+
+fn is_short(error: &Value) -> bool {
+    let kind = error.get("InstructionError").and_then(|failed| failed.get(1));
+    kind.and_then(|kind| kind.get("Custom")).and_then(Value::as_u64) == Some(INSUFFICIENT)
+}

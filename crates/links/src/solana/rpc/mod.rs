@@ -1,0 +1,12 @@
+//! What the adapter asks providers of Solana: the methods and the shapes of their answers.
+
+mod calls;
+mod dialect;
+mod transaction;
+
+pub(super) use calls::{
+    AccountView, AccountsView, HistoryEntry, NONE_SHOWN, accounts, block_time, send, signatures,
+    slot,
+};
+pub(super) use dialect::SolanaDialect;
+pub(super) use transaction::{SeenTransaction, TokenBalance, transaction};

@@ -1,0 +1,10 @@
+//! The adapter to Solana over a local chain that executes the real token program: see `docs/guide/devnet.md`.
+
+mod bytes;
+mod foreign;
+mod lanes;
+mod outcomes;
+mod providers;
+mod sends;
+mod suite;
+mod world;
