@@ -4,7 +4,7 @@
 use super::SolanaLink;
 use super::history::{LaneUse, NOT_SHOWN};
 use super::lane::UNSPENT;
-use super::tx::{Content, SignedTransaction, is_transfer_id, memos, read_form, spelled};
+use super::tx::{Content, SignedTransaction, is_transfer_id, read_form, spelled};
 use crate::base58::base58;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -46,7 +46,8 @@ impl SolanaLink {
         let LaneUse { lock, name, seen, .. } = used;
         let found = SignedTransaction::read(&seen.bytes, &seen.loaded);
         let acts = seen.error.is_none();
-        let texts = found.filter(|_| acts).map(|found| memos(&found)).unwrap_or_default();
+        let texts =
+            found.filter(|_| acts).map(|found| found.memos(&seen.inner)).unwrap_or_default();
         let mut names: Vec<_> = texts
             .iter()
             .flat_map(|text| text.split_whitespace())

@@ -6,7 +6,7 @@ use super::SolanaLink;
 use super::rpc::{HistoryEntry, SeenTransaction, signatures, transaction};
 use super::tx::{LaneStep, SignedTransaction, address_of, lock_of, step_of};
 use crate::base58::base58;
-use crate::rpc::{ProviderReply, RpcFailure};
+use crate::rpc::{ProviderReply, RpcFailure, RpcPool};
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use solana_address::Address;
@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError};
 /// The number of transactions of one page.
 const PAGE: usize = 100;
 /// The number of pages of one walk. A stranger who names a lane in its own transactions pays a fee for each of them.
-const MOST_PAGES: usize = 500;
+pub(super) const MOST_PAGES: usize = 500;
 /// The number of transactions that are remembered; beyond it the memory begins anew.
 const REMEMBERED: usize = 10_000;
 
@@ -53,6 +53,63 @@ struct Cursor {
     down_to: Option<u64>,
 }
 
+/// The history of an address, as the indexes of all providers show it together, read page by page from the newest back.
+#[derive(Debug)]
+pub(super) struct History {
+    address: Address,
+    /// The number of transactions of one page.
+    page: usize,
+    /// The slot that a provider must have come to.
+    least: u64,
+    cursors: BTreeMap<Arc<str>, Cursor>,
+    /// The slots and the signatures that were read, oldest first.
+    pub entries: BTreeSet<(u64, String)>,
+}
+
+impl History {
+    pub(super) fn new(address: Address, page: usize, least: u64) -> Self {
+        Self { address, page, least, cursors: BTreeMap::new(), entries: BTreeSet::new() }
+    }
+
+    /// Reads the next page of each provider that has one. Returns the slot above which as many providers as are needed
+    /// have shown everything; 0: they have shown all.
+    ///
+    /// # Errors
+    /// Too few of them answer.
+    pub(super) async fn read_on(&mut self, rpc: &RpcPool) -> Result<u64, Cause> {
+        let call = |by: &str| {
+            let cursor = self.cursors.get(by);
+            let ended = cursor.is_some_and(|cursor| cursor.down_to == Some(0));
+            let before = cursor.and_then(|cursor| cursor.before.as_deref());
+            (!ended).then(|| signatures(&self.address, before, self.page, self.least))
+        };
+        let replies: Vec<ProviderReply<Vec<HistoryEntry>>> = rpc.each_by(call).await;
+        let (mut failed, mut read) = (Cause::of("NO_PROVIDER"), false);
+        for ProviderReply { by, reply } in replies {
+            match reply {
+                Ok(page) => {
+                    read = true;
+                    self.take(by, page);
+                }
+                Err(failure) => failed = failure.into(),
+            }
+        }
+        let mut slots: Vec<u64> = self.cursors.values().filter_map(|one| one.down_to).collect();
+        slots.sort_unstable();
+        let covered = slots.get(rpc.needed().saturating_sub(1)).copied();
+        covered.filter(|_| read).ok_or(failed)
+    }
+
+    fn take(&mut self, by: Arc<str>, page: Vec<HistoryEntry>) {
+        let cursor = self.cursors.entry(by).or_default();
+        let oldest = page.last();
+        let whole = page.len() >= self.page;
+        cursor.down_to = oldest.filter(|_| whole).map_or(Some(0), |oldest| Some(oldest.slot));
+        cursor.before = oldest.map(|oldest| oldest.signature.clone());
+        self.entries.extend(page.into_iter().map(|one| (one.slot, one.signature)));
+    }
+}
+
 /// What is known of a transaction of a lane.
 #[derive(Debug, Clone)]
 pub(super) enum LaneFact {
@@ -76,19 +133,17 @@ impl SolanaLink {
         mut enough: impl FnMut(&LaneUse) -> bool + Send,
     ) -> Result<Walk, Cause> {
         let address = address_of(lane).ok_or(Cause::of("BAD_LANE"))?;
-        let mut cursors: BTreeMap<Arc<str>, Cursor> = BTreeMap::new();
-        // newest first: those of a slot that is not covered yet wait
-        let mut entries: BTreeSet<(u64, String)> = BTreeSet::new();
+        let mut history = History::new(address, PAGE, least);
         let (mut done, mut walk) = (BTreeSet::new(), Walk::default());
         for _ in 0..MOST_PAGES {
-            self.read_pages(&address, least, &mut cursors, &mut entries).await?;
-            let covered = covered(self.rpc.needed(), &cursors);
-            while let Some((slot, signature)) = entries.last().cloned() {
+            let covered = history.read_on(&self.rpc).await?;
+            // newest first: those of a slot that is not covered yet wait
+            while let Some((slot, signature)) = history.entries.last().cloned() {
                 // one slot may go over two pages
                 if slot <= covered && covered > 0 {
                     break;
                 }
-                entries.remove(&(slot, signature.clone()));
+                history.entries.remove(&(slot, signature.clone()));
                 if !done.insert(signature.clone()) {
                     continue;
                 }
@@ -113,42 +168,6 @@ impl SolanaLink {
             }
         }
         Err(Cause::because(NOT_SHOWN, format!("the history of {lane} has too many pages")))
-    }
-
-    /// Reads the next page of each provider that has one.
-    async fn read_pages(
-        &self,
-        address: &Address,
-        least: u64,
-        cursors: &mut BTreeMap<Arc<str>, Cursor>,
-        entries: &mut BTreeSet<(u64, String)>,
-    ) -> Result<(), Cause> {
-        let call = |by: &str| {
-            let cursor = cursors.get(by);
-            let ended = cursor.is_some_and(|cursor| cursor.down_to == Some(0));
-            let before = cursor.and_then(|cursor| cursor.before.as_deref());
-            (!ended).then(|| signatures(address, before, PAGE, least))
-        };
-        let replies: Vec<ProviderReply<Vec<HistoryEntry>>> = self.rpc.each_by(call).await;
-        let (mut failed, mut read) = (Cause::of("NO_PROVIDER"), false);
-        for ProviderReply { by, reply } in replies {
-            let page = match reply {
-                Ok(page) => page,
-                Err(failure) => {
-                    failed = failure.into();
-                    continue;
-                }
-            };
-            read = true;
-            let cursor = cursors.entry(by).or_default();
-            let oldest = page.last();
-            let whole = page.len() >= PAGE;
-            cursor.down_to = oldest.filter(|_| whole).map_or(Some(0), |oldest| Some(oldest.slot));
-            cursor.before = oldest.map(|oldest| oldest.signature.clone());
-            entries.extend(page.into_iter().map(|one| (one.slot, one.signature)));
-        }
-        let shown = cursors.values().filter(|cursor| cursor.down_to.is_some()).count();
-        if read && shown >= self.rpc.needed() { Ok(()) } else { Err(failed) }
     }
 
     /// What is known of a transaction that an index of the lane names.
@@ -226,11 +245,4 @@ impl SolanaLink {
         });
         self.rpc.agree(found.collect()).map(|agreed| agreed.fact)
     }
-}
-
-/// The slot above which as many providers as are needed have shown everything; 0: they have shown all.
-fn covered(needed: usize, cursors: &BTreeMap<Arc<str>, Cursor>) -> u64 {
-    let mut slots: Vec<u64> = cursors.values().filter_map(|cursor| cursor.down_to).collect();
-    slots.sort_unstable();
-    slots.get(needed.saturating_sub(1)).copied().unwrap_or(u64::MAX)
 }

@@ -6,9 +6,11 @@
 //!
 //! `rpc` asks providers, `tx` writes and reads transactions, `payments` says what an act pays, `snapshot` reads the vault
 //! and its lanes, `history` walks what a lane did, `lane` chooses the next lock, `sign` makes forms, `prove` finds out how
-//! they ended, `foreign` reads what other programs did with the lanes, `facts` answers the flows' questions.
+//! they ended, `foreign` reads what other programs did with the lanes, `deposits` what moved the vault's money,
+//! `facts` answers the flows' questions.
 
 mod concerns;
+mod deposits;
 mod facts;
 mod foreign;
 mod forms;
@@ -24,6 +26,7 @@ mod tx;
 
 pub use crate::keystore::{BadKeys, ChainSigner, KeyFile, KeyRing, KeyWork, Passphrase};
 pub use crate::rpc::RpcLimits;
+pub use deposits::{DepositSettings, SolanaDeposits};
 pub use settings::{SolanaNetwork, SolanaSettings, SolanaVault};
 
 use crate::concerns::Concerns;

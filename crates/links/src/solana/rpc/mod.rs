@@ -9,4 +9,4 @@ pub(super) use calls::{
     slot,
 };
 pub(super) use dialect::SolanaDialect;
-pub(super) use transaction::{SeenTransaction, TokenBalance, transaction};
+pub(super) use transaction::{InnerInstruction, SeenTransaction, TokenBalance, transaction};

@@ -17,6 +17,20 @@ pub(in crate::solana) struct TokenBalance {
     pub amount: u64,
 }
 
+/// An instruction that a program called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::solana) struct InnerInstruction {
+    /// The place of the message's own instruction that it was called in.
+    pub outer: u64,
+    /// Its place among those that were called there.
+    pub place: usize,
+    /// Its program and its accounts, by their places among the keys of the transaction.
+    pub program: u8,
+    pub accounts: Vec<u8>,
+    /// What the program reads.
+    pub data: Vec<u8>,
+}
+
 /// A transaction in a final block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::solana) struct SeenTransaction {
@@ -32,6 +46,8 @@ pub(in crate::solana) struct SeenTransaction {
     pub after: BTreeMap<u64, TokenBalance>,
     /// The addresses that its message loads from tables, behind its own keys.
     pub loaded: Vec<Address>,
+    /// The instructions that programs called.
+    pub inner: Vec<InnerInstruction>,
 }
 
 /// A transaction of either version by its signature; `None`: the provider has no final block with it, which proves
@@ -60,6 +76,7 @@ fn read(reply: Result<Value, RpcFailure>) -> Result<Option<SeenTransaction>, Rpc
         before: balances(&shown, "/meta/preTokenBalances")?,
         after: balances(&shown, "/meta/postTokenBalances")?,
         loaded,
+        inner: inner(&shown)?,
     }))
 }
 
@@ -68,8 +85,37 @@ fn address(text: &str, at: &str) -> Result<Address, RpcFailure> {
 }
 
 fn addresses(shown: &Value, at: &str) -> Result<Vec<Address>, RpcFailure> {
-    let list = shown.pointer(at).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    list.iter().map(|one| address(text(one, "")?, at)).collect()
+    list(shown, at).iter().map(|one| address(text(one, "")?, at)).collect()
+}
+
+/// The instructions that programs called; a node that recorded none says so with `null` or an empty list.
+fn inner(shown: &Value) -> Result<Vec<InnerInstruction>, RpcFailure> {
+    const AT: &str = "/meta/innerInstructions";
+    let small = |value: Option<&Value>| {
+        let number = value.and_then(Value::as_u64).and_then(|number| u8::try_from(number).ok());
+        number.ok_or_else(|| bad_reply(AT))
+    };
+    let mut all = Vec::new();
+    for set in list(shown, AT) {
+        let outer = number(set, "/index")?;
+        for (place, one) in list(set, "/instructions").iter().enumerate() {
+            let accounts = list(one, "/accounts").iter().map(|account| small(Some(account)));
+            let data = bs58::decode(text(one, "/data")?).into_vec();
+            all.push(InnerInstruction {
+                outer,
+                place,
+                program: small(one.get("programIdIndex"))?,
+                accounts: accounts.collect::<Result<_, RpcFailure>>()?,
+                data: data.map_err(|_| bad_reply(AT))?,
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// The items at a place; none where there is no list.
+fn list<'a>(shown: &'a Value, at: &str) -> &'a [Value] {
+    shown.pointer(at).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn balances(shown: &Value, at: &str) -> Result<BTreeMap<u64, TokenBalance>, RpcFailure> {

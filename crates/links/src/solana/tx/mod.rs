@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 pub(super) use read::{
-    LaneStep, ReadForm, SignedTransaction, is_transfer_id, memos, read_form, step_of,
+    LaneStep, PlacedInstruction, ReadForm, SignedTransaction, is_transfer_id, read_form, step_of,
 };
 pub(super) use write::{FormDraft, message, with_signature};
 

@@ -2,6 +2,7 @@
 
 use super::write::{FormDraft, message};
 use super::{Content, TokenPayment, Vault};
+use crate::solana::rpc::InnerInstruction;
 use ed25519_dalek::{Signature, VerifyingKey};
 use kernel::answer::Cause;
 use kernel::ids::Id;
@@ -20,6 +21,18 @@ pub(in crate::solana) struct SignedTransaction {
     transaction: VersionedTransaction,
     /// The message's own keys, then those that it loads.
     keys: Vec<Address>,
+}
+
+/// An instruction of a transaction, one of its own or one that a program called.
+#[derive(Debug, Clone)]
+pub(in crate::solana) struct PlacedInstruction<'a> {
+    /// Its place: `2`, or `2.1` for one that the program of the third called as its second.
+    pub path: String,
+    /// Its program and its accounts, by their places among the addresses that the transaction names.
+    pub program: u8,
+    pub accounts: &'a [u8],
+    /// What the program reads.
+    pub data: &'a [u8],
 }
 
 /// A form of ours, as its bytes say.
@@ -91,7 +104,43 @@ impl SignedTransaction {
         self.transaction.message.instructions()
     }
 
-    fn key(&self, index: u8) -> Option<&Address> {
+    /// All instructions; `inner`: those that programs called.
+    pub(in crate::solana) fn instructions_with_inner<'a>(
+        &'a self,
+        inner: &'a [InnerInstruction],
+    ) -> impl Iterator<Item = PlacedInstruction<'a>> {
+        let own = self.instructions().iter().enumerate().map(|(place, one)| PlacedInstruction {
+            path: place.to_string(),
+            program: one.program_id_index,
+            accounts: &one.accounts,
+            data: &one.data,
+        });
+        let called = inner.iter().map(|one| PlacedInstruction {
+            path: format!("{}.{}", one.outer, one.place),
+            program: one.program,
+            accounts: &one.accounts,
+            data: &one.data,
+        });
+        own.chain(called)
+    }
+
+    /// The texts of its memos, by either memo program.
+    pub(in crate::solana) fn memos(&self, inner: &[InnerInstruction]) -> Vec<String> {
+        let programs = [spl_memo_interface::v1::ID, spl_memo_interface::v3::ID];
+        let is_memo = |one: &PlacedInstruction<'_>| {
+            self.key(one.program).is_some_and(|program| programs.contains(program))
+        };
+        let texts = self.instructions_with_inner(inner).filter(is_memo);
+        texts.filter_map(|one| String::from_utf8(one.data.to_vec()).ok()).collect()
+    }
+
+    /// The address at a place among those that it names.
+    pub(in crate::solana) fn at_place(&self, place: u64) -> Option<&Address> {
+        self.keys.get(usize::try_from(place).ok()?)
+    }
+
+    /// The same of the place in an instruction.
+    pub(in crate::solana) fn key(&self, index: u8) -> Option<&Address> {
         self.keys.get(usize::from(index))
     }
 
@@ -169,16 +218,6 @@ fn content(found: &SignedTransaction) -> Option<Content> {
     let destination = *found.account(transfer, 2)?;
     let memo = String::from_utf8(memo.data.clone()).ok()?;
     Some(Content::Pay(TokenPayment { destination, amount, memo, units, price }))
-}
-
-/// The texts of a transaction's memos, by either memo program.
-pub(in crate::solana) fn memos(found: &SignedTransaction) -> Vec<String> {
-    let programs = [spl_memo_interface::v1::ID, spl_memo_interface::v3::ID];
-    let is_memo = |one: &&CompiledInstruction| {
-        found.key(one.program_id_index).is_some_and(|program| programs.contains(program))
-    };
-    let texts = found.instructions().iter().filter(is_memo);
-    texts.filter_map(|one| String::from_utf8(one.data.clone()).ok()).collect()
 }
 
 /// The transfer that a word names, spelled as this product spells it.

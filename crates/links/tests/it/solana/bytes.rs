@@ -1,7 +1,7 @@
 //! The bytes of a form: what the network's own types read out of them, and what the adapter refuses to read as a form.
 
 use super::world::{MOST_PRICE, PRICE, World, act};
-use devnet::solana::{TOKEN_PROGRAM, Wallet};
+use devnet::solana::{OLD_MEMO_PROGRAM, TOKEN_PROGRAM, Wallet};
 use kernel::attempt::{Form, Purpose};
 use kernel::ports::chain::{Chain, FOREIGN_FORM};
 use kernel::record::Record;
@@ -100,6 +100,7 @@ async fn bytes_that_do_another_thing_are_no_form() {
         world.paid_elsewhere(world.lock(1), &world.alices, amount, &id),
         world.foreign(lock, &[more]),
         world.foreign(lock, &[]),
+        world.foreign(lock, &world.payment(&OLD_MEMO_PROGRAM, &world.alices, amount, &id)),
     ];
     let is_refused = async |form: Form, what: usize| {
         let attempt = kernel::attempt::Attempt { forms: vec![form], ..attempt.clone() };

@@ -1,6 +1,7 @@
 //! The adapter to Solana over a local chain that executes the real token program: see `docs/guide/devnet.md`.
 
 mod bytes;
+mod deposits;
 mod foreign;
 mod lanes;
 mod outcomes;

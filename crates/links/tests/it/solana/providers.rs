@@ -115,10 +115,16 @@ async fn a_provider_that_lags_proves_nothing() {
     let lane = &attempt.lane;
     let lock = port.next_lock(lane, Some(&first.lock), &[]).await;
     assert_eq!(lock.unwrap_err().class, "BEHIND");
+    // a process that begins has seen no later block, and all of them lag
+    world.endpoint(0).lag(70);
+    let begun = world.port();
+    for _ in 0..2 {
+        assert_eq!(world.not_yet(&begun, &attempt).await, "BEHIND");
+        world.clock.forward(60_000);
+    }
+    world.endpoint(0).lag(0);
     world.send(&port, &attempt).await;
     world.devnet.settle();
-    world.clock.forward(60_000);
-    assert_ne!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
     world.endpoint(1).lag(0);
     assert_eq!(said(&world.verdict(&port, &attempt).await).0, "done");
     assert_eq!(world.paid(&attempt.members[0]), 1);

@@ -205,7 +205,23 @@ impl World {
         sign_message(&all, &[&self.vault], lock).unwrap()
     }
 
-    /// The same, with a payment as this product writes it: another process of it has another journal.
+    /// A payment as this product writes it, behind the advance: its memo is one of this program.
+    pub(super) fn payment(
+        &self,
+        program: &Address,
+        to: &Address,
+        amount: u64,
+        memo: &str,
+    ) -> [Instruction; 4] {
+        [
+            ComputeBudgetInstruction::set_compute_unit_limit(60_000),
+            ComputeBudgetInstruction::set_compute_unit_price(7),
+            self.devnet.payment(&self.vault, to, amount).unwrap(),
+            build_memo(program, memo.as_bytes(), &[]),
+        ]
+    }
+
+    /// Such a payment of another process of this product, which has another journal.
     pub(super) fn paid_elsewhere(
         &self,
         lock: Hash,
@@ -213,14 +229,7 @@ impl World {
         amount: u64,
         memo: &str,
     ) -> VersionedTransaction {
-        let pays = self.devnet.payment(&self.vault, to, amount).unwrap();
-        let instructions = [
-            ComputeBudgetInstruction::set_compute_unit_limit(60_000),
-            ComputeBudgetInstruction::set_compute_unit_price(7),
-            pays,
-            build_memo(&MEMO_PROGRAM, memo.as_bytes(), &[]),
-        ];
-        self.foreign(lock, &instructions)
+        self.foreign(lock, &self.payment(&MEMO_PROGRAM, to, amount, memo))
     }
 
     /// What the engine would ask to be signed for these, on the lane of this number.
