@@ -33,6 +33,22 @@ impl KeyRing {
         Ok(ring)
     }
 
+    /// The key of a keypair file in the clear (the secret and the public key as a JSON list of 64 bytes), as the key file
+    /// and [`Self::plain`] take it.
+    ///
+    /// # Errors
+    /// The text is none, or its two keys do not belong to each other.
+    pub fn from_keypair_file(text: &str) -> Result<Zeroizing<String>, BadKeys> {
+        let bytes: Zeroizing<Vec<u8>> = serde_json::from_str(text)
+            .map(Zeroizing::new)
+            .map_err(|_| BadKeys("a keypair file is a JSON list of 64 bytes"))?;
+        if bytes.len() != ed25519_dalek::KEYPAIR_LENGTH {
+            return Err(BadKeys("a keypair file is a JSON list of 64 bytes"));
+        }
+        let spelled = Zeroizing::new(format!("{PREFIX}{}", base58(&bytes)));
+        secret_key(&spelled).map(|_| spelled)
+    }
+
     pub(super) fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, BadKeys> {
         let keys = texts.into_iter().map(secret_key).collect::<Result<Vec<SigningKey>, _>>()?;
         let mut public: Vec<[u8; 32]> =
@@ -83,6 +99,20 @@ impl ChainSigner for KeyRing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Turns red where a list of another length, or whose public key is another one's, is a key.
+    #[test]
+    fn a_keypair_file_is_read() {
+        let key = SigningKey::from_bytes(&[3; 32]);
+        let of = |bytes: &[u8]| KeyRing::from_keypair_file(&serde_json::to_string(bytes).unwrap());
+        let text = of(&key.to_keypair_bytes()).unwrap();
+        let ring = KeyRing::plain([text.as_str()]).unwrap();
+        assert_eq!(ring.public_keys(), [key.verifying_key().to_bytes()]);
+        let mut wrong = key.to_keypair_bytes();
+        wrong[40] ^= 1;
+        assert!(of(&wrong).is_err() && of(&wrong[..32]).is_err());
+        assert!(KeyRing::from_keypair_file("[256]").is_err());
+    }
 
     #[test]
     fn a_key_is_read_and_never_shown() {

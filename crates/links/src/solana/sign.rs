@@ -8,7 +8,8 @@ use super::payments::{ExpectedPayment, memo};
 use super::rpc::accounts;
 use super::snapshot::{RECENT, VaultView, VaultViews};
 use super::tx::{
-    Content, FormDraft, TokenPayment, address_of, message, nonce_of, read_form, with_signature,
+    Content, FormDraft, TokenPayment, address_of, lock_of, message, nonce_of, read_form,
+    with_signature,
 };
 use crate::rest::SignTurn;
 use crate::rpc::{Division, PROVIDERS_DISAGREE, ProviderReply, division};
@@ -56,6 +57,7 @@ impl SolanaLink {
     ) -> Result<Signed, Unsigned> {
         let snapshots = self.snapshot(RECENT).await?;
         self.has_fees(&snapshots)?;
+        let anchor = self.lock_shown_at(request, &snapshots)?;
         let content = match request.purpose {
             Purpose::Void => Content::Void,
             Purpose::Pay => self.payment(request, &snapshots, is_new).await?,
@@ -66,8 +68,23 @@ impl SolanaLink {
         let unsigned = message(&draft)?;
         let signature = self.signer.sign(&self.vault.key.to_bytes(), &unsigned.serialize()).await?;
         let bytes = with_signature(unsigned, signature)?;
-        let anchor = snapshots.iter().map(|one| one.fact.slot).min();
         self.signed(request, bytes, anchor)
+    }
+
+    /// The slot at which enough providers show that the lock is not spent: what they show of an earlier one says nothing of
+    /// the form.
+    fn lock_shown_at(&self, request: &SignRequest, snapshots: &VaultViews) -> Result<u64, Cause> {
+        let is_lock = |shown: &VaultView| {
+            let nonce = shown.lane(&request.lane);
+            nonce.is_some_and(|nonce| *lock_of(&nonce.value).0 == *request.lock.on_chain())
+        };
+        let show = snapshots.iter().map(|one| &one.fact).filter(|shown| is_lock(shown));
+        let slots: Vec<u64> = show.map(|shown| shown.slot).collect();
+        let lowest = slots.iter().min().filter(|_| slots.len() >= self.rpc.needed());
+        lowest.copied().ok_or_else(|| {
+            let facts = format!("{} of {} show the lock", slots.len(), snapshots.len());
+            Cause::because("LOCK_NOT_SHOWN", facts)
+        })
     }
 
     /// The form of signed bytes, and what it pays, read out of them.
@@ -75,7 +92,7 @@ impl SolanaLink {
         &self,
         request: &SignRequest,
         bytes: Vec<u8>,
-        anchor: Option<u64>,
+        anchor: u64,
     ) -> Result<Signed, Unsigned> {
         let found = read_form(&self.vault, &bytes)?;
         if request.forms.iter().any(|before| *before.name == found.signature) {
@@ -99,7 +116,7 @@ impl SolanaLink {
             bytes: bytes.into(),
             repeatable: true,
             expires: None,
-            anchor,
+            anchor: Some(anchor),
             reference: None,
         };
         Ok(Signed { form, pays })

@@ -17,6 +17,9 @@ const TRANSFER: u64 = 3;
 /// The token program's error of an account that has too little.
 const INSUFFICIENT: u64 = 1;
 
+/// The code of a payment that failed for no reason that is seen.
+const PAYMENT_FAILED: &str = "PAYMENT_FAILED";
+
 /// Who is to blame for a payment that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blame {
@@ -24,6 +27,9 @@ pub(super) enum Blame {
     Receiver(&'static str),
     /// The vault could not pay it.
     Vault(&'static str),
+    /// The transfer failed, and now both accounts are as they should be. Its receiver can bring that about, so no other
+    /// payment waits for it.
+    Unexplained,
 }
 
 /// The code of an account that takes nothing; `None`: it takes money.
@@ -78,7 +84,8 @@ impl SolanaLink {
             Some(code) => Blame::Receiver(code),
             None if !usable => Blame::Vault(VAULT_FROZEN),
             None if is_short(error) => Blame::Vault(TREASURY_SHORT),
-            None => Blame::Vault("PAYMENT_FAILED"),
+            None if may_be_receivers(error) => Blame::Unexplained,
+            None => Blame::Vault(PAYMENT_FAILED),
         })
     }
 
@@ -90,6 +97,7 @@ impl SolanaLink {
                 let landed = Receipt { seq: height, doc: evidence.doc.clone() };
                 Answer::Rejected(evidence, landed)
             }
+            Blame::Unexplained => Answer::Dead(coded(PAYMENT_FAILED, document)),
             Blame::Vault(code) => {
                 let facts = json!({ "code": code, "vault": spelled(&self.vault.account) });
                 let failure = TokenFailure {

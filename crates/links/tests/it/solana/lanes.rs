@@ -50,6 +50,31 @@ async fn an_advance_under_a_blockhash_is_a_use_too() {
     assert_eq!(ahead.class, LANE_AHEAD);
 }
 
+/// Turns red where a form is signed whose lock is spent, or is shown by too few providers: the slot at which its lock stood
+/// is what its proof begins at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_form_is_signed_where_its_lock_is_shown() {
+    let world = World::new(2);
+    let port = world.port();
+    let first = world.request(&port, 0, None, world.member()).await;
+    let early = port.sign(&first).await.unwrap().form.anchor.unwrap();
+    world.devnet.advance(40);
+    world.clock.forward(10_000);
+    let later = port.sign(&first).await.unwrap().form.anchor.unwrap();
+    assert_eq!(later - early, 40);
+    world.devnet.submit(world.foreign(world.lock(0), &[]));
+    world.devnet.settle();
+    world.clock.forward(10_000);
+    assert_eq!(port.sign(&first).await.unwrap_err().cause.class, "LOCK_NOT_SHOWN");
+    let next = world.request(&port, 0, None, world.member()).await;
+    // one lags so far that it shows the lock of before
+    world.endpoint(1).lag(60);
+    world.clock.forward(10_000);
+    assert_eq!(world.port().sign(&next).await.unwrap_err().cause.class, "LOCK_NOT_SHOWN");
+    world.endpoint(1).lag(0);
+    assert!(world.port().sign(&next).await.is_ok());
+}
+
 /// Anyone may name a lane in a transaction. Turns red where that stops it: it pays the stranger a fee to stop us.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stranger_who_names_a_lane_changes_nothing() {

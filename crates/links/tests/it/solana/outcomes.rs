@@ -90,6 +90,34 @@ async fn a_vault_that_cannot_pay_is_no_refusal() {
     assert_eq!(port.sign(&request).await.unwrap_err().cause.class, "VAULT_FROZEN");
 }
 
+/// The receiver closes its account while it is paid, and opens it again. Turns red where one receiver makes all payments
+/// wait, or where what it can take now is refused for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_spoils_its_payment_holds_up_no_other() {
+    let world = World::new(2);
+    let port = world.port();
+    let attempt = world.pay(&port, world.member()).await;
+    let (alice, program) = (world.alice.address(), devnet::solana::TOKEN_PROGRAM);
+    let close = spl_token_interface::instruction::close_account(
+        &program,
+        &world.alices,
+        &alice,
+        &alice,
+        &[],
+    );
+    world.devnet.run(&[close.unwrap()], &[&world.alice]).unwrap();
+    world.send(&port, &attempt).await;
+    world.devnet.settle();
+    world.devnet.create_token_account(&alice).unwrap();
+    world.devnet.settle();
+    assert_eq!(said(&world.verdict(&port, &attempt).await), ("dead", "PAYMENT_FAILED".to_owned()));
+    assert!(port.rests_for("", &world.member()).is_none());
+    let again = world.pay_behind(&port, Some(&attempt.lock), world.member()).await;
+    world.send(&port, &again).await;
+    world.devnet.settle();
+    assert_eq!(said(&world.verdict(&port, &again).await).0, "done");
+}
+
 /// Turns red where a fee below the floor is spent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_signed_below_the_floor_of_fees() {
