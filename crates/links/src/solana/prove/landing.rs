@@ -29,6 +29,14 @@ struct FormShown {
 }
 
 impl SolanaLink {
+    /// Whether what is shown is the transaction that was signed: the vault's signature is of no other message.
+    fn is_of(&self, form: &ReadForm, seen: &SeenTransaction) -> bool {
+        let found = SignedTransaction::read(&seen.bytes, &[]);
+        found.is_some_and(|found| {
+            found.name() == Some(form.signature) && found.is_signed_by(&self.vault.key)
+        })
+    }
+
     /// Which form landed. A provider that finds none only lags; one that shows two is believed in nothing.
     pub(super) async fn landing(&self, forms: &[ReadForm]) -> Landing {
         let mut replies: BTreeMap<Arc<str>, Result<FormShown, RpcFailure>> = BTreeMap::new();
@@ -36,7 +44,7 @@ impl SolanaLink {
             let name = base58(&form.signature);
             for ProviderReply { by, reply } in self.rpc.each(&transaction(&name)).await {
                 let shown = match reply {
-                    Ok(Some(seen)) if is_of(form, &seen) => {
+                    Ok(Some(seen)) if self.is_of(form, &seen) => {
                         Ok(FormShown { at, seen: Box::new(seen) })
                     }
                     Ok(Some(_)) => Err(bad_reply("another transaction than was asked for")),
@@ -63,12 +71,6 @@ impl SolanaLink {
             Err(cause) => Landing::Open(Cause::because("FEW_PROVIDERS", cause.to_string())),
         }
     }
-}
-
-/// Whether what is shown is the transaction that was signed.
-fn is_of(form: &ReadForm, seen: &SeenTransaction) -> bool {
-    let found = SignedTransaction::read(&seen.bytes, &[]);
-    found.is_some_and(|found| found.name() == Some(form.signature) && *found.lock() == form.lock)
 }
 
 /// Whether a payment moved its amount from the vault's account to its receiver's, in the vault's token.
