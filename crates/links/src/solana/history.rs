@@ -7,6 +7,7 @@ use super::rpc::{HistoryEntry, SeenTransaction, signatures, transaction};
 use super::tx::{LaneStep, SignedTransaction, address_of, lock_of, step_of};
 use crate::base58::base58;
 use crate::rpc::{ProviderReply, RpcFailure, RpcPool};
+use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use solana_address::Address;
@@ -17,6 +18,8 @@ use std::sync::{Arc, PoisonError};
 const PAGE: usize = 100;
 /// The number of pages of one walk. A stranger who names a lane in its own transactions pays a fee for each of them.
 pub(super) const MOST_PAGES: usize = 500;
+/// The number of transactions that are asked for at once, at most.
+const AT_ONCE: usize = 32;
 /// The number of transactions that are remembered; beyond it the memory begins anew.
 const REMEMBERED: usize = 10_000;
 
@@ -64,11 +67,14 @@ pub(super) struct History {
     cursors: BTreeMap<Arc<str>, Cursor>,
     /// The slots and the signatures that were read, oldest first.
     pub entries: BTreeSet<(u64, String)>,
+    /// The signatures that were taken: a later page of another index may show them again.
+    taken: BTreeSet<String>,
 }
 
 impl History {
     pub(super) fn new(address: Address, page: usize, least: u64) -> Self {
-        Self { address, page, least, cursors: BTreeMap::new(), entries: BTreeSet::new() }
+        let (cursors, entries, taken) = Default::default();
+        Self { address, page, least, cursors, entries, taken }
     }
 
     /// Reads the next page of each provider that has one. Returns the slot above which as many providers as are needed
@@ -98,6 +104,23 @@ impl History {
         slots.sort_unstable();
         let covered = slots.get(rpc.needed().saturating_sub(1)).copied();
         covered.filter(|_| read).ok_or(failed)
+    }
+
+    /// Takes the newest signatures, `most` of them: those above a slot, since one slot may go over two pages, or all where it
+    /// is 0.
+    fn take_newest(&mut self, above: u64, most: usize) -> Vec<String> {
+        let mut newest = Vec::new();
+        while newest.len() < most {
+            let is_covered = |(slot, _): &&(u64, String)| above == 0 || *slot > above;
+            if self.entries.last().filter(is_covered).is_none() {
+                break;
+            }
+            let Some((_, signature)) = self.entries.pop_last() else { break };
+            if self.taken.insert(signature.clone()) {
+                newest.push(signature);
+            }
+        }
+        newest
     }
 
     fn take(&mut self, by: Arc<str>, page: Vec<HistoryEntry>) {
@@ -134,32 +157,30 @@ impl SolanaLink {
     ) -> Result<Walk, Cause> {
         let address = address_of(lane).ok_or(Cause::of("BAD_LANE"))?;
         let mut history = History::new(address, PAGE, least);
-        let (mut done, mut walk) = (BTreeSet::new(), Walk::default());
+        let (mut walk, mut at_once) = (Walk::default(), 1_usize);
         for _ in 0..MOST_PAGES {
             let covered = history.read_on(&self.rpc).await?;
-            // newest first: those of a slot that is not covered yet wait
-            while let Some((slot, signature)) = history.entries.last().cloned() {
-                // one slot may go over two pages
-                if slot <= covered && covered > 0 {
+            loop {
+                let newest = history.take_newest(covered, at_once);
+                if newest.is_empty() {
                     break;
                 }
-                history.entries.remove(&(slot, signature.clone()));
-                if !done.insert(signature.clone()) {
-                    continue;
-                }
-                match self.known(&address, &signature).await? {
-                    LaneFact::Stranger => {}
-                    LaneFact::Beginning => {
-                        walk.begins = true;
-                        return Ok(walk);
-                    }
-                    LaneFact::Use(found) => {
-                        let last = enough(&found);
-                        walk.uses.push(found);
-                        if last {
-                            return Ok(walk);
+                // the newest is ours, unless strangers name the lane: then there are many of them
+                at_once = if at_once < AT_ONCE { at_once.saturating_mul(2) } else { AT_ONCE };
+                let facts = newest.iter().map(|signature| self.known(&address, signature));
+                for fact in join_all(facts).await {
+                    match fact? {
+                        LaneFact::Stranger => continue,
+                        LaneFact::Beginning => walk.begins = true,
+                        LaneFact::Use(found) => {
+                            let last = enough(&found);
+                            walk.uses.push(found);
+                            if !last {
+                                continue;
+                            }
                         }
                     }
+                    return Ok(walk);
                 }
             }
             if covered == 0 {
