@@ -25,6 +25,10 @@ pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
 
 /// The account of the chain has too little for fees: nothing is signed.
 pub(crate) const NEAR_LOW: &str = "NEAR_LOW";
+/// The key of a vault has too little for fees: nothing is signed.
+pub(crate) const FEES_LOW: &str = "FEES_LOW";
+/// The issuer of the token froze the vault, or it is not what the settings say: nothing is signed.
+pub(crate) const VAULT_FROZEN: &str = "VAULT_FROZEN";
 /// The providers of a chain have disagreed for long.
 pub(crate) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
 /// One provider has shown for long what enough others show otherwise.
@@ -57,7 +61,7 @@ pub(crate) const LEDGER_NOT_CONFIGURED: &str = "LEDGER_NOT_CONFIGURED";
 pub(crate) const WATCHER_BEHIND: &str = "WATCHER_BEHIND";
 
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 49] = [
+pub(crate) const KINDS: [(&str, Severity); 51] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -86,6 +90,8 @@ pub(crate) const KINDS: [(&str, Severity); 49] = [
     (KEY_RETURNED, Severity::Critical),
     (EVENTS_MISMATCH, Severity::Critical),
     (NEAR_LOW, Severity::Critical),
+    (FEES_LOW, Severity::Critical),
+    (VAULT_FROZEN, Severity::Critical),
     (PROVIDERS_DISAGREE, Severity::Critical),
     (PROVIDER_OUTVOTED, Severity::Warning),
     (ONE_PROVIDER, Severity::Warning),
