@@ -77,6 +77,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
         journal: store.clone(),
         ledgers,
         chains: Vec::new(),
+        deposits: Vec::new(),
         world: store.funding(),
         clock: clock.clone(),
         rng: rng.clone(),

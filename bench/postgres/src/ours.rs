@@ -126,6 +126,7 @@ impl Ours {
             journal: store.clone(),
             ledgers,
             chains: Vec::new(),
+            deposits: Vec::new(),
             world: store.funding(),
             clock: clock.clone(),
             rng: rng.clone(),

@@ -131,7 +131,8 @@ impl VaultWatch {
     }
 
     fn watch_ms(&self) -> Millis {
-        self.shared.parts.settings.lease_ms.min(WATCH)
+        let lease = self.shared.parts.settings.lease_ms;
+        if lease < WATCH { lease } else { WATCH }
     }
 
     /// Reads and stores one page, where no other worker watches the vault. Returns how long to wait before the next.
@@ -189,7 +190,8 @@ impl VaultWatch {
         let PageContent { mut deposits, mut beside, objections } =
             self.content(vault, stored, page).await?;
         let mut version = stored.map_or(0, |stored| stored.version);
-        let most = self.shared.parts.settings.batch_max.min(PAGE);
+        let most = self.shared.parts.settings.batch_max;
+        let most = if most < PAGE { most } else { PAGE };
         while let Some(stored) = stored.filter(|_| deposits.len() > most) {
             let first = VaultCursor { until: self.watched_until(), ..stored.cursor.clone() };
             let first = observation(vault, version, &first, deposits.drain(..most).collect());

@@ -57,7 +57,8 @@ impl ScriptedVault {
         let after_place = behind.map(|place| place.parse().expect("a place"));
         let from: usize = after_place.unwrap_or(0);
         let limit = if script.in_one_block { usize::MAX } else { limit };
-        let to = from.saturating_add(limit).min(script.movements.len());
+        let (to, all) = (from.saturating_add(limit), script.movements.len());
+        let to = if to < all { to } else { all };
         let end = if behind.is_none() { 0 } else { to };
         let balance = |place: usize| {
             let denied = script.hidden.filter(|_| script.denied);

@@ -119,7 +119,11 @@ impl SimVault {
         };
         // where the cases before ended nothing of this one is read yet
         let index = if from.series == series { from.index } else { 0 };
-        let most = if behind.is_none() { 0 } else { limit.min(TOGETHER) };
+        let most = match behind {
+            None => 0,
+            Some(_) if limit < TOGETHER => limit,
+            Some(_) => TOGETHER,
+        };
         let mut movements: Vec<_> = log.movements.iter().skip(index).take(most).cloned().collect();
         let after = movements.iter().fold(from.balance.0, moved);
         let end = Place { series, index: index + movements.len(), balance: Amount(after) };
