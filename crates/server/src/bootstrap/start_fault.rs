@@ -11,7 +11,7 @@ const ALONE: &str = ". A core in a process has one owner: run it by itself with 
 /// where the bus has the topics of another journal.
 pub(super) fn start_fault(cause: &Cause, topics: impl Fn() -> String) -> Fault {
     let exit = match cause.class {
-        "BAD_LIMIT" | "OWNED" | "FOREIGN_TOPICS" | "OTHER_VAULT" => Exit::Config,
+        "BAD_LIMIT" | "NO_ASSET" | "OWNED" | "FOREIGN_TOPICS" | "OTHER_VAULT" => Exit::Config,
         _ => Exit::Io,
     };
     let hint = match cause.class {

@@ -79,9 +79,11 @@ pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Load
     Ok(settings)
 }
 
-/// A limit that the store refused, with the place of its setting.
+/// A limit, or an asset of a ledger, that the store refused, with the place of its setting.
 pub(super) fn placed(settings: &LoadedConfig, fault: Fault) -> Fault {
-    let Some((_, refused)) = fault.sentence.split_once("BAD_LIMIT: ") else { return fault };
+    let classes = ["BAD_LIMIT: ", "NO_ASSET: "];
+    let refused = classes.into_iter().find_map(|class| fault.sentence.split_once(class));
+    let Some((_, refused)) = refused else { return fault };
     let key = refused.split_once(": ").map_or(refused, |(key, _)| key);
     match settings.origin(key) {
         Origin::Default => fault,

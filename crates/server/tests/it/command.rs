@@ -56,6 +56,19 @@ fn a_limit_of_no_asset_is_refused_with_its_line() {
     assert!(out.status.code() == Some(78) && names, "{why}");
 }
 
+/// Turns red where a ledger's asset that does not exist ends the start as trouble with the disk (the release before).
+#[test]
+fn a_ledgers_asset_that_does_not_exist_is_refused_with_its_line() {
+    let dir = folder();
+    let dir = dir.path();
+    let text = "[ledgers.future]\nkind = \"remote\"\nurl = \"http://127.0.0.1:9\"\nassets = [\"EURC\"]\n";
+    std::fs::write(dir.join("portage.toml"), text).expect("a file");
+    let out = run(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "limited"]);
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    let names = why.contains("portage.toml:4: ledgers.future.assets: there is no asset EURC");
+    assert!(out.status.code() == Some(78) && names, "{why}");
+}
+
 #[test]
 fn exit_codes_say_what_was_wrong() {
     let dir = folder();

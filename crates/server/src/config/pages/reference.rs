@@ -13,7 +13,7 @@ Portage runs without any setting. What is set is laid over the defaults in this 
 over the earlier: `portage.toml` in the working directory (or `--config FILE`), the variable of each
 key, the flags of the command line. `portage config --sources` prints what is in force and who set
 it, `portage config --check FILE` looks a file over; it opens no store, so
-whether an asset that a limit names exists is seen at the start (`BAD_LIMIT`). An unknown key, a value of the wrong kind and a
+whether an asset that a limit or `ledgers.<name>.assets` names exists is seen at the start. An unknown key, a value of the wrong kind and a
 contradiction are refused, with the file and its line, and nothing is started (exit 78).
 
 Secrets belong in variables: they are never printed and never logged.
