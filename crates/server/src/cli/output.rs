@@ -66,8 +66,33 @@ const FIRST_WORDS: usize = 12;
 /// A table that fits the terminal that it is printed to, as far as that goes; what goes elsewhere is
 /// whole. Columns whose title begins with `>` stand on the right.
 pub(super) fn table<const N: usize>(titles: [&str; N], rows: Vec<[String; N]>) -> String {
+    fitted(titles, rows, columns())
+}
+
+/// The same of a list with many columns: where the terminal has no room for the table, each row is printed as lines.
+pub(super) fn list<const N: usize>(titles: [&str; N], rows: Vec<[String; N]>) -> String {
+    listed(titles, rows, columns())
+}
+
+/// The width of the terminal, where it is one.
+fn columns() -> Option<usize> {
     let terminal = terminal_size::terminal_size_of(std::io::stdout());
-    fitted(titles, rows, terminal.map(|(width, _)| usize::from(width.0)))
+    terminal.map(|(width, _)| usize::from(width.0))
+}
+
+fn listed<const N: usize>(
+    titles: [&str; N],
+    rows: Vec<[String; N]>,
+    most: Option<usize>,
+) -> String {
+    let text = fitted(titles, rows.clone(), most);
+    let has_room = most.is_none_or(|most| wide(&text) <= most);
+    if has_room || rows.is_empty() { text } else { records(titles, &rows) }
+}
+
+/// The length of the longest line.
+fn wide(text: &str) -> usize {
+    largest(text.lines().map(|line| line.trim_end().chars().count()))
 }
 
 /// The widest columns that may still be cut are, until the lines are no longer than this.
@@ -79,10 +104,8 @@ fn fitted<const N: usize>(
     let least: Vec<usize> = (0..N).map(|column| least(&rows, column)).collect();
     loop {
         let text = laid(titles, rows.clone());
-        let wide = largest(text.lines().map(|line| line.trim_end().chars().count()));
-        let Some(over) = most.map(|most| wide.saturating_sub(most)).filter(|over| *over > 0) else {
-            return text;
-        };
+        let over = most.map(|most| wide(&text).saturating_sub(most));
+        let Some(over) = over.filter(|over| *over > 0) else { return text };
         let width = |n: usize| {
             largest(rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.chars().count()))
         };
@@ -97,6 +120,17 @@ fn fitted<const N: usize>(
             }
         }
     }
+}
+
+/// Each row as `title  value` lines without its empty cells, for a terminal that has no room for the table.
+fn records<const N: usize>(titles: [&str; N], rows: &[[String; N]]) -> String {
+    let record = |row: &[String; N]| {
+        let cells = titles.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+        let lines: Vec<(&str, &str)> =
+            cells.map(|(title, cell)| (title.trim_start_matches('>'), cell.as_str())).collect();
+        pairs(&lines)
+    };
+    rows.iter().map(record).collect::<Vec<_>>().join("\n\n")
 }
 
 /// What a column keeps at least: its first words where it has sentences or JSON.
@@ -137,7 +171,7 @@ pub(super) fn pairs(pairs: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::fitted;
+    use super::{fitted, listed};
 
     /// Turns red where a long fact makes every line longer than the terminal.
     #[test]
@@ -167,5 +201,21 @@ mod tests {
             fitted(["id"], vec![[id.to_owned()]], Some(80)),
             fitted(["id"], vec![[id.to_owned()]], None)
         );
+    }
+
+    /// Turns red where the lines of a list wrap because it has more columns than the terminal has room for.
+    #[test]
+    fn a_list_without_room_is_printed_row_by_row() {
+        let id = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V";
+        let titles = ["id", "kind", ">number", "by", "decided_by", "at"];
+        let row = [id, "ACCOUNT_STATUS", "7", "portage|operator", "", "2026-12-02T04:17:37.110Z"];
+        let rows = || vec![row.map(str::to_owned), row.map(str::to_owned)];
+        let record = format!(
+            "id      {id}\nkind    ACCOUNT_STATUS\nnumber  7\nby      portage|operator\n\
+             at      2026-12-02T04:17:37.110Z"
+        );
+        assert_eq!(listed(titles, rows(), Some(80)), format!("{record}\n\n{record}"));
+        assert_eq!(listed(titles, rows(), Some(160)), fitted(titles, rows(), None));
+        assert!(listed(titles, Vec::new(), Some(20)).contains("decided_by"), "no rows: the titles");
     }
 }

@@ -96,7 +96,7 @@ pub(in crate::cli) fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> S
         value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     };
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    output::table(fields, list.iter().map(|row| fields.map(|field| cell(row, field))).collect())
+    output::list(fields, list.iter().map(|row| fields.map(|field| cell(row, field))).collect())
 }
 
 /// A whole answer, field by field.
