@@ -61,7 +61,8 @@ fn a_limit_of_no_asset_is_refused_with_its_line() {
 fn a_ledgers_asset_that_does_not_exist_is_refused_with_its_line() {
     let dir = folder();
     let dir = dir.path();
-    let text = "[ledgers.future]\nkind = \"remote\"\nurl = \"http://127.0.0.1:9\"\nassets = [\"EURC\"]\n";
+    let text =
+        "[ledgers.future]\nkind = \"remote\"\nurl = \"http://127.0.0.1:9\"\nassets = [\"EURC\"]\n";
     std::fs::write(dir.join("portage.toml"), text).expect("a file");
     let out = run(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "limited"]);
     let why = String::from_utf8_lossy(&out.stderr).into_owned();
