@@ -17,7 +17,7 @@ pub(in crate::cli) struct AddArgs {
     /// What it is told of; may be given several times.
     #[arg(long = "event", value_name = "TYPE", required = true)]
     events: Vec<String>,
-    /// Only transfers of this flow; may be given several times.
+    /// Only transfers of this flow, such as `internal` or `account`; may be given several times.
     #[arg(long = "flow", value_name = "FLOW")]
     flows: Vec<String>,
     /// Only transfers of this owner, as in `user:4001`.
@@ -58,7 +58,7 @@ pub(in crate::cli) struct ChangeArgs {
     /// What it is told of; may be given several times.
     #[arg(long = "event", value_name = "TYPE")]
     events: Vec<String>,
-    /// Only transfers of this flow; may be given several times; `any`: of every flow.
+    /// Only transfers of this flow, such as `internal` or `account`; may be given several times; `any`: of every flow.
     #[arg(long = "flow", value_name = "FLOW")]
     flows: Vec<String>,
     /// Only transfers of this owner, as in `user:4001`; `any`: of every owner.

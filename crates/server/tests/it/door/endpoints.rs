@@ -94,6 +94,8 @@ async fn what_an_endpoint_may_be() {
         ("events", json!(["transfer.paid"])),
         ("events", json!(["*", ""])),
         ("flows", json!(["nothing"])),
+        // known, and not offered
+        ("flows", json!(["swap_in"])),
         ("owner", json!("4001")),
         ("description", json!("two\nlines")),
         ("reason", json!("")),

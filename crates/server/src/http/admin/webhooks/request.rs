@@ -101,9 +101,10 @@ fn events(all: &[String]) -> Result<Vec<Arc<str>>, Refusal> {
 
 fn flows(app: &App, all: &[String]) -> Result<Vec<Arc<str>>, Refusal> {
     let flows = app.engine.flows();
-    let known = all.iter().all(|one| flows.named(one).is_some());
-    if !known || all.len() > MANY {
-        let names: Vec<&str> = flows.0.iter().map(|table| table.flow).collect();
+    let offered = |name: &str| flows.named(name).is_some_and(|flow| app.engine.offers(flow));
+    if all.len() > MANY || !all.iter().all(|one| offered(one.as_str())) {
+        let tables = flows.0.iter().filter(|table| offered(table.flow));
+        let names: Vec<&str> = tables.map(|table| table.flow).collect();
         return Err(Refusal::bad(format!("field `flows`: some of {}", names.join(", "))));
     }
     Ok(all.iter().map(|one| one.as_str().into()).collect())
