@@ -50,6 +50,7 @@ impl Service {
             refused_creates: Arc::new(RefusedCreates::new(config.limits.refused_per_hour)),
             internal: self.flows.named(internal::State::FLOW).ok_or_else(missing)?,
             relay: RelayIntake::of(&config.relay),
+            ops: config.ops.clone(),
             require_key: config.transfer.require_key,
             open_pages,
             leaving: AtomicBool::new(false),

@@ -22,6 +22,14 @@ section! {
 const MOST_HOURS: u64 = kernel::operators::LONGEST_APPROVAL / 3_600_000;
 
 impl Ops {
+    /// What one person may move of this asset by hand on a day, with the setting that says so; as text for people.
+    pub(crate) fn movement_bound(&self, symbol: &str) -> String {
+        match self.daily_deposit_limit.get(symbol) {
+            Some(amount) => format!("{amount} {symbol} (ops.daily_deposit_limit.{symbol})"),
+            None => format!("{} {symbol} (ops.default_deposit_limit)", self.default_deposit_limit),
+        }
+    }
+
     pub(super) fn rules(&self, rules: &mut SettingRules) {
         let fits = (1..=MOST_HOURS).contains(&self.approval_hours);
         rules.need("ops.approval_hours", fits, "1 to 8760");

@@ -24,6 +24,7 @@ use self::middleware::{body, envelope};
 use self::relay::intake::RelayIntake;
 use crate::auth::verify::Verifier;
 use crate::backup::BackupService;
+use crate::config::Ops;
 use crate::metrics::Metrics;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -66,6 +67,8 @@ pub struct App {
     pub internal: FlowId,
     /// The part of the relay's settings that its routes need, where the relay is offered.
     pub relay: Option<RelayIntake>,
+    /// How much one person moves by hand.
+    pub ops: Ops,
     /// A create without a client's key is refused.
     pub require_key: bool,
     /// `/metrics` and `/openapi.json` need no token.

@@ -185,10 +185,10 @@ async fn proposed(app: &App, movement: &External) -> Refusal {
             let approval = approval.to_string();
             let (symbol, _) = format::asset(&app.engine.assets(), movement.asset);
             let sentence = format!(
-                "Above what one person may {} of {symbol} on a day (ops.daily_deposit_limit, or \
-                 ops.default_deposit_limit); nothing is booked. Another person books it: `portage ops approve \
-                 {approval} --as NAME --reason WHY`",
-                if movement.direction.is_in() { "deposit" } else { "withdraw" }
+                "Above what one person may {} on a day: {}; nothing is booked. Another person books it: \
+                 `portage ops approve {approval} --as NAME --reason WHY`",
+                if movement.direction.is_in() { "deposit" } else { "withdraw" },
+                app.ops.movement_bound(&symbol)
             );
             Refusal::because(Code::SecondPersonRequired, sentence).with("approval_id", approval)
         }

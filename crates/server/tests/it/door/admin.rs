@@ -92,6 +92,8 @@ async fn a_deposit_above_a_persons_day_is_booked_by_another() {
     assert_eq!(first.status, 201, "{first:?}");
     let over = door.act(FIRST, path, body("0.5", "wire-2")).await;
     assert_eq!((over.status, over.code()), (409, "SECOND_PERSON_REQUIRED"), "{over:?}");
+    let bound = "deposit on a day: 100 USDT (ops.daily_deposit_limit.USDT); nothing is booked";
+    assert!(over.body["error"].as_str().is_some_and(|said| said.contains(bound)), "{over:?}");
     let id = over.body["approval_id"].as_str().expect("a proposal").to_owned();
     let again = door.act(FIRST, path, body("0.5", "wire-2")).await;
     assert_eq!(again.body["approval_id"], id, "{again:?}");
