@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Fault};
 use super::{Cli, output};
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -42,7 +42,21 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<(), Fault> {
 pub(super) fn man(args: &ManArgs) -> Result<(), Fault> {
     let fault = |fault| Fault::new(Exit::CantCreate, format!("{}: {fault}", args.dir.display()));
     std::fs::create_dir_all(&args.dir).map_err(fault)?;
-    clap_mangen::generate_to(Cli::command(), &args.dir).map_err(fault)
+    // else the build adds a page for each `help`
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    clap_mangen::generate_to(with_synopsis(command), &args.dir).map_err(fault)
+}
+
+/// The command and those below it, each with a synopsis in which the required options come first.
+fn with_synopsis(mut command: Command) -> Command {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    let synopsis = match usage.split_once(" [OPTIONS] --") {
+        Some((name, required)) => format!("{name} --{required} [OPTIONS]"),
+        None => usage.to_owned(),
+    };
+    command.mut_subcommands(with_synopsis).override_usage(synopsis)
 }
 
 pub(super) fn version(args: &VersionArgs) -> Result<(), Fault> {
@@ -68,6 +82,9 @@ mod tests {
             let text = std::fs::read_to_string(man1.join(format!("{page}.1"))).unwrap();
             assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
         }
+        let text = std::fs::read_to_string(man1.join("portage-deposit.1")).unwrap();
+        let required = r"\-\-user <USER> \-\-asset <ASSET> \-\-amount <AMOUNT> [OPTIONS]";
+        assert!(text.contains(required), "the required options come first: {text}");
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "portage", &mut script);
