@@ -260,6 +260,9 @@ fn one_server_and_everything_that_asks_it() {
     assert_eq!(ask(&["account", "list", "--token", token.trim()]).0, 77, "not an operator");
     let (code, said, _) = ask(&["account", "list", "--user", "7"]);
     assert!(code == 0 && said.contains("70.000000"), "{said}");
+    let (code, _, out) = ask(&["account", "list", "--user", "8"]);
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(code == 0 && why.contains("no account of user 8"), "{why}");
     assert_eq!(ask(&["withdraw", "--user", "7", "--asset", "USDT", "--amount", "70"]).0, 0);
     // the folder is held: `check` asks the server that the owner's note names
     let (code, said, out) = (

@@ -61,6 +61,12 @@ fn list(global: &Global, args: &ListAccountsArgs) -> Result<(), Fault> {
             }
         };
         if args.json { output::print_json(&rows) } else { output::print(&accounts(&rows)) }?;
+        if rows.is_empty() && silent.is_empty() {
+            let of = args.user.map_or_else(String::new, |user| format!(" of user {user}"));
+            output::eprint(&format!(
+                "note: there is no account{of}; the numbered ones are listed by `portage account pipeline list`"
+            ));
+        }
         for one in waiting {
             output::eprint(&format!(
                 "note: {} at {} becomes {} ({}, by {}) once its ledger answers",
