@@ -15,6 +15,8 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
+use kernel::code::Code;
+use kernel::flow::table::Table;
 use kernel::ids::{ChainId, LedgerId};
 use kernel::operators::{Paused, Scope};
 use serde::Deserialize;
@@ -88,7 +90,7 @@ fn scope(app: &App, kind: &str, name: &str) -> Result<Scope, Refusal> {
             let ledger = ledger(app, name).ok_or_else(|| none("ledger"))?;
             Ok(Scope::Account(user(id)?, ledger))
         }
-        "group" => app.engine.flows().group(name).map(Scope::Group).ok_or_else(|| none("group")),
+        "group" => app.engine.flows().group(name).map(Scope::Group).ok_or_else(|| no_group(app)),
         "chain" => {
             let here = ChainId::parse(name).filter(|chain| app.engine.chains.reaches(*chain));
             here.map(Scope::Chain).ok_or_else(|| none("chain"))
@@ -98,6 +100,13 @@ fn scope(app: &App, kind: &str, name: &str) -> Result<Scope, Refusal> {
             Err(Refusal::bad(kinds))
         }
     }
+}
+
+/// That no group of consumers has this name, with the names that there are.
+fn no_group(app: &App) -> Refusal {
+    let names: Vec<&str> = app.engine.flows().0.iter().flat_map(Table::groups).collect();
+    let sentence = format!("There is no such group; there are {}", names.join(", "));
+    Refusal::because(Code::NotFound, sentence)
 }
 
 fn ledger(app: &App, name: &str) -> Option<LedgerId> {
