@@ -108,6 +108,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let app = App {
         kafka: None,
         relay: None,
+        ops: config()?.ops,
         require_key: false,
         webhooks: WebhookAdmin { context, rules },
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,

@@ -106,6 +106,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
     let app = App {
         kafka: None,
         relay: None,
+        ops: config()?.ops,
         require_key: false,
         webhooks: WebhookAdmin { context, rules },
         internal: ours.flow,
