@@ -9,9 +9,6 @@ use kernel::ids::Millis;
 use kernel::record::{Account, Record};
 use std::collections::BTreeSet;
 
-/// The longest that the looks of clients, and the waits of what is tried again, add to the end of a transfer.
-const LOOKS: Millis = 2_000;
-
 /// A lane that is held back.
 #[derive(Debug, Clone, Copy)]
 pub struct HeldLane {
@@ -69,7 +66,8 @@ pub(super) fn held_lane<C: ChainCase>(
     let Calm { log, ends, .. } = play(&trial, case, (fuse, seed), &[]);
     let usual = calm.ends.iter().map(|end| end.after).max().unwrap_or(0);
     let most = |end: &TransferEnd| {
-        let soon = 2 * usual + LOOKS;
+        // what is tried again on the one lane that is left waits once more at most
+        let soon = 2 * usual + case.backoff().cap;
         if end.held_back { soon + (from + blocks) * rules.block_ms + PER_DISTURBANCE } else { soon }
     };
     let late: Vec<&TransferEnd> = ends.iter().filter(|end| end.after > most(end)).collect();
