@@ -182,7 +182,7 @@ impl NearPool {
     /// A block by its hash, as many providers as are needed know it.
     ///
     /// # Errors
-    /// As [`Self::agreed`].
+    /// As [`RpcPool::agreed`](crate::rpc::RpcPool::agreed).
     pub(in crate::near) async fn block(&self, hash: [u8; 32]) -> Result<BlockHead, Cause> {
         let shared = {
             let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +197,7 @@ impl NearPool {
     /// The block of a height, as many providers as are needed show the same.
     ///
     /// # Errors
-    /// As [`Self::agreed`].
+    /// As [`RpcPool::agreed`](crate::rpc::RpcPool::agreed).
     pub(in crate::near) async fn block_at(&self, height: u64) -> Result<BlockHead, Cause> {
         self.agreed(&block(BlockAt::Height(height))).await
     }
