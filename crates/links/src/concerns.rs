@@ -10,6 +10,8 @@ use kernel::ports::clock::{Clock, TICKS};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The account that pays has too little of a token for a payment that waits.
+pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// The settings name one provider, or take one at its word.
 pub(crate) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// A provider shows another chain, and enough others are left.

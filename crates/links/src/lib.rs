@@ -1,5 +1,6 @@
 //! Links to outside systems: the bus of one process, Apache Kafka, NEAR and Solana.
 
+mod bad_settings;
 mod base58;
 mod concerns;
 pub mod in_process;
@@ -10,3 +11,4 @@ pub mod near;
 mod rest;
 mod rpc;
 pub mod solana;
+mod verdict;

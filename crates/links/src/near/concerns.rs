@@ -1,6 +1,7 @@
 //! Names what operators should know of NEAR as a whole, and how much each matters.
 
 use super::rpc::PROVIDERS_DISAGREE;
+pub(super) use crate::concerns::TREASURY_SHORT;
 use kernel::code::Code;
 use kernel::operators::Severity;
 
@@ -10,8 +11,6 @@ pub(super) const NEAR_LOW: &str = "NEAR_LOW";
 pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
 /// A token's contract asks for more for a registration than the settings allow.
 pub(super) const REGISTRATION_DEPOSIT: &str = "REGISTRATION_DEPOSIT";
-/// The account has too little of a token for a payment that waits.
-pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// A token's contract says that it is paused.
 pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 /// A token's contract refuses every receiver.

@@ -31,6 +31,7 @@ mod token_recheck;
 mod tokens;
 mod tx;
 
+pub use crate::bad_settings::BadChainSettings;
 pub use crate::keystore::{BadKeys, ChainSigner, KeyFile, KeyRing, KeyWork, Passphrase};
 pub use crate::rpc::RpcLimits;
 pub use facts::{
@@ -69,18 +70,6 @@ use std::sync::Arc;
 use token_check::LastTokenCheck;
 use token_recheck::TokenRecheck;
 use tokens::TokenStates;
-
-/// Why the adapter cannot be made with these settings, as a sentence without a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadNearSettings(pub String);
-
-impl fmt::Display for BadNearSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadNearSettings {}
 
 /// The state that the adapter and its facts share.
 struct NearLink {
@@ -133,14 +122,14 @@ impl NearChain {
         signer: Arc<dyn ChainSigner>,
         clock: Arc<dyn Clock>,
         meter: Arc<dyn Meter>,
-    ) -> Result<Self, BadNearSettings> {
+    ) -> Result<Self, BadChainSettings> {
         if let Some(why) = settings.unfit() {
-            return Err(BadNearSettings(why));
+            return Err(BadChainSettings(why));
         }
         if signer.public_keys().is_empty() {
-            return Err(BadNearSettings("the relay has no key".to_owned()));
+            return Err(BadChainSettings("the relay has no key".to_owned()));
         }
-        let rpc = NearPool::new(&settings, &clock, &meter).map_err(BadNearSettings)?;
+        let rpc = NearPool::new(&settings, &clock, &meter).map_err(BadChainSettings)?;
         if settings.providers_needed == 1 {
             tracing::warn!("{ONE_IS_BELIEVED}");
         }
@@ -367,7 +356,7 @@ impl Chain for NearChain {
     }
 
     fn proves_by_several(&self) -> bool {
-        self.link.rpc.needed() >= 2
+        self.link.rpc.proves_by_several()
     }
 
     fn note_carried_out(&self, CarriedOut { act, asset, accounts, height }: &CarriedOut) {

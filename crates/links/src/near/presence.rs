@@ -16,8 +16,6 @@ use kernel::ports::clock::TICKS;
 
 /// The age, in ticks, after which the list for operators is read again: frequent looks cost payments no request.
 const SHOWN_FOR: u64 = 2_000 * TICKS;
-/// The word of one provider never proves that something is gone.
-const LEAST: usize = 2;
 
 impl NearLink {
     /// The keys that any provider shows; at most so old.
@@ -86,7 +84,7 @@ fn presence(
     if shown_by > 0 {
         return Ok(LanePresence::There { height, shown_by, of: lists.len() });
     }
-    if needed < LEAST {
+    if needed < crate::rpc::SEVERAL {
         let facts = "one provider's word is no proof that the key is gone: name a second one";
         return Err(Cause::because("ONE_PROVIDER", facts));
     }

@@ -15,9 +15,6 @@ use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use kernel::ports::chain::{GoneLane, LaneStart, ReturnedLane};
 
-/// One provider's word proves nothing.
-const LEAST: usize = 2;
-
 impl NearLink {
     /// The keys, among these, that the final blocks of as many providers as are needed have again.
     pub(super) async fn returned(&self, gone: &[GoneLane]) -> Result<Vec<ReturnedLane>, Cause> {
@@ -48,7 +45,7 @@ impl NearLink {
         gone: &GoneLane,
         seen: u64,
     ) -> Result<Option<LaneStart>, Cause> {
-        if self.rpc.needed() < LEAST {
+        if !self.rpc.proves_by_several() {
             return Ok(None);
         }
         let key = key_of(&gone.lane).ok_or(Cause::of("BAD_LANE"))?;

@@ -53,6 +53,8 @@ pub(crate) fn is_trouble(class: &str) -> bool {
     TROUBLE.contains(&class)
 }
 
+/// The fewest providers whose agreement counts against a transfer, and explains a lock: one alone may lie.
+pub(crate) const SEVERAL: usize = 2;
 /// What a second provider is needed for.
 pub(crate) const ONE_IS_BELIEVED: &str =
     "with one provider, no attempt is declared dead and none is signed again";

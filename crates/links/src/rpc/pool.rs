@@ -6,7 +6,7 @@ use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::identity::{ExpectedChain, ExpectedNetwork, SHOWN_FOR};
 use super::limits::RpcLimits;
 use super::reply::RpcFailure;
-use super::{BEHIND, ONE_IS_BELIEVED, PROVIDERS_DISAGREE};
+use super::{BEHIND, ONE_IS_BELIEVED, PROVIDERS_DISAGREE, SEVERAL};
 use crate::concerns::{self, Concerns};
 use futures_util::future::join_all;
 use kernel::answer::Cause;
@@ -95,6 +95,11 @@ impl RpcPool {
         self.needed
     }
 
+    /// True where what the pool agrees on may count against a transfer.
+    pub(crate) fn proves_by_several(&self) -> bool {
+        self.needed >= SEVERAL
+    }
+
     /// Raises the height below which no answer about the newest final block counts.
     pub(crate) fn raise_floor(&self, height: u64) {
         self.floor.fetch_max(height, Ordering::SeqCst);
@@ -109,7 +114,7 @@ impl RpcPool {
     pub(crate) fn concerns(&self) -> Vec<Concern> {
         // what a provider shows, lately and for some time, that enough others show otherwise
         let outvoted = self.outvoted.stand(&*self.clock, |_| Severity::Warning).pop();
-        let one = || (self.needed < 2).then(|| ONE_IS_BELIEVED.to_owned());
+        let one = || (!self.proves_by_several()).then(|| ONE_IS_BELIEVED.to_owned());
         let all = [
             (WRONG_CHAIN, Severity::Critical, self.too_few_left()),
             (concerns::WRONG_PROVIDER, Severity::Warning, self.wrong_providers()),

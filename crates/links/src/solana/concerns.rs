@@ -1,12 +1,11 @@
 //! Names what operators should know of Solana as a whole, and how much each matters.
 
+pub(super) use crate::concerns::TREASURY_SHORT;
 use crate::rpc::PROVIDERS_DISAGREE;
 use kernel::operators::Severity;
 
 /// The vault's key has fewer lamports than the floor: nothing is signed.
 pub(super) const FEES_LOW: &str = "FEES_LOW";
-/// The vault has too little of the token for a payment that waits.
-pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 /// The token's issuer froze the vault's account, or it is not what the settings say: nothing is signed.
 pub(super) const VAULT_FROZEN: &str = "VAULT_FROZEN";
 

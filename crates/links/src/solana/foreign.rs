@@ -33,7 +33,7 @@ impl SolanaLink {
             }
         }
         uses.reverse();
-        if self.rpc.needed() < 2 && !uses.is_empty() {
+        if !self.rpc.proves_by_several() && !uses.is_empty() {
             let each: Vec<String> = uses.iter().take(10).map(|used| base58(&used.name)).collect();
             let facts =
                 format!("one provider's word explains nothing: it shows {}", each.join(", "));

@@ -254,7 +254,7 @@ impl SolanaLink {
     }
 
     /// The transaction as many providers as are needed show it alike. Who does not find it only lags.
-    fn agreed_transaction(
+    pub(super) fn agreed_transaction(
         &self,
         signature: &str,
         replies: Vec<ProviderReply<Option<SeenTransaction>>>,

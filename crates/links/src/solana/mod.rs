@@ -29,6 +29,7 @@ pub use crate::rpc::RpcLimits;
 pub use deposits::{DepositSettings, SolanaDeposits};
 pub use settings::{SolanaNetwork, SolanaSettings, SolanaVault};
 
+pub use crate::bad_settings::BadChainSettings;
 use crate::concerns::Concerns;
 use crate::rest::TokenRest;
 use crate::rpc::{ONE_IS_BELIEVED, PoolSettings, RpcPool, SharedAnswer, is_trouble};
@@ -58,18 +59,6 @@ use tx::{Vault, lane_address, spelled};
 
 /// The number of decimals of the coin that pays fees.
 const FEE_PRECISION: u8 = 9;
-
-/// Why the adapter cannot be made with these settings, as a sentence without a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadSolanaSettings(pub String);
-
-impl fmt::Display for BadSolanaSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadSolanaSettings {}
 
 /// The state that the adapter's parts share.
 struct SolanaLink {
@@ -122,11 +111,11 @@ impl SolanaChain {
         signer: Arc<dyn ChainSigner>,
         clock: Arc<dyn Clock>,
         meter: Arc<dyn Meter>,
-    ) -> Result<Self, BadSolanaSettings> {
+    ) -> Result<Self, BadChainSettings> {
         if let Some(why) = settings.unfit() {
-            return Err(BadSolanaSettings(why));
+            return Err(BadChainSettings(why));
         }
-        let no_address = || BadSolanaSettings("a setting is no address".to_owned());
+        let no_address = || BadChainSettings("a setting is no address".to_owned());
         let vault = Vault::of(&settings).ok_or_else(no_address)?;
         let lanes = (0..settings.lanes).map(|number| lane_address(&vault.key, number));
         let lanes = lanes.map(|lane| Some(spelled(&lane?).into())).collect::<Option<Vec<_>>>();
@@ -138,7 +127,7 @@ impl SolanaChain {
             needed: settings.providers_needed,
             limits: settings.limits,
         };
-        let rpc = RpcPool::new(&pool, &clock, &meter).map_err(BadSolanaSettings)?;
+        let rpc = RpcPool::new(&pool, &clock, &meter).map_err(BadChainSettings)?;
         if settings.providers_needed == 1 {
             tracing::warn!("{ONE_IS_BELIEVED}");
         }
@@ -282,7 +271,7 @@ impl Chain for SolanaChain {
     }
 
     fn proves_by_several(&self) -> bool {
-        self.link.rpc.needed() >= 2
+        self.link.rpc.proves_by_several()
     }
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {

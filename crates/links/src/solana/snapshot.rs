@@ -1,9 +1,9 @@
 //! Reads the vault and its lanes at one final block of each provider, by one request: what locks are free, whether the
 //! vault can pay, and what it has for fees.
 
-use super::SolanaLink;
 use super::rpc::{AccountView, AccountsView, accounts};
 use super::tx::address_of;
+use super::{FEE_PRECISION, SolanaLink};
 use crate::rpc::{ProviderFact, ProviderReply, collect_facts, not_behind};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
@@ -160,8 +160,8 @@ impl SolanaLink {
         let facts: Vec<ProviderFact<VaultView>> = facts.into_iter().map(read).collect();
         let lowest = facts.iter().map(|one| one.fact.lamports).min();
         if let Some(units) = lowest {
-            let chain = self.settings.chain.name();
-            self.meter.see(Seen::FeeBalance { chain, units: units.into(), precision: 9 });
+            let (chain, precision) = (self.settings.chain.name(), FEE_PRECISION);
+            self.meter.see(Seen::FeeBalance { chain, units: units.into(), precision });
         }
         Ok(facts)
     }

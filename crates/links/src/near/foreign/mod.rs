@@ -120,7 +120,7 @@ impl NearLink {
             }
             span = NonceAt { nonce: found.left, height: block };
         }
-        if self.rpc.needed() < 2 {
+        if !self.rpc.proves_by_several() {
             let each: Vec<&str> = uses.iter().take(10).map(|one| &*one.facts).collect();
             let facts =
                 format!("one provider's word explains nothing: it shows {}", each.join(", "));

@@ -2,7 +2,7 @@
 //! action isolates its member; it condemns the member only where the member failed alone, registered,
 //! with money enough, and where the contract served another one since it refused this one first.
 
-use super::{Landed, act_of, all, coded, dead, receiver_of, with_field};
+use super::{Landed, act_of, receiver_of};
 use crate::near::NearLink;
 use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
 use crate::near::deposit::least_deposit;
@@ -12,6 +12,7 @@ use crate::near::sign::yocto;
 use crate::near::tokens::TokenState;
 use crate::near::tx::{BatchAction, ReadTransaction};
 use crate::rest::{RestCause, TokenFailure};
+use crate::verdict::{all, coded, dead, with_field};
 use flows::relay::Act;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, MemberVerdict};

@@ -17,9 +17,6 @@ use kernel::attempt::Attempt;
 use kernel::ports::chain::AttemptProof;
 use serde_json::json;
 
-/// One provider's word never ends an attempt without a payment.
-const LEAST: usize = 2;
-
 /// The block that deleted a key, and the one before it.
 struct Deletion {
     block: BlockHead,
@@ -40,7 +37,7 @@ impl NearLink {
         views: &[KeyView],
         head: &BlockHead,
     ) -> Result<AttemptProof, Cause> {
-        if self.rpc.needed() < LEAST {
+        if !self.rpc.proves_by_several() {
             return Err(Cause::because("ONE_PROVIDER", "one provider's word is no proof"));
         }
         let lock = nonce_of(&attempt.lock)?;

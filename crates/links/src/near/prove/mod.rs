@@ -21,14 +21,15 @@ use super::rpc::{
     collect_facts, division, in_words, objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
+use crate::verdict::{all, dead};
 use blame::is_paused;
 use events::{EventBalance, balance};
 use flows::relay::Act;
-use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, MemberVerdict, Purpose};
+use kernel::answer::{Answer, Cause, Receipt};
+use kernel::attempt::{Attempt, Purpose};
 use kernel::ports::chain::{AttemptProof, EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT};
 use landing::NOT_FINAL;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// The number of blocks after the signing at which the attempt's key is read, whether a form is found or not.
@@ -139,7 +140,7 @@ impl NearLink {
             let objection = self.rpc.first(&objection(&newest.bytes)).await?;
             return Err(objection.map_or(cause, |words| Cause::because("NOT_INCLUDED", words)));
         }
-        if needed < 2 {
+        if !self.rpc.proves_by_several() {
             let facts = format!("it expired at block {last}, and one provider's word is no proof");
             return Err(Cause::because("ONE_PROVIDER", facts));
         }
@@ -154,7 +155,7 @@ impl NearLink {
         purpose: Purpose,
         landed: &Landed<'_>,
     ) -> Result<AttemptProof, Cause> {
-        let condemns = self.rpc.needed() >= 2;
+        let condemns = self.rpc.proves_by_several();
         match (purpose, &landed.found.result) {
             (Purpose::Void, _) if condemns => {
                 Ok(all(attempt, &dead("VOIDED", self.document(landed))))
@@ -269,30 +270,4 @@ fn receiver_of(action: &BatchAction) -> Option<&Arc<str>> {
         }
         BatchAction::Nothing => None,
     }
-}
-
-fn dead(code: &'static str, doc: Arc<str>) -> Answer {
-    Answer::Dead(coded(code, &doc))
-}
-
-/// The evidence of a code, whose document says the code too: a transfer's history keeps the document alone.
-fn coded(code: &'static str, doc: &Arc<str>) -> Evidence {
-    Evidence { code: code.into(), doc: Some(with_field(doc, "code", code.into())) }
-}
-
-/// A document with one more field.
-fn with_field(doc: &Arc<str>, name: &str, value: Value) -> Arc<str> {
-    match serde_json::from_str(doc) {
-        Ok(Value::Object(mut fields)) => {
-            fields.insert(name.to_owned(), value);
-            Value::Object(fields).to_string().into()
-        }
-        Ok(_) | Err(_) => Arc::clone(doc),
-    }
-}
-
-/// One answer for every member.
-fn all(attempt: &Attempt, answer: &Answer) -> AttemptProof {
-    let verdict = MemberVerdict { answer: answer.clone(), alone: false };
-    AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }

@@ -17,9 +17,6 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ports::chain::{AttemptProof, LaneSpent, LaneStart, SpentLock};
 use serde_json::json;
 
-/// One provider's word never ends an attempt without a payment.
-const LEAST: usize = 2;
-
 impl NearLink {
     /// The verdict of an attempt whose nonce is spent, and of which no form is found.
     ///
@@ -31,7 +28,7 @@ impl NearLink {
         key: &[u8; 32],
         views: &[KeyView],
     ) -> Result<AttemptProof, Cause> {
-        if self.rpc.needed() < LEAST {
+        if !self.rpc.proves_by_several() {
             let why = "one provider's word is no proof of what spent it: name a second one";
             return Err(Cause::because("ONE_PROVIDER", why));
         }

@@ -10,8 +10,8 @@ mod sequence;
 use super::history::{History, MOST_PAGES, NOT_SHOWN};
 use super::rpc::{AccountView, SeenTransaction, accounts, block_time, transaction};
 use super::tx::address_of;
-use super::{BadSolanaSettings, SolanaChain, SolanaLink};
-use crate::rpc::{ProviderReply, RpcFailure, bad_reply, collect_facts};
+use super::{BadChainSettings, SolanaChain, SolanaLink};
+use crate::rpc::{ProviderReply, bad_reply, collect_facts};
 use flows::swaps::fees::SwapFees;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, ChainId, FlowId, Millis};
@@ -87,11 +87,11 @@ impl SolanaChain {
     ///
     /// # Errors
     /// A funding account is no address, or it is the vault's own.
-    pub fn deposits(&self, settings: DepositSettings) -> Result<SolanaDeposits, BadSolanaSettings> {
+    pub fn deposits(&self, settings: DepositSettings) -> Result<SolanaDeposits, BadChainSettings> {
         for account in &settings.funding_accounts {
             let address = address_of(account).filter(|one| *one != self.link.vault.account);
             if address.is_none() {
-                return Err(BadSolanaSettings(format!("`{account}` is no funding account")));
+                return Err(BadChainSettings(format!("`{account}` is no funding account")));
             }
         }
         Ok(SolanaDeposits { link: self.link.clone(), settings })
@@ -238,12 +238,7 @@ impl SolanaDeposits {
         if missing >= rpc.needed() && found < rpc.needed() {
             return Ok(None);
         }
-        let none = || RpcFailure::Silent(Cause::because(NOT_SHOWN, signature));
-        let found = replies.into_iter().map(|one| ProviderReply {
-            by: one.by,
-            reply: one.reply.and_then(|seen| seen.ok_or_else(none)),
-        });
-        Ok(Some(rpc.agree(found.collect())?.fact))
+        self.link.agreed_transaction(signature, replies).map(Some)
     }
 
     /// The time of the block of a slot, as enough providers show it alike.

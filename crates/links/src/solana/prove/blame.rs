@@ -6,11 +6,12 @@ use super::super::concerns::{TREASURY_SHORT, VAULT_FROZEN};
 use super::super::rpc::accounts;
 use super::super::snapshot::{TokenView, token};
 use super::super::tx::{TokenPayment, spelled};
-use super::coded;
 use crate::rest::{RestCause, TokenFailure};
 use crate::rpc::{ProviderReply, RpcFailure};
+use crate::verdict::{coded, dead};
 use kernel::answer::{Answer, Cause, Receipt};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The place of the transfer among the instructions of a form.
 const TRANSFER: u64 = 3;
@@ -90,14 +91,14 @@ impl SolanaLink {
     }
 
     /// The answer of a payment that failed. Where we are to blame nothing more is signed for a while.
-    pub(super) fn condemned(&self, blame: Blame, document: String, height: u64) -> Answer {
+    pub(super) fn condemned(&self, blame: Blame, document: Arc<str>, height: u64) -> Answer {
         match blame {
             Blame::Receiver(code) => {
-                let evidence = coded(code, document);
+                let evidence = coded(code, &document);
                 let landed = Receipt { seq: height, doc: evidence.doc.clone() };
                 Answer::Rejected(evidence, landed)
             }
-            Blame::Unexplained => Answer::Dead(coded(PAYMENT_FAILED, document)),
+            Blame::Unexplained => dead(PAYMENT_FAILED, document),
             Blame::Vault(code) => {
                 let facts = json!({ "code": code, "vault": spelled(&self.vault.account) });
                 let failure = TokenFailure {
@@ -109,7 +110,7 @@ impl SolanaLink {
                 if [VAULT_FROZEN, TREASURY_SHORT].contains(&code) {
                     self.concerns.note(code, &document, &*self.clock);
                 }
-                Answer::Dead(coded(code, document))
+                dead(code, document)
             }
         }
     }

@@ -16,23 +16,21 @@ use super::snapshot::{VaultView, VaultViews};
 use super::tx::{Content, ReadForm, lock_of};
 use crate::base58::base58;
 use crate::rpc::{Division, ProviderFact, division, not_behind};
+use crate::verdict::{all, dead};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
-use kernel::attempt::{Attempt, Lock, MemberVerdict, Purpose};
+use kernel::attempt::{Attempt, Lock, Purpose};
 use kernel::ids::Millis;
 use kernel::ports::chain::{
     AttemptProof, EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT, LaneSpent, LaneStart, SpentLock,
 };
 use kernel::ports::clock::TICKS;
 use landing::{Landing, is_paid};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::{Arc, PoisonError};
 
 /// How long, in milliseconds, a lock may be seen spent before it is a surprise that no provider shows by what: a node
 /// knows an account's state before it can show the transaction.
 const SHOWN_WITHIN: Millis = 60_000;
-
-/// One provider's word never ends an attempt without a payment.
-const LEAST: usize = 2;
 
 /// A landed form, and what the providers show of it.
 struct Landed<'a> {
@@ -135,7 +133,7 @@ impl SolanaLink {
         landed: &Landed<'_>,
     ) -> Result<AttemptProof, Cause> {
         let document = self.document(landed);
-        let condemns = self.rpc.needed() >= LEAST;
+        let condemns = self.rpc.proves_by_several();
         match (purpose, &landed.form.content, &landed.seen.error) {
             (Purpose::Pay, Content::Pay(payment), None) => {
                 if !is_paid(&self.vault, payment, landed.seen) {
@@ -144,7 +142,7 @@ impl SolanaLink {
                     return Err(Cause::because(EVENTS_MISMATCH, facts));
                 }
                 self.rest.succeeded(landed.seen.slot);
-                let receipt = Receipt { seq: landed.seen.slot, doc: Some(document.into()) };
+                let receipt = Receipt { seq: landed.seen.slot, doc: Some(document) };
                 Ok(all(attempt, &Answer::Done(receipt)))
             }
             _ if !condemns => {
@@ -156,9 +154,7 @@ impl SolanaLink {
                 let blame = self.blame(payment, slot, error).await?;
                 Ok(all(attempt, &self.condemned(blame, document, slot)))
             }
-            (Purpose::Void, Content::Void, _) => {
-                Ok(all(attempt, &Answer::Dead(coded("VOIDED", document))))
-            }
+            (Purpose::Void, Content::Void, _) => Ok(all(attempt, &dead("VOIDED", document))),
             (Purpose::Pay, Content::Void, _) | (Purpose::Void, Content::Pay(_), _) => {
                 Err(Cause::of(FOREIGN_FORM))
             }
@@ -175,7 +171,7 @@ impl SolanaLink {
         snapshots: &VaultViews,
         cause: Cause,
     ) -> Result<AttemptProof, Cause> {
-        if self.rpc.needed() < LEAST {
+        if !self.rpc.proves_by_several() {
             let why = "one provider's word is no proof of what spent it: name a second one";
             return Err(Cause::because("ONE_PROVIDER", why));
         }
@@ -241,7 +237,7 @@ impl SolanaLink {
     }
 
     /// The evidence that is stored with the verdicts.
-    fn document(&self, landed: &Landed<'_>) -> String {
+    fn document(&self, landed: &Landed<'_>) -> Arc<str> {
         let Landed { form, seen } = landed;
         let document = json!({
             "transaction": base58(&form.signature),
@@ -251,24 +247,6 @@ impl SolanaLink {
             "providers_needed": self.rpc.needed(),
             "providers": self.rpc.labels(),
         });
-        document.to_string()
+        document.to_string().into()
     }
-}
-
-/// The evidence of a code, whose document says the code too: a transfer's history keeps the document alone.
-fn coded(code: &'static str, document: String) -> Evidence {
-    let doc = match serde_json::from_str(&document) {
-        Ok(Value::Object(mut fields)) => {
-            fields.insert("code".to_owned(), code.into());
-            Value::Object(fields).to_string()
-        }
-        Ok(_) | Err(_) => document,
-    };
-    Evidence { code: code.into(), doc: Some(Arc::from(doc)) }
-}
-
-/// One answer for every member.
-fn all(attempt: &Attempt, answer: &Answer) -> AttemptProof {
-    let verdict = MemberVerdict { answer: answer.clone(), alone: false };
-    AttemptProof::Closed(vec![verdict; attempt.members.len()])
 }
