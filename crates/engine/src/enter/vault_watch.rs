@@ -15,7 +15,6 @@ use kernel::answer::Cause;
 use kernel::books::ChainBook;
 use kernel::ids::{AssetId, ChainId, Millis};
 use kernel::money::Amount;
-use kernel::operators::Case;
 use kernel::ports::deposits::{DepositSource, VAULT_GAP, VaultMovement, VaultPage};
 use kernel::record::Terms;
 use kernel::unit::{Guard, Put, Unit};
@@ -117,7 +116,6 @@ impl VaultWatch {
                 }
                 Err(cause) => {
                     failures = failures.saturating_add(1);
-
                     tracing::warn!(chain = vault.chain().name(), %cause, "the vault is not read");
                     vault.reading().trouble = Some(cause);
                     let parts = &self.shared.parts;
@@ -204,7 +202,8 @@ impl VaultWatch {
         let last = observation(vault, version, &cursor, deposits);
         let last = Observation { beside: beside.then.puts, ..last };
         let result = self.observed.store_observation(last).await;
-        self.stop_ends(case, &result).await?;
+        let written = matches!(result, Ok(ObservationResult::Stored(_)));
+        self.payments.stop_ends(case, written).await?;
         result
     }
 
@@ -242,16 +241,6 @@ impl VaultWatch {
             }
         }
         Ok(content)
-    }
-
-    /// Follows the stop of a chain that a page may have written.
-    async fn stop_ends(
-        &self,
-        case: Option<Case>,
-        result: &Result<ObservationResult, Cause>,
-    ) -> Result<(), Cause> {
-        let written = matches!(result, Ok(ObservationResult::Stored(_)));
-        self.payments.stop_ends(case, written).await
     }
 
     /// Leaves each vault that this worker watches to the others.
