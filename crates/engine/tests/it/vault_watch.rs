@@ -15,6 +15,7 @@ use kernel::operators::Scope;
 use kernel::ports::Fut;
 use kernel::ports::deposits::{DepositSource, VaultMovement, VaultPage};
 use kernel::ports::journal::ServiceQueries as _;
+use sim::chain::balance_after;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testkit::{MINUTE, wait_until};
@@ -64,7 +65,7 @@ impl ScriptedVault {
             let denied = script.hidden.filter(|_| script.denied);
             let before = script.movements.iter().enumerate().take(place);
             let counted = before.filter(|(n, _)| Some(*n) != denied);
-            Amount(counted.fold(OWN, |sum, (_, movement)| changed(sum, movement)))
+            Amount(counted.fold(OWN, |sum, (_, movement)| balance_after(sum, movement)))
         };
         let of_page = script.movements.iter().enumerate().take(end).skip(from);
         let seen = of_page.filter(|(n, _)| Some(*n) != script.hidden);
@@ -76,15 +77,6 @@ impl ScriptedVault {
             read_to: script.read_to,
             more: end < script.movements.len(),
         }
-    }
-}
-
-fn changed(sum: u128, movement: &VaultMovement) -> u128 {
-    match movement {
-        VaultMovement::Deposited(terms) => sum + terms.source.amount.0,
-        VaultMovement::Funded(amount) | VaultMovement::TakenIn(amount) => sum + amount.0,
-        VaultMovement::Left { amount, .. } => sum - amount.0,
-        VaultMovement::Offered(_) => sum,
     }
 }
 

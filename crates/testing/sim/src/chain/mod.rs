@@ -34,4 +34,4 @@ pub use port::SimPort;
 pub use refusals::REFUSES_FOR;
 pub use state::{ChainRules, Locking, SimChain};
 pub use transaction::{Outcome, Paid, QUARANTINE};
-pub use vault::SimVault;
+pub use vault::{SimVault, balance_after};

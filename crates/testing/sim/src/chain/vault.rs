@@ -89,7 +89,7 @@ impl SimVault {
     pub fn balance(&self) -> Amount {
         let mut log = self.log();
         self.follow(&mut log);
-        Amount(log.movements.iter().fold(Self::OWN.0, moved))
+        Amount(log.movements.iter().fold(Self::OWN.0, balance_after))
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -125,7 +125,7 @@ impl SimVault {
             Some(_) => TOGETHER,
         };
         let mut movements: Vec<_> = log.movements.iter().skip(index).take(most).cloned().collect();
-        let after = movements.iter().fold(from.balance.0, moved);
+        let after = movements.iter().fold(from.balance.0, balance_after);
         let end = Place { series, index: index + movements.len(), balance: Amount(after) };
         let mut state = self.chain.now();
         let (rules, read_to) = (state.rules, self.chain.time());
@@ -138,8 +138,8 @@ impl SimVault {
     }
 }
 
-/// The balance after a movement.
-fn moved(balance: u128, movement: &VaultMovement) -> u128 {
+/// The vault's balance after a movement, as its chain counts it.
+pub fn balance_after(balance: u128, movement: &VaultMovement) -> u128 {
     match movement {
         VaultMovement::Deposited(terms) => balance + terms.source.amount.0,
         VaultMovement::Funded(amount) | VaultMovement::TakenIn(amount) => balance + amount.0,
