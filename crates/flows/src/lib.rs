@@ -9,4 +9,4 @@ pub mod swap_in;
 pub mod swap_out;
 pub mod swaps;
 
-pub use registry::registry;
+pub use registry::{registry, registry_by};

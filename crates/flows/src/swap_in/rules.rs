@@ -4,7 +4,7 @@
 //! Nothing here concludes from age: what was sent is proven dead before it is sent again or given back,
 //! and the deadline counts by the chain's time, before anything was sent.
 
-use crate::facts::{flag, yes_no};
+use crate::facts::yes_no;
 use crate::swaps::rules as swap;
 use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;
@@ -36,15 +36,10 @@ pub(super) fn worth_it(record: &Record) -> Ruling {
     yes_no(swap::worth_it(record))
 }
 
-/// Whether the payout is promised: the account exists, and the deadline has not passed. The unit that accepts takes it
-/// from the inventory; while that is short the swap waits, until the deadline.
+/// Whether the payout is promised, until the deadline. The unit that accepts takes it from the inventory; while that is
+/// short the swap waits.
 pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
-    let valid = flag(facts, swap::DESTINATION_VALID);
-    match (valid, swap::late(record.terms.deadline, facts)) {
-        (Some(false), _) | (_, Some(true)) => Ruling::No,
-        (Some(true), Some(false)) => Ruling::Yes,
-        (Some(true) | None, Some(false) | None) => Ruling::NotYet,
-    }
+    swap::promise(facts, swap::late(record.terms.deadline, facts))
 }
 
 /// What is agreed with the acceptance: the account that the memo names is paid.

@@ -3,6 +3,7 @@
 
 use super::{rules, text};
 use crate::swaps::events::{RETRY, Words, answered, rule_event};
+use crate::swaps::times::SwapTimes;
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
@@ -62,12 +63,22 @@ words! {
     }
 }
 
-/// The number of seconds within which a transaction is confirmed (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
-const CONFIRMED: u32 = 600;
-/// How many seconds a swap waits for a destination and an inventory (`REFUND_TIMEOUT_SEC` of the source).
-const ACCEPTED: u32 = 3_600;
-/// The number of seconds that a receiver on Nexus has to take a debit.
-const DELIVERED: u32 = 604_800;
+impl State {
+    /// How long is normal here by these times.
+    pub(crate) fn normal_by(self, times: &SwapTimes) -> Normal {
+        match self {
+            ReadyForProcessing => Normal::Seconds(times.accepted),
+            Debiting | DebitedAwaiting | Voiding | Refunding | RefundSent | Quarantining => {
+                Normal::Seconds(times.confirmed)
+            }
+            ToBeRefunded => Normal::Seconds(times.refunded),
+            DebitConfirmed => Normal::Seconds(times.delivered),
+            Detected | AboveFees | Accepted | DebitDead | Expired | RefundReady
+            | ToBeQuarantined | QuarantineReady | Processed | ProcessedAsFees | RefundConfirmed
+            | Quarantined => Normal::Passing,
+        }
+    }
+}
 
 impl Life for State {
     type Act = Act;
@@ -124,9 +135,13 @@ impl Life for State {
             ProcessedAsFees => (Deposit::Kept, Payout::Open),
             RefundConfirmed => (Deposit::GivenBack, Payout::Open),
             ToBeQuarantined | QuarantineReady | Quarantining => (Deposit::Held, Payout::Open),
-            Quarantined => (Deposit::Outside, Payout::Open),
+            Quarantined => (Deposit::MovedOut, Payout::Open),
         };
         Some(Booking { deposit, payout })
+    }
+
+    fn releases(self) -> Option<&'static [&'static str]> {
+        matches!(self, ToBeQuarantined).then_some(rules::REFUND_REFUSED)
     }
 
     fn act(act: Act) -> Meta<Act> {
@@ -191,16 +206,7 @@ impl Life for State {
     }
 
     fn normal(self) -> Normal {
-        match self {
-            ReadyForProcessing => Normal::Seconds(ACCEPTED),
-            Debiting | DebitedAwaiting | Voiding | Refunding | RefundSent | Quarantining => {
-                Normal::Seconds(CONFIRMED)
-            }
-            DebitConfirmed => Normal::Seconds(DELIVERED),
-            Detected | AboveFees | Accepted | DebitDead | Expired | ToBeRefunded | RefundReady
-            | ToBeQuarantined | QuarantineReady | Processed | ProcessedAsFees | RefundConfirmed
-            | Quarantined => Normal::Passing,
-        }
+        self.normal_by(&SwapTimes::SOURCE)
     }
 
     fn outcome(self) -> Option<Outcome> {

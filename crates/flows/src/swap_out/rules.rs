@@ -65,11 +65,7 @@ pub(super) fn last_look(facts: &Facts) -> Ruling {
 pub(super) fn accept(facts: &Facts) -> Ruling {
     let until = number(facts, PAYOUT_DEADLINE);
     let late = number(facts, swap::CHAIN_TIME).zip(until).map(|(now, until)| now > until);
-    match (flag(facts, swap::DESTINATION_VALID), late) {
-        (Some(false), _) | (_, Some(true)) => Ruling::No,
-        (Some(true), Some(false)) => Ruling::Yes,
-        (Some(true) | None, Some(false) | None) => Ruling::NotYet,
-    }
+    swap::promise(facts, late)
 }
 
 /// What is agreed with the acceptance: the account that the mapping names is paid, until the payout's deadline.

@@ -3,6 +3,7 @@
 
 use super::{rules, text};
 use crate::swaps::events::{RETRY, Words, answered, rule_event};
+use crate::swaps::times::SwapTimes;
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
@@ -69,12 +70,21 @@ words! {
     }
 }
 
-/// The number of seconds within which a transaction is confirmed (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
-const CONFIRMED: u32 = 600;
-/// How many seconds a swap waits for a mapping, and then for inventory (`REFUND_TIMEOUT_SEC` of the source).
-const MAPPED: u32 = 3_600;
-/// The number of seconds that a receiver on Nexus has to take a debit.
-const DELIVERED: u32 = 604_800;
+impl State {
+    /// How long is normal here by these times.
+    pub(crate) fn normal_by(self, times: &SwapTimes) -> Normal {
+        match self {
+            PendingReceival | ReadyForProcessing => Normal::Seconds(times.accepted),
+            Crediting | Sending | AwaitingConfirmation | Refunding | RefundVoiding
+            | Quarantining => Normal::Seconds(times.confirmed),
+            RefundPending => Normal::Seconds(times.refunded),
+            RefundDebited => Normal::Seconds(times.delivered),
+            CreditFound | CreditReady | Detected | Accepted | PayoutDead | TradeBalanceCheck
+            | CollectingRefund | RefundExpired | Held | QuarantineReady | Processed
+            | ProcessedAsFees | Refunded | Quarantined | NotTaken => Normal::Passing,
+        }
+    }
+}
 
 impl Life for State {
     type Act = Act;
@@ -129,9 +139,7 @@ impl Life for State {
     fn booking(self) -> Option<Booking> {
         use {DepositBooking as Deposit, PayoutBooking as Payout};
         let (deposit, payout) = match self {
-            CreditFound | CreditReady | Crediting | NotTaken | Quarantined => {
-                (Deposit::Outside, Payout::Open)
-            }
+            CreditFound | CreditReady | Crediting | NotTaken => (Deposit::Outside, Payout::Open),
             Detected | PendingReceival | TradeBalanceCheck | ReadyForProcessing | PayoutDead
             | RefundPending | CollectingRefund | Refunding => (Deposit::Owed, Payout::Open),
             Accepted | Sending | AwaitingConfirmation => (Deposit::Owed, Payout::Reserved),
@@ -141,8 +149,13 @@ impl Life for State {
                 (Deposit::GivenBack, Payout::Open)
             }
             Held | QuarantineReady | Quarantining => (Deposit::Held, Payout::Open),
+            Quarantined => (Deposit::MovedOut, Payout::Open),
         };
         Some(Booking { deposit, payout })
+    }
+
+    fn releases(self) -> Option<&'static [&'static str]> {
+        matches!(self, Held).then_some(rules::REFUND_REFUSED)
     }
 
     fn act(act: Act) -> Meta<Act> {
@@ -216,15 +229,7 @@ impl Life for State {
     }
 
     fn normal(self) -> Normal {
-        match self {
-            PendingReceival | ReadyForProcessing => Normal::Seconds(MAPPED),
-            Crediting | Sending | AwaitingConfirmation | Refunding | RefundVoiding
-            | Quarantining => Normal::Seconds(CONFIRMED),
-            RefundDebited => Normal::Seconds(DELIVERED),
-            CreditFound | CreditReady | Detected | Accepted | PayoutDead | TradeBalanceCheck
-            | RefundPending | CollectingRefund | RefundExpired | Held | QuarantineReady
-            | Processed | ProcessedAsFees | Refunded | Quarantined | NotTaken => Normal::Passing,
-        }
+        self.normal_by(&SwapTimes::SOURCE)
     }
 
     fn outcome(self) -> Option<Outcome> {

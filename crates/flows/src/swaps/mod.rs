@@ -2,5 +2,7 @@
 
 pub(crate) mod events;
 pub mod fees;
+pub mod past_attempts;
 pub mod rules;
 pub(crate) mod text;
+pub mod times;

@@ -12,6 +12,10 @@ use kernel::record::{Account, Facts, Party, Record};
 pub const CHAIN_TIME: &str = "chain_time";
 /// Flag: the target chain shows, in a final block, an account that can receive the payout.
 pub const DESTINATION_VALID: &str = "destination_valid";
+/// Flag: the settings let swaps be accepted (`swap.accept`); where they do not, deposits are only given back.
+pub const ACCEPTING: &str = "accepting";
+/// Flag: the payout is within the caps of the settings (`swap.max_amount`). Above them a swap waits.
+pub const WITHIN_CAPS: &str = "within_caps";
 /// Flag: the cooldown since the last attempt of the payout was closed is over (`ACTION_RETRY_COOLDOWN_SEC` of the source).
 pub const PAYOUT_RESTED: &str = "payout_rested";
 /// Flag: the same of the refund; true where none was made.
@@ -19,6 +23,9 @@ pub const REFUND_RESTED: &str = "refund_rested";
 /// Number: how often the source chain refused the refund, or its receiver let it expire; the journal counts them. What is
 /// proven dead was refused by no one.
 pub const REFUND_REJECTIONS: &str = "refund_rejections";
+/// Number: the most refusals of a refund before a person decides (`MAX_ACTION_ATTEMPTS` of the source, which counts what
+/// was lost too).
+pub const MOST_REFUND_REJECTIONS: &str = "most_refund_rejections";
 /// Flag: the source chain shows, in a final block, that the account which paid can receive a refund.
 pub const SENDER_VALID: &str = "sender_valid";
 /// Flag: a quarantine account is configured and the source chain shows it.
@@ -28,9 +35,6 @@ pub const REFUND_RELEASED: &str = "refund_released";
 
 /// The version of the service's terms for swaps: the fee, the deadline, who is paid.
 const TERMS_VERSION: u32 = 1;
-
-/// The most refusals of one act (`MAX_ACTION_ATTEMPTS` of the source, which counts what was lost too).
-const MOST_REJECTIONS: u128 = 3;
 
 /// The target gets something after the fee.
 pub(crate) fn worth_it(record: &Record) -> bool {
@@ -48,6 +52,17 @@ pub(crate) fn late(deadline: Option<Millis>, facts: &Facts) -> Option<bool> {
         None => Some(false),
         Some(deadline) => number(facts, CHAIN_TIME).map(|now| now > u128::from(deadline)),
     }
+}
+
+/// Whether a payout is promised: swaps are accepted, its receiver can be paid, and it is in time. Above a cap it waits.
+pub(crate) fn promise(facts: &Facts, late: Option<bool>) -> Ruling {
+    let [accepting, valid, capped] =
+        [ACCEPTING, DESTINATION_VALID, WITHIN_CAPS].map(|name| flag(facts, name));
+    if accepting == Some(false) || valid == Some(false) || late == Some(true) {
+        return Ruling::No;
+    }
+    let promised = [accepting, valid, capped] == [Some(true); 3] && late == Some(false);
+    if promised { Ruling::Yes } else { Ruling::NotYet }
 }
 
 /// What is agreed when a swap is accepted: the net amount to the account of its terms, or to the one that
@@ -81,8 +96,9 @@ pub(crate) fn refund_possible(record: &Record, facts: &Facts) -> Ruling {
     if !something {
         return Ruling::No;
     }
-    let Some(rejections) = number(facts, REFUND_REJECTIONS) else { return Ruling::NotYet };
-    if rejections >= MOST_REJECTIONS && !released(facts, rejections) {
+    let counts = number(facts, REFUND_REJECTIONS).zip(number(facts, MOST_REFUND_REJECTIONS));
+    let Some((rejections, most)) = counts else { return Ruling::NotYet };
+    if rejections >= most && !released(facts, rejections) {
         return Ruling::No;
     }
     match (flag(facts, SENDER_VALID), flag(facts, REFUND_RESTED)) {

@@ -66,7 +66,7 @@ const SWAP_IN: Explained = &[
     (&["voiding -Dead-> "], &["debit_confirmed"], ASKED_AGAIN),
     (&["refund USDC: "], &["share Some(Gross)"], FEE),
     (&["quarantine USDC: "], &["share Some(LessRefundFee)"], FEE),
-    (&["detected: ", "above fees: ", "debit dead: ", "to be refunded: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
+    (&["detected: ", "above fees: ", "debit dead: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
     (&["debit dead: "], &["booked Owed, Reserved"], RESERVED_LONGER),
     (&["debiting: ", "debited, awaiting confirmation: ", "voiding: "], &["normal Configured"], TIMES),
 ];
@@ -92,7 +92,7 @@ const SWAP_OUT: Explained = &[
     (&["voiding refund -Dead-> "], &["refund debited"], ASKED_AGAIN),
     (&["refund USDD: "], &["share Some(Gross)"], FEE),
     (&["quarantine USDD: "], &["share Some(LessRefundFee)"], FEE),
-    (&["credit found: ", "detected: ", "payout dead: ", "trade balance to be checked: ", "refund pending: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
+    (&["credit found: ", "detected: ", "payout dead: ", "trade balance to be checked: ", "to be quarantined: "], &["normal Seconds(60)"], WAITS),
     (&["payout dead: "], &["booked Owed, Reserved"], RESERVED_LONGER),
     (&["sending: ", "sig created, awaiting confirmations: "], &["normal Configured"], TIMES),
 ];
@@ -149,13 +149,13 @@ fn there_is_much_to_kill() {
             ),
             (
                 "swap_in",
-                1562,
-                40,
+                1624,
+                39,
             ),
             (
                 "swap_out",
-                1988,
-                64,
+                2062,
+                63,
             ),
         ]
     "#]]

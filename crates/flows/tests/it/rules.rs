@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// A fact with its name.
 type Named = (&'static str, Fact);
 
+/// What the settings say where they let a swap be accepted.
+const PROMISED: [Named; 2] = [(swap::ACCEPTING, yes()), (swap::WITHIN_CAPS, yes())];
 /// The deadline of records that have one.
 const DEADLINE: u64 = 1_000;
 
@@ -84,9 +86,12 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
     let wrong: Facts = [
         swap::CHAIN_TIME,
         swap::DESTINATION_VALID,
+        swap::ACCEPTING,
+        swap::WITHIN_CAPS,
         swap::PAYOUT_RESTED,
         swap::REFUND_RESTED,
         swap::REFUND_REJECTIONS,
+        swap::MOST_REFUND_REJECTIONS,
         swap::SENDER_VALID,
         swap::QUARANTINE_ACCOUNT,
         swap::REFUND_RELEASED,
@@ -124,10 +129,16 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
 /// What a rule needs for its yes: without any one of these facts it does not say so.
 #[test]
 fn a_promise_needs_each_of_its_facts() {
-    let accepted = [(swap::CHAIN_TIME, n(1)), (swap::DESTINATION_VALID, yes())];
+    let accepted = [
+        (swap::CHAIN_TIME, n(1)),
+        (swap::DESTINATION_VALID, yes()),
+        (swap::ACCEPTING, yes()),
+        (swap::WITHIN_CAPS, yes()),
+    ];
     let out = [&accepted[..], &[(swap_out::rules::PAYOUT_DEADLINE, n(1_000))]].concat();
     let refund = [
         (swap::REFUND_REJECTIONS, n(0)),
+        (swap::MOST_REFUND_REJECTIONS, n(3)),
         (swap::SENDER_VALID, yes()),
         (swap::REFUND_RESTED, yes()),
     ];
@@ -214,12 +225,12 @@ fn what_the_fee_eats_is_kept() {
 fn a_deposit_is_accepted_before_its_deadline_with_an_account() {
     let said = |time: u128, valid: Fact| {
         let facts = [(swap::CHAIN_TIME, n(time)), (swap::DESTINATION_VALID, valid)];
-        says("swap_in", "ready for processing", &facts)
+        says("swap_in", "ready for processing", &[&facts[..], &PROMISED].concat())
     };
     assert_eq!(said(1_000, yes()), Ruling::Yes);
     assert_eq!(said(1_001, yes()), Ruling::No, "too late");
     assert_eq!(said(1_000, no()), Ruling::No, "no such account");
-    let untimed = [(swap::DESTINATION_VALID, yes())];
+    let untimed = [&[(swap::DESTINATION_VALID, yes())][..], &PROMISED].concat();
     assert_eq!(
         says("swap_in", "ready for processing", &untimed),
         Ruling::NotYet,
@@ -228,6 +239,27 @@ fn a_deposit_is_accepted_before_its_deadline_with_an_account() {
     let unending = |terms: &mut Terms| terms.deadline = None;
     let facts = untimed.into_iter().collect();
     assert_eq!(says_of("swap_in", "ready for processing", &facts, unending), Ruling::Yes);
+}
+
+/// Turns red where a cap refuses a swap, or where one is promised that the settings only give back.
+#[test]
+fn settings_refuse_a_swap_and_caps_let_it_wait() {
+    for (flow, more) in
+        [("swap_in", &[][..]), ("swap_out", &[(swap_out::rules::PAYOUT_DEADLINE, n(9_000))])]
+    {
+        let said = |accepting: Fact, capped: Fact| {
+            let facts = [
+                (swap::CHAIN_TIME, n(1)),
+                (swap::DESTINATION_VALID, yes()),
+                (swap::ACCEPTING, accepting),
+                (swap::WITHIN_CAPS, capped),
+            ];
+            says(flow, "ready for processing", &[&facts[..], more].concat())
+        };
+        assert_eq!(said(yes(), yes()), Ruling::Yes);
+        assert_eq!(said(yes(), no()), Ruling::NotYet);
+        assert_eq!(said(no(), yes()), Ruling::No);
+    }
 }
 
 #[test]
@@ -254,7 +286,7 @@ fn a_payout_on_solana_is_accepted_until_its_own_deadline() {
             (swap_out::rules::PAYOUT_DEADLINE, n(9_000)),
             (swap::DESTINATION_VALID, valid),
         ];
-        says("swap_out", "ready for processing", &facts)
+        says("swap_out", "ready for processing", &[&facts[..], &PROMISED].concat())
     };
     // behind the deadline of the mapping, which was in time
     assert_eq!(said(9_000, yes()), Ruling::Yes);
@@ -318,6 +350,7 @@ fn money_is_given_back_until_it_is_refused_three_times() {
         let facts = |rejections: u128, sender: Fact, rested: Fact| {
             [
                 (swap::REFUND_REJECTIONS, n(rejections)),
+                (swap::MOST_REFUND_REJECTIONS, n(3)),
                 (swap::SENDER_VALID, sender),
                 (swap::REFUND_RESTED, rested),
             ]
@@ -345,6 +378,7 @@ fn a_person_allows_one_more_refund_and_it_is_used_up_by_its_refusal() {
                 (swap::QUARANTINE_ACCOUNT, no()),
                 (swap::REFUND_RELEASED, n(released)),
                 (swap::REFUND_RESTED, yes()),
+                (swap::MOST_REFUND_REJECTIONS, n(3)),
             ]
         };
         assert_eq!(says(flow, held, &facts(3, 3)), Ruling::No, "refund after all");
@@ -436,8 +470,12 @@ fn no_facts_lead_round_in_a_circle() {
         swap::QUARANTINE_ACCOUNT,
         swap::REFUND_RELEASED,
     ];
-    let all = all_facts(&names);
+    let mut all = all_facts(&names);
     assert_eq!(all.len(), 6_561);
+    for facts in &mut all {
+        facts.extend(PROMISED);
+        facts.insert(swap::MOST_REFUND_REJECTIONS, n(3));
+    }
     let until = (swap_out::rules::PAYOUT_DEADLINE, n(1_000));
     let mapped = (swap_out::rules::MAPPING, Fact::Text("7Vbm".into()));
     let flows = [
