@@ -96,6 +96,10 @@ impl LedgerId {
 impl ChainId {
     /// NEAR, the chain of the flow `relay`.
     pub const NEAR: Self = Self(20);
+    /// Solana, the chain of USDC in the swaps.
+    pub const SOLANA: Self = Self(30);
+    /// Nexus, the chain of USDD in the swaps.
+    pub const NEXUS: Self = Self(31);
 
     /// The stored and shown name.
     pub fn name(self) -> &'static str {

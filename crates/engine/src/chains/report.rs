@@ -120,11 +120,14 @@ impl Chains {
         })
     }
 
-    /// The lanes of a chain. `acts`: the acts whose lanes this process may use.
+    /// The lanes of a chain: those that were used, and those that this process may use.
     ///
     /// # Errors
     /// The cause for which the journal does not answer.
-    pub async fn chain_report(&self, chain: ChainId, acts: &[&str]) -> Result<ChainReport, Cause> {
+    pub async fn chain_report(&self, chain: ChainId) -> Result<ChainReport, Cause> {
+        let offered = self.shared.parts.offered.iter().map(|flow| self.shared.plan.table(*flow));
+        let acts: Vec<&str> =
+            offered.flat_map(|table| table.acts.iter().map(|act| act.name)).collect();
         let journal = &self.shared.parts.journal;
         let prefix = prefix(chain);
         let status = journal.service_status().await?;

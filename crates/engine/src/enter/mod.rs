@@ -3,7 +3,7 @@
 pub(crate) mod create_checks;
 pub(crate) mod intake;
 pub(crate) mod observed_deposits;
-pub(crate) mod vault_cursor;
+mod vault_page;
 pub(crate) mod vault_watch;
 
 use kernel::answer::Cause;

@@ -7,16 +7,15 @@
 
 use crate::drive::foreign_payments::ForeignPayments;
 use crate::enter::observed_deposits::{Cursor, Observation, ObservationResult, ObservedDeposits};
-use crate::enter::vault_cursor::{StoredCursor, VaultCursor, cursor_name};
+use crate::enter::vault_page::{FoundDeposit, PageContent, PageVault, paid_in};
 use crate::state::parts::Parts;
 use crate::state::select::caught;
 use crate::state::shared::SharedState;
 use kernel::answer::Cause;
-use kernel::books::ChainBook;
-use kernel::ids::{AssetId, ChainId, Millis};
+use kernel::books::vault::{StoredCursor, VaultCursor, cursor_name};
+use kernel::ids::{ChainId, Millis};
 use kernel::money::Amount;
 use kernel::ports::deposits::{DepositSource, VAULT_GAP, VaultMovement, VaultPage};
-use kernel::record::Terms;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,7 +90,7 @@ impl VaultWatch {
     ) -> Arc<Self> {
         let now = shared.parts.journal.now();
         let vault = |source: &Arc<dyn DepositSource>| {
-            let name = cursor_name(source.chain(), shared.plan.table(source.flow()));
+            let name = cursor_name(source.chain(), shared.plan.table(source.flow()).flow);
             let reading = Mutex::new(ReadProgress { read_to: now, trouble: None });
             Arc::new(Vault { source: source.clone(), name, reading })
         };
@@ -173,10 +172,13 @@ impl VaultWatch {
         page: VaultPage,
     ) -> Result<ObservationResult, Cause> {
         let chain = vault.source.chain();
-        let cursor = VaultCursor {
+        let ahead = stored.map_or(Amount::ZERO, |stored| stored.cursor.ahead);
+        let mut cursor = VaultCursor {
             vault: vault.source.vault(),
+            asset: vault.source.asset(),
             place: page.place.clone(),
             balance: page.after,
+            ahead: Amount::ZERO,
             read_to: page.read_to,
             worker: self.shared.parts.worker,
             until: self.watched_until(),
@@ -185,14 +187,25 @@ impl VaultWatch {
             let VaultCursor { vault, place, balance, .. } = &cursor;
             tracing::info!(chain = chain.name(), %vault, %place, %balance, "the watch of the vault begins");
         }
-        let PageContent { mut deposits, mut beside, objections } =
-            self.content(vault, stored, page).await?;
+        let asset = vault.source.asset();
+        let page_vault =
+            PageVault { chain, flow: vault.source.flow(), asset, begins: stored.is_none() };
+        let PageContent { mut deposits, beside, objections } =
+            PageContent::of(&self.shared, page_vault, page).await?;
+        let mut beside = Unit::puts(beside);
+        // what was opened before its place was passed is a beginning of what is deposited behind it
+        cursor.ahead = ahead.minus(paid_in(&deposits)).unwrap_or(Amount::ZERO);
+        let mut opened = Amount::ZERO;
         let mut version = stored.map_or(0, |stored| stored.version);
         let most = self.shared.parts.settings.batch_max;
         let most = if most < PAGE { most } else { PAGE };
         while let Some(stored) = stored.filter(|_| deposits.len() > most) {
-            let first = VaultCursor { until: self.watched_until(), ..stored.cursor.clone() };
-            let first = observation(vault, version, &first, deposits.drain(..most).collect());
+            let part: Vec<FoundDeposit> = deposits.drain(..most).collect();
+            opened = Amount(opened.0.saturating_add(paid_in(&part).0));
+            let until = self.watched_until();
+            let ahead = if opened > ahead { opened } else { ahead };
+            let first = VaultCursor { until, ahead, ..stored.cursor.clone() };
+            let first = observation(vault, version, &first, part);
             if self.observed.store_observation(first).await? == ObservationResult::Superseded {
                 return Ok(ObservationResult::Superseded);
             }
@@ -209,38 +222,6 @@ impl VaultWatch {
 
     fn watched_until(&self) -> Millis {
         self.shared.parts.journal.now().saturating_add(self.watch_ms())
-    }
-
-    /// What a page means for the journal.
-    async fn content(
-        &self,
-        vault: &Vault,
-        stored: Option<&StoredCursor>,
-        page: VaultPage,
-    ) -> Result<PageContent, Cause> {
-        let (chain, asset) = (vault.source.chain(), vault.source.asset());
-        let mut content = PageContent::default();
-        if stored.is_none() {
-            // what is there when the watch begins is the service's own
-            content.fund(chain, asset, page.before);
-        }
-        for movement in page.movements {
-            match movement {
-                VaultMovement::Deposited(terms) | VaultMovement::Offered(terms) => {
-                    content.deposits.push(terms);
-                }
-                VaultMovement::Funded(amount) => content.fund(chain, asset, amount),
-                VaultMovement::TakenIn(_) => {}
-                VaultMovement::Left { form, amount, facts } => {
-                    let attempt = self.shared.parts.journal.attempt_of_form(chain, form).await?;
-                    if attempt.is_none() {
-                        let left = format!("{amount} left the vault, and no attempt has that");
-                        content.objections.push(format!("{left}: {facts}"));
-                    }
-                }
-            }
-        }
-        Ok(content)
     }
 
     /// Leaves each vault that this worker watches to the others.
@@ -267,36 +248,17 @@ impl VaultWatch {
     }
 }
 
-/// What a page means for the journal.
-#[derive(Default)]
-struct PageContent {
-    deposits: Vec<Terms>,
-    /// What the unit of the cursor writes beside the openings.
-    beside: Unit,
-    /// Why the chain stops.
-    objections: Vec<String>,
-}
-
-impl PageContent {
-    /// Adds money of the service's own to the inventory.
-    fn fund(&mut self, chain: ChainId, asset: AssetId, Amount(n): Amount) {
-        if n > 0 {
-            let counter = ChainBook::Inventory.counter(chain, asset);
-            self.beside.then.puts.push(Put::Add { counter, n });
-        }
-    }
-}
-
 /// Openings with a cursor. A cursor that stays before its page opens some of them: a block may have more than one unit
 /// takes. Where the process dies then, the page is read again, and what was opened is known by its place on the chain.
 fn observation(
     vault: &Vault,
     version: u32,
     cursor: &VaultCursor,
-    deposits: Vec<Terms>,
+    deposits: Vec<FoundDeposit>,
 ) -> Observation {
     let (chain, flow) = (vault.source.chain(), vault.source.flow());
     let cursor = Cursor { name: vault.name.clone(), version, value: cursor.value() };
+    let deposits = deposits.into_iter().map(|deposit| deposit.terms).collect();
     Observation { chain, flow, cursor, deposits, beside: Vec::new() }
 }
 
@@ -338,7 +300,9 @@ pub(crate) async fn fits(parts: &Parts) -> Result<(), Cause> {
         if !parts.offered.contains(&flow) {
             return Err(Cause::because("NO_FLOW", table.flow));
         }
-        let Some(row) = parts.journal.resource(cursor_name(chain, table)).await? else { continue };
+        let Some(row) = parts.journal.resource(cursor_name(chain, table.flow)).await? else {
+            continue;
+        };
         let (stored, given) = (StoredCursor::read(&row)?.cursor.vault, source.vault());
         if stored != given {
             let why =

@@ -210,6 +210,11 @@ impl Operators {
             Proposed::AccountStatus(status) => {
                 self.approve_account_status(context, id, &approval.subject, &status).await
             }
+            Proposed::Acceptance(acceptance) => self.accept_withdrawal(context, &acceptance).await,
+            Proposed::Release(release) => {
+                let transfer = approval.subject.parse().map_err(|_| older_form())?;
+                self.release_refund(context, transfer, &release).await
+            }
             Proposed::Movement(proposed) => {
                 self.approve_movement(context, &approval, &proposed).await
             }

@@ -161,6 +161,8 @@ impl Operators {
             | ActionResult::Refused
             | ActionResult::LaneRetired { .. }
             | ActionResult::LaneGone { .. }
+            | ActionResult::WithdrawalAccepted
+            | ActionResult::RefundReleased { .. }
             | ActionResult::StatusSet
             | ActionResult::Asset { .. }
             | ActionResult::NumberedAccount { .. }
@@ -194,6 +196,8 @@ impl Operators {
             AdminAction::Unpause(number) => self.unpause(context, *number).await,
             AdminAction::RetireLane(of) => self.retire_lane(context, of).await,
             AdminAction::ProveLaneGone(of) => self.prove_lane_gone(context, of).await,
+            AdminAction::AcceptWithdrawal(name) => self.accept_by_hand(context, name).await,
+            AdminAction::ReleaseRefund(id) => self.release_by_hand(context, *id).await,
             AdminAction::Status { ledger, user, status } => {
                 self.status_by_hand(context, *ledger, *user, *status).await
             }

@@ -10,6 +10,7 @@ mod action_context;
 mod approval;
 pub mod asset;
 mod cancel;
+mod chain_money;
 mod execute;
 mod lane;
 pub mod local_halt;

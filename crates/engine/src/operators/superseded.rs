@@ -5,13 +5,14 @@
 
 use crate::operators::account_status::SET_AGAIN;
 use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::chain_money::ACCEPTED;
 use crate::operators::{Actor, Objection, Operators};
 use crate::plan::chain_stop::stops_name;
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, Id};
 use kernel::operators::{
-    ACCOUNT_STATUS, Approval, ENGINE, Proposed, ProposedCancel, ProposedLift, ProposedVerdict,
-    STATUS, SUPERSEDE,
+    ACCOUNT_STATUS, Approval, ENGINE, Proposed, ProposedCancel, ProposedLift, ProposedRelease,
+    ProposedVerdict, STATUS, SUPERSEDE,
 };
 use kernel::ports::journal::ServiceStatus;
 use std::sync::Arc;
@@ -78,7 +79,12 @@ impl Operators {
         match proposed {
             // the journal closes it in the unit of the halt or the resume
             Proposed::Resume(_) => Ok(None),
-            Proposed::Verdict(ProposedVerdict { state, entered, .. })
+            Proposed::Acceptance(acceptance) => {
+                let row = self.shared.parts.journal.resource(acceptance.withdrawal).await?;
+                since(row.is_some_and(|row| row.version != acceptance.version), ACCEPTED)
+            }
+            Proposed::Release(ProposedRelease { state, entered, .. })
+            | Proposed::Verdict(ProposedVerdict { state, entered, .. })
             | Proposed::Cancel(ProposedCancel { state, entered, .. }) => {
                 let Ok(transfer) = approval.subject.parse() else { return Ok(None) };
                 self.moved_since(transfer, &state, entered).await

@@ -232,7 +232,7 @@ impl Operators {
 }
 
 /// The head of a transfer whose next attempt is due, in the workers of some process.
-fn now(head: Head) -> Head {
+pub(super) fn now(head: Head) -> Head {
     Head { version: head.version.saturating_add(1), due_at: None, ..head }
 }
 

@@ -301,7 +301,7 @@ impl Operators {
     }
 
     /// Decides that a verdict is superseded: the transfer went on before it.
-    async fn superseded(
+    pub(super) async fn superseded(
         &self,
         context: &ActionContext,
         state: &str,

@@ -15,6 +15,7 @@ mod stored;
 pub(crate) mod task;
 #[cfg(test)]
 mod tests;
+pub mod vaults;
 #[cfg(test)]
 mod world;
 
@@ -46,6 +47,7 @@ use running::Running;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use vaults::VaultRounds;
 
 /// How many rows are read at once.
 const PAGE: usize = 1_000;
@@ -72,6 +74,7 @@ pub struct Reconciler {
     /// True while a background task counts all rows.
     counting: AtomicBool,
     proving: ProofUnderWay,
+    vaults: VaultRounds,
 }
 
 impl Reconciler {
@@ -93,6 +96,7 @@ impl Reconciler {
             halted_for: Mutex::default(),
             counting: AtomicBool::new(false),
             proving: ProofUnderWay::default(),
+            vaults: VaultRounds::default(),
         })
     }
 }

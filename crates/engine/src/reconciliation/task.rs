@@ -36,6 +36,9 @@ impl Reconciler {
                     (false, 0)
                 }
             };
+            if let Err(cause) = self.compare_vaults().await {
+                tracing::warn!(%cause, "the vaults could not be compared with their books");
+            }
             let paced = begun.saturating_add(paced.saturating_mul(TICKS));
             let now = self.shared.parts.clock.ticks();
             let begun = if rare || paced > now { now } else { paced };

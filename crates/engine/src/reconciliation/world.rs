@@ -351,6 +351,14 @@ impl Snapshot for World {
         let at = |id: &Id| self.lines.binary_search_by_key(id, |line| line.id).ok();
         ready(Ok(ids.iter().filter_map(at).map(|n| self.lines[n].clone()).collect()))
     }
+
+    fn resources(&mut self, _: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        ready(Ok(Vec::new()))
+    }
+
+    fn counters(&mut self, _: Arc<str>) -> Fut<'_, Result<BTreeMap<Arc<str>, u128>, Cause>> {
+        ready(Ok(BTreeMap::new()))
+    }
 }
 
 #[rustfmt::skip]

@@ -59,9 +59,13 @@ pub(crate) const LEDGER_NOT_CONFIGURED: &str = "LEDGER_NOT_CONFIGURED";
 
 /// The movements of a vault have not been read for longer than is normal: deposits are not seen.
 pub(crate) const WATCHER_BEHIND: &str = "WATCHER_BEHIND";
+/// A vault has less than its books say: the chains on which books are kept stand.
+pub(crate) const VAULT_SHORT: &str = "VAULT_SHORT";
+/// A vault has more than its books say.
+pub(crate) const VAULT_SURPLUS: &str = "VAULT_SURPLUS";
 
 /// Every kind of case that the engine opens, with its severity.
-pub(crate) const KINDS: [(&str, Severity); 51] = [
+pub(crate) const KINDS: [(&str, Severity); 53] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -105,6 +109,8 @@ pub(crate) const KINDS: [(&str, Severity); 51] = [
     (WRONG_PROVIDER, Severity::Warning),
     (EVENTS_SURPLUS, Severity::Warning),
     (WATCHER_BEHIND, Severity::Critical),
+    (VAULT_SHORT, Severity::Critical),
+    (VAULT_SURPLUS, Severity::Warning),
     // the poster of webhooks opens it, and an operator's action closes it
     (DISABLED_CASE, Severity::Warning),
     // the poster of webhooks opens and closes it

@@ -11,7 +11,8 @@ use crate::state::case_kinds::{
     WRONG_PROVIDER,
 };
 use crate::state::case_kinds::{
-    CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, VERDICT_REFUSED,
+    CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, VAULT_SHORT, VAULT_SURPLUS,
+    VERDICT_REFUSED,
 };
 use crate::watch::monitor::Monitor;
 use kernel::answer::Cause;
@@ -174,6 +175,9 @@ impl Monitor {
                     .iter()
                     .any(|paused| paused.scope == Scope::Chain(chain) && &*paused.caller == ENGINE);
                 (!stands).then(|| "the chain was unpaused".to_owned())
+            }
+            (VAULT_SHORT | VAULT_SURPLUS, Subject::Chain(chain)) => {
+                self.vault_case_over(case, chain)
             }
             (KEY_MISSING, Subject::Chain(chain)) => {
                 let pool = self.chains.pool(chain);

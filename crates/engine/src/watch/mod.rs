@@ -10,6 +10,7 @@ pub(crate) mod monitor;
 pub(crate) mod register;
 pub(crate) mod scan;
 pub(crate) mod transfers;
+mod vault_books;
 
 use crate::chains::Chains;
 use crate::drive::Pipeline;

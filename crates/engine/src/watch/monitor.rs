@@ -115,6 +115,7 @@ impl Monitor {
         self.look_at_transfers(&old, entered).await?;
         self.look_at_chains(&facts.chains, &facts.status);
         self.look_at_vaults();
+        self.look_at_vault_books(&open);
         self.look_at_ledgers();
         self.look_at_key_set();
         self.look_at_clock();

@@ -21,4 +21,5 @@ mod retired;
 mod roles;
 mod screened;
 mod swapped;
+mod vault_books;
 mod vault_watch;

@@ -20,36 +20,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testkit::{MINUTE, wait_until};
 
-const SOLANA: ChainId = ChainId(30);
-const USDC: AssetId = AssetId(4);
+pub(crate) const SOLANA: ChainId = ChainId(30);
+pub(crate) const USDC: AssetId = AssetId(4);
 /// What the vault has when the watch begins.
-const OWN: u128 = 7_000;
+pub(crate) const OWN: u128 = 7_000;
 
 /// The movements of a vault, as its provider has them.
-struct Script {
+pub(crate) struct Script {
     name: &'static str,
-    movements: Vec<VaultMovement>,
+    pub(crate) movements: Vec<VaultMovement>,
     /// The place of a movement that no page has.
     hidden: Option<usize>,
     /// The pages say that it was never there.
     denied: bool,
     /// All of them are in one block, which a page does not part.
-    in_one_block: bool,
+    pub(crate) in_one_block: bool,
     /// The chain's time up to which it shows everything.
     read_to: Millis,
 }
 
-struct ScriptedVault {
+pub(crate) struct ScriptedVault {
     flow: FlowId,
     script: Mutex<Script>,
 }
 
 impl ScriptedVault {
-    fn now(&self) -> MutexGuard<'_, Script> {
+    pub(crate) fn now(&self) -> MutexGuard<'_, Script> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn moves(&self, movement: VaultMovement) {
+    pub(crate) fn moves(&self, movement: VaultMovement) {
         self.now().movements.push(movement);
     }
 
@@ -115,7 +115,7 @@ impl DepositSource for ScriptedVault {
     }
 }
 
-async fn watched() -> (TestService, Arc<ScriptedVault>) {
+pub(crate) async fn watched() -> (TestService, Arc<ScriptedVault>) {
     let mut service = service().await;
     let flow = service.engine.flows().named("swap_in").expect("the flow");
     let (hidden, denied, read_to) = (None, false, Millis::MAX);
@@ -133,15 +133,15 @@ async fn watched() -> (TestService, Arc<ScriptedVault>) {
     (service, vault)
 }
 
-fn deposited(key: &str, amount: u128) -> VaultMovement {
+pub(crate) fn deposited(key: &str, amount: u128) -> VaultMovement {
     VaultMovement::Deposited(deposit(key, amount))
 }
 
-async fn opened(service: &TestService, key: &str) -> bool {
+pub(crate) async fn opened(service: &TestService, key: &str) -> bool {
     wait_until(MINUTE, async || at(service, key).await.is_some()).await
 }
 
-async fn inventory(service: &TestService) -> u128 {
+pub(crate) async fn inventory(service: &TestService) -> u128 {
     let counter = ChainBook::Inventory.counter(SOLANA, USDC);
     service.store().counter(counter).await.expect("the journal answers")
 }

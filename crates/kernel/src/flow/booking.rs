@@ -13,7 +13,7 @@ pub struct Booking {
 /// Where a deposit stands in the books of the chain that it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepositBooking {
-    /// Not in the vault: it was not taken in, or all of it was moved out again.
+    /// Not in the vault: it was not taken in.
     Outside,
     /// In the vault, and owed to its depositor.
     Owed,
@@ -25,6 +25,8 @@ pub enum DepositBooking {
     Swapped,
     /// Given back, less the refund fee, which is kept.
     GivenBack,
+    /// All of it was moved out of the vault again, to an account that the settings name.
+    MovedOut,
 }
 
 /// Where a payout stands in the books of the chain on which it is made.

@@ -433,6 +433,11 @@ pub trait Life: Word {
     fn booking(self) -> Option<Booking> {
         None
     }
+    /// Where two persons may allow one more refund of a transfer whose money is held: the events of its history that
+    /// count how often one was refused. `None`: nothing is released in this state.
+    fn releases(self) -> Option<&'static [&'static str]> {
+        None
+    }
     /// What an act is.
     fn act(act: Self::Act) -> Meta<Self::Act>;
     /// Whether a rule reads facts from outside the record. They are gathered before each decision of such

@@ -33,6 +33,8 @@ pub struct StateRow {
     pub normal: Normal,
     /// What the books of chains say of it, in a flow that keeps them.
     pub booking: Option<Booking>,
+    /// The events that count refused refunds, where two persons may allow one more.
+    pub releases: Option<&'static [&'static str]>,
     /// Where the money is, at an end or in a hold.
     pub outcome: Option<Outcome>,
     /// The end of a transfer that two persons cancel here. It is no edge: the engine alone never takes it.
@@ -157,6 +159,7 @@ impl Table {
             code: s.code(),
             money: s.money(),
             booking: s.booking(),
+            releases: s.releases(),
             step: erased(s.step()),
             normal: s.normal(),
             outcome: s.outcome(),

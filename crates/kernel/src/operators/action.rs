@@ -6,8 +6,8 @@
 use super::proposal::ProposedMovement;
 use super::webhook::WebhookAction;
 use super::{
-    ACCOUNT_STATUS, Accepted, DEPOSIT, PAUSE, RESOLVE, RESUME, STATUS, Scope, UNPAUSE, WITHDRAWAL,
-    in_order,
+    ACCEPT_WITHDRAWAL, ACCOUNT_STATUS, Accepted, DEPOSIT, PAUSE, RELEASE_REFUND, RESOLVE, RESUME,
+    STATUS, Scope, UNPAUSE, WITHDRAWAL, in_order,
 };
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
@@ -200,6 +200,11 @@ pub enum AdminAction {
     RetireLane(#[serde(serialize_with = "no_value")] LaneName),
     /// Asks the chain whether it still has a lane that was retired, and stores that it has not.
     ProveLaneGone(#[serde(serialize_with = "no_value")] LaneName),
+    /// Proposes, or with four eyes off does: money that left a vault without an attempt is taken from the inventory. The
+    /// row of the withdrawal, by its name.
+    AcceptWithdrawal(#[serde(serialize_with = "no_value")] Arc<str>),
+    /// Proposes, or with four eyes off allows, one more refund of a transfer whose money is held.
+    ReleaseRefund(#[serde(serialize_with = "no_value")] Id),
     /// Sets an account's status at its ledger. Where four eyes are on, a person who barred the account only
     /// proposes to free it: the engine looks up who set it.
     Status {
@@ -311,6 +316,8 @@ pub enum ActionSubject {
     Case(u64),
     /// A lane of a chain.
     Lane(LaneName),
+    /// Money that left a vault, by the name of its row.
+    VaultWithdrawal(Arc<str>),
     /// An endpoint of webhooks that is added.
     Webhooks,
     /// An endpoint of webhooks, by its id.
@@ -339,6 +346,7 @@ impl ActionSubject {
             Self::Approval(id) => format!("approval/{id}"),
             Self::Case(number) => format!("case/{number}"),
             Self::Lane(of) => format!("lane/{}/{}", of.chain.name(), of.lane),
+            Self::VaultWithdrawal(name) => format!("vault/{name}"),
             Self::Webhooks => "webhooks".to_owned(),
             Self::Webhook(id) => format!("webhook/{id}"),
             Self::Group(name) => format!("group/{name}"),
@@ -428,6 +436,10 @@ impl AdminAction {
             Self::Unpause(number) => row(UNPAUSE, On::Pause(*number), Act, Never),
             Self::RetireLane(of) => row("RETIRE_LANE", On::Lane(of.clone()), Act, Never),
             Self::ProveLaneGone(of) => row("PROVE_LANE_GONE", On::Lane(of.clone()), Act, Never),
+            Self::AcceptWithdrawal(name) => {
+                row(ACCEPT_WITHDRAWAL, On::VaultWithdrawal(name.clone()), Act, FourEyes)
+            }
+            Self::ReleaseRefund(id) => row(RELEASE_REFUND, On::Transfer(*id), Act, FourEyes),
             Self::Status { ledger, user, .. } => {
                 row(STATUS, On::Account(*user, *ledger), Act, Never)
             }

@@ -5,6 +5,7 @@
 
 mod action;
 mod proposal;
+pub mod release;
 mod result;
 mod webhook;
 
@@ -13,8 +14,9 @@ pub use action::{
     NoteText, Permission, Redrive, Reemission, SecondPerson, Verdict,
 };
 pub use proposal::{
-    Proposed, ProposedAccountStatus, ProposedCancel, ProposedLift, ProposedMovement,
-    ProposedResume, ProposedStatus, ProposedUnpause, ProposedVerdict,
+    Proposed, ProposedAcceptance, ProposedAccountStatus, ProposedCancel, ProposedLift,
+    ProposedMovement, ProposedRelease, ProposedResume, ProposedStatus, ProposedUnpause,
+    ProposedVerdict,
 };
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
 pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
@@ -300,7 +302,8 @@ impl PastAction {
 pub struct Proposal {
     /// Drawn by the worker that writes the proposal.
     pub id: Id,
-    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL`, `UNPAUSE`, `STATUS`, `ACCOUNT_STATUS`.
+    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `WITHDRAWAL`, `UNPAUSE`, `STATUS`, `ACCOUNT_STATUS`,
+    /// `ACCEPT_WITHDRAWAL`, `RELEASE_REFUND`.
     pub kind: &'static str,
     /// What it is about.
     pub subject: Arc<str>,
@@ -338,6 +341,10 @@ pub const STATUS: &str = "STATUS";
 
 /// A change of the status of an account at the accounts ledger.
 pub const ACCOUNT_STATUS: &str = "ACCOUNT_STATUS";
+/// The stored word of [`AdminAction::AcceptWithdrawal`].
+pub const ACCEPT_WITHDRAWAL: &str = "ACCEPT_WITHDRAWAL";
+/// The stored word of [`AdminAction::ReleaseRefund`].
+pub const RELEASE_REFUND: &str = "RELEASE_REFUND";
 
 /// The engine's own decision about a proposal whose matter is no longer what it was.
 pub const SUPERSEDE: &str = "SUPERSEDE";

@@ -2,8 +2,8 @@
 //! the engine that executes it reads it again.
 
 use super::{
-    ACCOUNT_STATUS, Accepted, Approval, DEPOSIT, RESOLVE, RESUME, STATUS, UNPAUSE, Verdict,
-    WITHDRAWAL, in_order,
+    ACCEPT_WITHDRAWAL, ACCOUNT_STATUS, Accepted, Approval, DEPOSIT, RELEASE_REFUND, RESOLVE,
+    RESUME, STATUS, UNPAUSE, Verdict, WITHDRAWAL, in_order,
 };
 use crate::accounts::NumberedStatus;
 use crate::flow::life::Leg;
@@ -168,6 +168,32 @@ pub struct ProposedAccountStatus {
     pub stop: Arc<str>,
 }
 
+/// Money that left a vault without an attempt, and is taken from the inventory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedAcceptance {
+    /// The name of its row.
+    pub withdrawal: Arc<str>,
+    /// The version of the row: an acceptance raises it.
+    pub version: u32,
+    /// The symbol of the asset, as the one who approves reads it.
+    pub asset: String,
+    /// How much left, in the asset's unit, as the one who approves reads it.
+    pub amount: String,
+    /// What the transaction did, as the one who approves reads it.
+    pub facts: Arc<str>,
+}
+
+/// One more refund of a transfer whose money is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedRelease {
+    /// The name of the state in which it is held.
+    pub state: Arc<str>,
+    /// The place in the history of the event that led there: the stay in the state that is meant.
+    pub entered: u32,
+    /// How often the refund was refused until then.
+    pub refusals: u64,
+}
+
 /// What a proposal asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -188,6 +214,10 @@ pub enum Proposed {
     Status(ProposedStatus),
     /// An account at the accounts ledger that is freed.
     AccountStatus(ProposedAccountStatus),
+    /// A withdrawal from a vault that is accepted.
+    Acceptance(ProposedAcceptance),
+    /// One more refund of a transfer.
+    Release(ProposedRelease),
 }
 
 impl Proposed {
@@ -213,6 +243,8 @@ impl Proposed {
             }
             STATUS => serde_json::from_str(text).ok().map(Self::Status),
             ACCOUNT_STATUS => serde_json::from_str(text).ok().map(Self::AccountStatus),
+            ACCEPT_WITHDRAWAL => serde_json::from_str(text).ok().map(Self::Acceptance),
+            RELEASE_REFUND => serde_json::from_str(text).ok().map(Self::Release),
             _ => None,
         }
     }

@@ -173,6 +173,13 @@ pub enum ActionResult {
         /// How many providers show it.
         providers: usize,
     },
+    /// What left the vault is taken from the inventory.
+    WithdrawalAccepted,
+    /// One more refund of the transfer is allowed.
+    RefundReleased {
+        /// How often the refund had been refused.
+        refusals: u64,
+    },
     /// The account has that status.
     StatusSet,
     /// The asset was added or changed.

@@ -9,22 +9,21 @@ use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::operation::Key;
 use kernel::operators::{
-    Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
-    NewNumberedAccount, NewWebhook, NoteText, OutstandingCall, Permission, Proposed,
-    ProposedAccountStatus, ProposedLift, ProposedMovement, ProposedResume, ProposedStatus,
-    ProposedUnpause, ProposedVerdict, Redrive, Reemission, Scope, SecondPerson, StoredAnswer,
-    Verdict, WebhookAction, WebhookChange,
+    Accepted, ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NewWebhook,
+    NoteText, OutstandingCall, Permission, ProposedMovement, Redrive, Reemission, Scope,
+    SecondPerson, StoredAnswer, Verdict, WebhookAction, WebhookChange,
 };
 use kernel::ports::ledger::{AccountStatus, Direction, External};
 use kernel::record::System;
 use kernel::webhooks::{Channel, EndpointStatus, EventFilter, WebhookEndpoint, WebhookSecret};
 use serde_json::json;
+use std::sync::Arc;
 
-const ID: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0007);
-const SPELLED: &str = "01JG0000000000000000000007";
+pub(crate) const ID: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0007);
+pub(crate) const SPELLED: &str = "01JG0000000000000000000007";
 
 /// The deposit of [`deposit`], as it is asked for and as it is proposed.
-const DEPOSITED: &str = r#"{"amount":"1.500000","asset":"USDT","asset_id":3,"ref":"bank-7","units":"1500000","user_id":"4001"}"#;
+pub(crate) const DEPOSITED: &str = r#"{"amount":"1.500000","asset":"USDT","asset_id":3,"ref":"bank-7","units":"1500000","user_id":"4001"}"#;
 
 fn asked(ledger: LedgerId, leg: Leg, said: StoredAnswer) -> ActionResult {
     ActionResult::Asked { ledger, leg, said }
@@ -35,7 +34,7 @@ fn refused(doc: Option<&str>) -> StoredAnswer {
     StoredAnswer::Rejected(Evidence { code, doc: doc.map(Into::into) })
 }
 
-fn accepted(key: &str, amount: i128) -> Accepted {
+pub(crate) fn accepted(key: &str, amount: i128) -> Accepted {
     Accepted { key: key.into(), amount }
 }
 
@@ -125,6 +124,17 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
 }
 
 #[test]
+fn results_on_money_of_chains_are_stored_in_these_bytes_and_read_back() {
+    stored_and_read(&[
+        (ActionResult::WithdrawalAccepted, r#"{"outcome":"WITHDRAWAL_ACCEPTED"}"#),
+        (
+            ActionResult::RefundReleased { refusals: 3 },
+            r#"{"outcome":"REFUND_RELEASED","refusals":3}"#,
+        ),
+    ]);
+}
+
+#[test]
 fn results_on_notes_and_messages_are_stored_in_these_bytes_and_read_back() {
     stored_and_read(&[
         (ActionResult::Noted, r#"{"outcome":"NOTED"}"#),
@@ -186,7 +196,7 @@ fn what_changes_later_is_not_stored() {
     assert_eq!(resumed(twice), resumed(once));
 }
 
-fn deposit() -> External {
+pub(crate) fn deposit() -> External {
     External {
         direction: Direction::In,
         reference: "bank-7".into(),
@@ -469,6 +479,8 @@ fn actions_on_assets() {
 /// What a second person decides, and the decisions. Seen red with an amount as a number.
 #[test]
 fn actions_of_two_persons() {
+    let row: Arc<str> = "withdrawal:SOLANA:9f3a".into();
+    let left = "vault/withdrawal:SOLANA:9f3a";
     let evidence = json!({"ticket": "4711", "a": 1});
     let resolve = AdminAction::Resolve { id: ID, verdict: Verdict::Dead, evidence };
     let resume = AdminAction::Resume { accept: vec![accepted("b", 1), accepted("a", -2)] };
@@ -477,7 +489,12 @@ fn actions_of_two_persons() {
     let breaks = r#"{"accept":[{"amount":"-2","key":"a"},{"amount":"1","key":"b"}]}"#;
     in_the_table(
         (Permission::Act, SecondPerson::FourEyes),
-        vec![(resolve, "RESOLVE", SPELLED, asked), (resume, "RESUME", "service", breaks)],
+        vec![
+            (resolve, "RESOLVE", SPELLED, asked),
+            (resume, "RESUME", "service", breaks),
+            (AdminAction::AcceptWithdrawal(row), "ACCEPT_WITHDRAWAL", left, "{}"),
+            (AdminAction::ReleaseRefund(ID), "RELEASE_REFUND", SPELLED, "{}"),
+        ],
     );
     in_the_table(
         (Permission::Act, SecondPerson::Always),
@@ -491,104 +508,4 @@ fn actions_of_two_persons() {
             (AdminAction::Reject(ID), "REJECT", approval, "{}"),
         ],
     );
-}
-
-fn approval(kind: &str, value: &str) -> Approval {
-    Approval {
-        id: ID,
-        kind: kind.into(),
-        subject: SPELLED.into(),
-        value: value.into(),
-        reason: "why".into(),
-        caller: "ops|1".into(),
-        at: 1,
-        expires_at: 2,
-        stand: ApprovalStatus::Pending,
-        decided: None,
-    }
-}
-
-/// What is proposed is stored in the bytes of the former code, and another kind reads nothing of it.
-#[test]
-fn a_proposal_is_stored_in_these_bytes_and_read_back() {
-    let verdict = ProposedVerdict {
-        answer: Verdict::Rejected,
-        state: "TARGET_PENDING".into(),
-        entered: 3,
-        ledger: LedgerId::SPOT,
-        leg: Leg::Deposit,
-        evidence: json!({"ticket": "4711"}),
-    };
-    let resume = ProposedResume { halt: 7, accept: vec![accepted("a", -2)] };
-    let assets = Asset::fresh();
-    let all = [
-        (
-            Proposed::Verdict(verdict),
-            "RESOLVE",
-            r#"{"answer":"rejected","entered":3,"evidence":{"ticket":"4711"},"ledger":"SPOT","leg":"DEPOSIT","state":"TARGET_PENDING"}"#,
-        ),
-        (Proposed::Resume(resume), "RESUME", r#"{"accept":[{"amount":"-2","key":"a"}],"halt":7}"#),
-        (Proposed::Movement(ProposedMovement::of(&deposit(), &assets)), "DEPOSIT", DEPOSITED),
-        (
-            Proposed::Lift(ProposedLift {
-                pause: 3,
-                chain: "NEAR".into(),
-                stop: "why".into(),
-                stops: 2,
-            }),
-            "UNPAUSE",
-            r#"{"chain":"NEAR","pause":3,"stop":"why","stops":2}"#,
-        ),
-        (
-            Proposed::Unpause(ProposedUnpause {
-                pause: 3,
-                account: "account/7/SPOT".into(),
-                stop: "why".into(),
-            }),
-            "UNPAUSE",
-            r#"{"account":"account/7/SPOT","pause":3,"stop":"why"}"#,
-        ),
-        (
-            Proposed::Status(ProposedStatus {
-                user_id: UserId(7),
-                ledger: LedgerId::SPOT,
-                status: AccountStatus::Active,
-                set: 12,
-                stop: "why".into(),
-            }),
-            "STATUS",
-            r#"{"ledger":"SPOT","set":12,"status":"ACTIVE","stop":"why","user_id":"7"}"#,
-        ),
-        (
-            Proposed::AccountStatus(ProposedAccountStatus {
-                account_number: "ACC-1".into(),
-                status: NumberedStatus::Active,
-                set: 12,
-                stop: "why".into(),
-            }),
-            "ACCOUNT_STATUS",
-            r#"{"account_number":"ACC-1","set":12,"status":"ACTIVE","stop":"why"}"#,
-        ),
-    ];
-    for (proposed, kind, text) in all {
-        assert_eq!(&*proposed.stored(), text);
-        assert_eq!(Proposed::read(&approval(kind, text)), Some(proposed), "{text}");
-        assert_eq!(Proposed::read(&approval("HALT", text)), None, "{text}");
-        assert_eq!(Proposed::read(&approval(kind, "{}")), None, "{kind}");
-    }
-}
-
-/// What was read by the one who approved is what is booked. Seen red where `movement` compares nothing.
-#[test]
-fn a_deposit_is_booked_in_the_words_that_were_read() {
-    let assets = Asset::fresh();
-    let proposed = ProposedMovement::of(&deposit(), &assets);
-    let pending = approval("DEPOSIT", "");
-    assert_eq!(proposed.movement(&pending, &assets), Some(deposit()));
-    let other = |asset: Asset| proposed.movement(&pending, &[asset]);
-    assert_eq!(other(Asset::plain(3, "USDX", 6)), None, "another symbol");
-    assert_eq!(other(Asset::plain(3, "USDT", 2)), None, "other decimals");
-    assert_eq!(other(Asset::plain(4, "USDT", 6)), None, "another asset");
-    let unknown = ProposedMovement::of(&deposit(), &[]);
-    assert_eq!(unknown.movement(&pending, &[]), None, "an asset that nothing is known of");
 }

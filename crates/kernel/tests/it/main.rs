@@ -8,6 +8,7 @@ mod faults;
 mod laws;
 mod mutated;
 mod pair;
+mod proposals;
 mod seals;
 mod table;
 mod toy;

@@ -149,7 +149,17 @@ fn stepping(name: &str, step: impl Fn(&Table) -> Step<u8, u8, u8>) -> Table {
 /// One more state at the end of the table.
 fn with_state(t: &mut Table, name: &'static str, money: Place, step: Step<u8, u8, u8>) -> S {
     let (booking, normal, outcome, cancelled) = (None, Normal::Usual, None, None);
-    t.states.push(StateRow { name, code: 90, money, booking, step, normal, outcome, cancelled });
+    t.states.push(StateRow {
+        name,
+        code: 90,
+        money,
+        booking,
+        releases: None,
+        step,
+        normal,
+        outcome,
+        cancelled,
+    });
     t.all().last().unwrap_or(S::MAX)
 }
 

@@ -4,6 +4,7 @@
 use super::columns::{int, read_amount, uint};
 use super::error::StoreError;
 use super::read::read_pool::{ReadPool, rows};
+use super::session::connect::Pooled;
 use super::write::connection::WriteConnection;
 use super::write::read_rows::{LockMode, Query, locking};
 use super::write::row_set::RowSet;
@@ -12,7 +13,7 @@ use super::write::workspace::{BatchWorkspace, Undecided};
 use super::write::write_rows::column;
 use kernel::answer::Cause;
 use kernel::ports::journal::Resource;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -198,6 +199,29 @@ fn read(row: &Row) -> Result<Resource, StoreError> {
     Ok(Resource { name, version, value: row.try_get::<_, &str>(2)?.into() })
 }
 
+/// Resources whose names begin like this, by name.
+pub(super) async fn resources(db: &Pooled, prefix: &str) -> Result<Vec<Resource>, StoreError> {
+    let sql = "SELECT name, version, value FROM service_state \
+               WHERE name >= $1 AND starts_with(name, $1) ORDER BY name";
+    let found = rows(db, sql, &[&&*resource(prefix)]).await?;
+    found.iter().map(read).collect()
+}
+
+/// The counters whose names begin like this.
+pub(super) async fn counters(
+    db: &Pooled,
+    prefix: &str,
+) -> Result<BTreeMap<Arc<str>, u128>, StoreError> {
+    let sql = "SELECT name, value FROM service_state WHERE name >= $1 AND starts_with(name, $1)";
+    let found = rows(db, sql, &[&&*counter(prefix)]).await?;
+    let named = |row: &Row| {
+        let name: &str = row.try_get(0)?;
+        let name = name.strip_prefix("counter/").unwrap_or(name).into();
+        Ok((name, read_amount(row.try_get(1)?)?.0))
+    };
+    found.iter().map(named).collect()
+}
+
 impl ReadPool {
     /// The resource of that name.
     pub(crate) async fn resource(&self, name: &str) -> Result<Option<Resource>, Cause> {
@@ -208,10 +232,7 @@ impl ReadPool {
 
     /// Resources whose names begin like this, by name.
     pub(crate) async fn resources(&self, prefix: &str) -> Result<Vec<Resource>, Cause> {
-        let sql = "SELECT name, version, value FROM service_state \
-                   WHERE name >= $1 AND starts_with(name, $1) ORDER BY name";
-        let found = rows(&self.question().await?, sql, &[&&*resource(prefix)]).await?;
-        Ok(found.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(resources(&self.question().await?, prefix).await?)
     }
 
     /// The stored value of a counter.

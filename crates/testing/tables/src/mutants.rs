@@ -61,14 +61,14 @@ fn places(t: &Table) -> Vec<Mutant> {
 }
 
 fn bookings(t: &Table) -> Vec<Mutant> {
-    use DepositBooking::{GivenBack, Held, Kept, Outside, Owed, Swapped};
+    use DepositBooking::{GivenBack, Held, Kept, MovedOut, Outside, Owed, Swapped};
     use PayoutBooking::{Open, Reserved, Spent};
     let mut all = Vec::new();
     for s in t.all() {
         let Some(here) = t.state(s).booking else { continue };
         let name = t.state(s).name;
         all.push(changed(t, format!("{name}: no booking"), s, |row| row.booking = None));
-        for deposit in [Outside, Owed, Held, Kept, Swapped, GivenBack] {
+        for deposit in [Outside, Owed, Held, Kept, Swapped, GivenBack, MovedOut] {
             for payout in [Open, Reserved, Spent] {
                 let booking = Booking { deposit, payout };
                 if booking != here {

@@ -80,6 +80,8 @@ const fn decides(result: &ActionResult) -> Option<ApprovalStatus> {
         | ActionResult::Deposited { .. }
         | ActionResult::Withdrawn { .. }
         | ActionResult::Resolved { .. }
+        | ActionResult::WithdrawalAccepted
+        | ActionResult::RefundReleased { .. }
         | ActionResult::StatusSet
         | ActionResult::NumberedAccount { .. }
         | ActionResult::Unpaused => Some(ApprovalStatus::Approved),

@@ -7,9 +7,10 @@ use crate::flow::table::{A, S, Table};
 /// What a deposit leaves in the vault of its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
-    Nothing,
+    NothingYet,
     All,
     RefundFee,
+    NothingMore,
 }
 
 /// Checks each edge and each end of a flow that keeps books.
@@ -45,13 +46,13 @@ pub(super) fn faults(t: &Table) -> Vec<String> {
 
 /// The books say where the money is, as the flow does.
 const fn fits(deposit: DepositBooking, money: Place) -> bool {
-    use DepositBooking::{GivenBack, Held, Kept, Outside, Owed, Swapped};
+    use DepositBooking::{GivenBack, Held, Kept, MovedOut, Outside, Owed, Swapped};
     match money {
         Place::AtSource => matches!(deposit, Outside | GivenBack),
         Place::InFlight => matches!(deposit, Owed | GivenBack),
         Place::AtTarget => matches!(deposit, Swapped),
         Place::Fees => matches!(deposit, Kept),
-        Place::Quarantine => matches!(deposit, Held | Outside),
+        Place::Quarantine => matches!(deposit, Held | MovedOut),
     }
 }
 
@@ -61,7 +62,8 @@ fn ends(booking: Booking, outcome: Option<Outcome>) -> bool {
         Some(Outcome::Paid) => DepositBooking::Swapped,
         Some(Outcome::GivenBack) => DepositBooking::GivenBack,
         Some(Outcome::Kept) => DepositBooking::Kept,
-        Some(Outcome::Held | Outcome::Failed) => DepositBooking::Outside,
+        Some(Outcome::Held) => DepositBooking::MovedOut,
+        Some(Outcome::Failed) => DepositBooking::Outside,
         None => return false,
     };
     let paid = deposit == DepositBooking::Swapped;
@@ -93,14 +95,18 @@ fn follows(t: &Table, s: S, via: Via, here: Booking, there: Booking) -> bool {
 fn deposit_follows(t: &Table, s: S, via: Via, before: Left, after: Left) -> bool {
     let made = |leg| makes(t, s, via, leg);
     match (before, after) {
-        (Left::Nothing, Left::All) => made(Leg::Withdraw),
-        (Left::All, Left::Nothing) => made(Leg::Quarantine),
+        (Left::NothingYet, Left::All) => made(Leg::Withdraw),
+        (Left::All, Left::NothingMore) => made(Leg::Quarantine),
         (Left::All, Left::RefundFee) => made(Leg::Refund),
         (Left::RefundFee, Left::All) => undoes(t, s, via, Leg::Refund),
-        (Left::Nothing, Left::RefundFee) | (Left::RefundFee, Left::Nothing) => false,
-        (Left::Nothing, Left::Nothing)
+        (Left::NothingYet, Left::RefundFee | Left::NothingMore)
+        | (Left::All | Left::RefundFee | Left::NothingMore, Left::NothingYet)
+        | (Left::RefundFee, Left::NothingMore)
+        | (Left::NothingMore, Left::All | Left::RefundFee) => false,
+        (Left::NothingYet, Left::NothingYet)
         | (Left::All, Left::All)
-        | (Left::RefundFee, Left::RefundFee) => {
+        | (Left::RefundFee, Left::RefundFee)
+        | (Left::NothingMore, Left::NothingMore) => {
             !made(Leg::Withdraw) && !made(Leg::Quarantine) && !made(Leg::Refund)
         }
     }
@@ -108,7 +114,8 @@ fn deposit_follows(t: &Table, s: S, via: Via, before: Left, after: Left) -> bool
 
 const fn left(deposit: DepositBooking) -> Left {
     match deposit {
-        DepositBooking::Outside => Left::Nothing,
+        DepositBooking::Outside => Left::NothingYet,
+        DepositBooking::MovedOut => Left::NothingMore,
         DepositBooking::GivenBack => Left::RefundFee,
         DepositBooking::Owed
         | DepositBooking::Held

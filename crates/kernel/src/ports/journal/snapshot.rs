@@ -6,8 +6,11 @@ use crate::ids::{AssetId, FlowId, Id, LedgerId, Serial};
 use crate::money::Amount;
 use crate::operation::{Key, Operation};
 use crate::ports::Fut;
+use crate::ports::journal::Resource;
 use crate::ports::ledger::Totals;
 use crate::record::{Account, Party};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A transfer beside its operations, as the conservation check reads it.
 #[derive(Debug, Clone)]
@@ -139,4 +142,8 @@ pub trait Snapshot: Send {
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>>;
     /// The transfers of these keys; unknown ones are left out.
     fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>>;
+    /// Resources whose names begin like this, by name.
+    fn resources(&mut self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>>;
+    /// Counters whose names begin like this, with where each stands; one that was never raised may be left out.
+    fn counters(&mut self, prefix: Arc<str>) -> Fut<'_, Result<BTreeMap<Arc<str>, u128>, Cause>>;
 }

@@ -4,6 +4,7 @@ use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{account_sums, client_keys, sums};
 use crate::postgres::columns::{self, int, uint};
 use crate::postgres::error::StoreError;
+use crate::postgres::named_values;
 use crate::postgres::rows::{PartyColumns, operation, parties, read_refund_fee};
 use crate::postgres::session::connect::Pooled;
 use kernel::agreed::target_party;
@@ -12,9 +13,10 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
-use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums, UnmatchedKey};
+use kernel::ports::journal::{AccountSums, Line, Recount, Resource, Snapshot, Sums, UnmatchedKey};
 use kernel::ports::ledger::Totals;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -142,6 +144,16 @@ impl Snapshot for SnapshotTransaction {
             let found = rows(db, &sql, &[&ids]).await?;
             Ok(completed(db, &self.flows, &found).await?)
         })
+    }
+
+    fn resources(&mut self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.reading = None;
+        Box::pin(async move { Ok(named_values::resources(self.db()?, &prefix).await?) })
+    }
+
+    fn counters(&mut self, prefix: Arc<str>) -> Fut<'_, Result<BTreeMap<Arc<str>, u128>, Cause>> {
+        self.reading = None;
+        Box::pin(async move { Ok(named_values::counters(self.db()?, &prefix).await?) })
     }
 }
 

@@ -153,8 +153,15 @@ pub(crate) async fn connect_once(database: &Database) -> Result<Client, Database
     })
 }
 
+/// What the client says where the server asks for a password and the settings have none.
+const NO_PASSWORD: &str = "password missing";
+
 /// True where the server is there and knows no such user, password or database: waiting does not help.
 fn refuses_login(error: &tokio_postgres::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    if cause.is_some_and(|cause| cause.to_string() == NO_PASSWORD) {
+        return true;
+    }
     let states = [
         SqlState::INVALID_PASSWORD,
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION,

@@ -3,6 +3,7 @@
 
 use super::account_sums::Reading;
 use super::client_keys;
+use super::named_values;
 use super::sums;
 use super::threads::ReaderThreads;
 use crate::sqlite::columns::{self, int, uint};
@@ -14,9 +15,10 @@ use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
-use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums, UnmatchedKey};
+use kernel::ports::journal::{AccountSums, Line, Recount, Resource, Snapshot, Sums, UnmatchedKey};
 use kernel::ports::ledger::Totals;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The read transaction ends when the thread does, and the thread when this is dropped.
@@ -140,6 +142,14 @@ impl Snapshot for SnapshotTransaction {
             }
             Ok(lines)
         })
+    }
+
+    fn resources(&mut self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.asks().ask(move |db| named_values::resources(db, &prefix))
+    }
+
+    fn counters(&mut self, prefix: Arc<str>) -> Fut<'_, Result<BTreeMap<Arc<str>, u128>, Cause>> {
+        self.asks().ask(move |db| named_values::counters(db, &prefix))
     }
 }
 

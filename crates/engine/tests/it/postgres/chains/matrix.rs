@@ -94,7 +94,9 @@ impl<C: ChainCase<Chain = SimChain>> ChainCrashes<C> {
     pub(super) async fn dies_at_every_row(&self, fuse: bool) {
         let _turn = MATRICES.acquire().await.expect("it is never closed");
         let trial = ChainTrial::<C> { fuse: vec![fuse], ..ChainTrial::new(self.rules) };
-        let cases: BTreeMap<String, Vec<C>> = cases_of_rows(&trial, self.flow);
+        // the simulation runs to its end in one poll: as a task of Tokio it would wait for ever at the lock behind its budget
+        let cases: BTreeMap<String, Vec<C>> =
+            tokio::task::block_in_place(|| cases_of_rows(&trial, self.flow));
         let (points, pairs) = (ChainDeathPoint::all(self.flow), Pairs::default());
         let row = |point| Row { point, cases: cases.get(&point.row).map_or(&[], Vec::as_slice) };
         let rows: Vec<Row<'_, C>> = points.iter().map(row).collect();
