@@ -11,4 +11,5 @@ pub mod near;
 mod rest;
 mod rpc;
 pub mod solana;
+pub mod swap_facts;
 mod verdict;

@@ -49,6 +49,14 @@ impl KeyRing {
         secret_key(&spelled).map(|_| spelled)
     }
 
+    /// The public key of such a key.
+    ///
+    /// # Errors
+    /// The text is no key.
+    pub fn public_key(spelled: &str) -> Result<[u8; 32], BadKeys> {
+        secret_key(spelled).map(|key| key.verifying_key().to_bytes())
+    }
+
     pub(super) fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, BadKeys> {
         let keys = texts.into_iter().map(secret_key).collect::<Result<Vec<SigningKey>, _>>()?;
         let mut public: Vec<[u8; 32]> =

@@ -2,13 +2,11 @@
 //! answer costs a fee, and pays nothing twice.
 
 use super::SolanaLink;
-use super::rpc::{accounts, block_time, slot};
-use super::snapshot::{TokenView, token};
+use super::rpc::{block_time, slot};
 use super::tx::address_of;
-use crate::rpc::{ProviderReply, collect_facts};
+use crate::rpc::collect_facts;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
-use spl_associated_token_account_interface::address::get_associated_token_address;
 
 impl SolanaLink {
     /// The time of the newest final block, in milliseconds since 1970: the earliest that as many providers as are needed
@@ -24,7 +22,8 @@ impl SolanaLink {
         times.iter().map(|one| one.fact).min().ok_or(Cause::of("NO_PROVIDER"))
     }
 
-    /// Whether an account can be paid: a token account of the vault's token, or a wallet whose associated account is one.
+    /// Whether an account can be paid: a token account of the vault's token, a wallet whose associated account is one, or
+    /// one without any where the settings have it created.
     ///
     /// # Errors
     /// The providers do not agree, or too few answer.
@@ -33,19 +32,6 @@ impl SolanaLink {
         if [self.vault.key, self.vault.account].contains(&named) {
             return Ok(false);
         }
-        let associated = get_associated_token_address(&named, &self.vault.mint);
-        let replies = self.rpc.each(&accounts(&[named, associated])).await.into_iter().map(|one| {
-            let usable = one.reply.map(|view| {
-                let mut views = view.accounts.iter().map(Option::as_ref);
-                let mut next = || token(views.next().flatten(), &self.vault.mint);
-                let (named, associated) = (next(), next());
-                // a wallet, or nothing at all
-                let is_wallet = matches!(named, TokenView::Missing | TokenView::OtherProgram);
-                if is_wallet { associated } else { named }
-            });
-            let reply = usable.map(|view| matches!(view, TokenView::Usable { .. }));
-            ProviderReply { by: one.by, reply }
-        });
-        self.rpc.agree(replies.collect()).map(|agreed| agreed.fact)
+        self.receiver(&named, |view| view.takes).await
     }
 }

@@ -4,8 +4,10 @@
 //! an attempt keeps its lane and nonce, and every later form of it takes the same two. The chain spends a nonce at most
 //! once, also by a transaction that fails.
 //!
-//! `rpc` asks providers, `tx` writes and reads transactions, `payments` says what an act pays, `snapshot` reads the vault
-//! and its lanes, `history` walks what a lane did, `lane` chooses the next lock, `sign` makes forms, `prove` finds out how
+//! `rpc` asks providers, `tx` writes and reads transactions, `payments` says what an act pays, `receivers`
+//! which account that goes to, `snapshot` reads the vault
+//! and its lanes, `history` walks what a lane did, `lane` chooses the next lock,
+//! `lane_accounts` creates and closes lanes, `sign` makes forms, `prove` finds out how
 //! they ended, `foreign` reads what other programs did with the lanes, `deposits` what moved the vault's money,
 //! `facts` answers the flows' questions.
 
@@ -16,8 +18,10 @@ mod foreign;
 mod forms;
 mod history;
 mod lane;
+mod lane_accounts;
 mod payments;
 mod prove;
+mod receivers;
 mod rpc;
 mod settings;
 mod sign;
@@ -27,12 +31,15 @@ mod tx;
 pub use crate::keystore::{BadKeys, ChainSigner, KeyFile, KeyRing, KeyWork, Passphrase};
 pub use crate::rpc::RpcLimits;
 pub use deposits::{DepositSettings, SolanaDeposits};
+pub use lane_accounts::{CreatedLane, LaneAccount, LaneClosing, LaneCreation, LaneState};
 pub use settings::{SolanaNetwork, SolanaSettings, SolanaVault};
 
 pub use crate::bad_settings::BadChainSettings;
+use crate::base58::{base58, from_base58};
 use crate::concerns::Concerns;
 use crate::rest::TokenRest;
 use crate::rpc::{ONE_IS_BELIEVED, PoolSettings, RpcPool, SharedAnswer, is_trouble};
+use crate::swap_facts::SwapChain;
 use futures_util::future::join_all;
 use history::LaneFact;
 use kernel::answer::Cause;
@@ -59,6 +66,16 @@ use tx::{Vault, lane_address, spelled};
 
 /// The number of decimals of the coin that pays fees.
 const FEE_PRECISION: u8 = 9;
+
+/// Whether a text is an address of the chain: 32 bytes in base58.
+pub fn is_address(text: &str) -> bool {
+    from_base58(text).is_some()
+}
+
+/// The address of a public key.
+pub fn key_address(key: &[u8; 32]) -> String {
+    base58(key)
+}
 
 /// The state that the adapter's parts share.
 struct SolanaLink {
@@ -148,21 +165,15 @@ impl SolanaChain {
         };
         Ok(Self { link: Arc::new(link) })
     }
+}
 
-    /// The time of the newest final block, in milliseconds since 1970, as enough providers show that it has come.
-    ///
-    /// # Errors
-    /// Too few of them answer.
-    pub async fn chain_time(&self) -> Result<Millis, Cause> {
-        self.link.noted(self.link.time().await)
+impl SwapChain for SolanaChain {
+    fn chain_time(&self) -> Fut<'_, Result<Millis, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.time().await) })
     }
 
-    /// Whether an account can be paid: a token account, or a wallet that has one.
-    ///
-    /// # Errors
-    /// The providers do not agree, or too few of them answer.
-    pub async fn takes_money(&self, account: &str) -> Result<bool, Cause> {
-        self.link.noted(self.link.takes_money(account).await)
+    fn takes_money<'a>(&'a self, account: &'a str) -> Fut<'a, Result<bool, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.takes_money(account).await) })
     }
 }
 

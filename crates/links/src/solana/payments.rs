@@ -31,9 +31,14 @@ impl ExpectedPayment {
         [self.named, get_associated_token_address(&self.named, &vault.mint)]
     }
 
-    /// Whether a payment is this one, whatever its fee and its memo.
+    /// Whether a payment is this one, whatever its fee and its memo. One that creates an account pays that one.
     pub(super) fn is_paid_by(&self, vault: &Vault, payment: &TokenPayment) -> bool {
-        self.amount == payment.amount && self.destinations(vault).contains(&payment.destination)
+        let [named, associated] = self.destinations(vault);
+        let is_right = match payment.creates {
+            Some(wallet) => wallet == named && payment.destination == associated,
+            None => [named, associated].contains(&payment.destination),
+        };
+        self.amount == payment.amount && is_right
     }
 
     /// What a form that is this one pays, for the engine.

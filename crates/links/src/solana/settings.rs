@@ -6,7 +6,7 @@ use kernel::ids::{AssetId, ChainId, Millis};
 use std::sync::Arc;
 
 /// The most lanes: the accounts of all of them are read by one request, which names 100 at most.
-const MOST_LANES: usize = 64;
+pub(super) const MOST_LANES: usize = 64;
 
 /// The cluster that is meant: its first block's hash tells it from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,9 @@ pub struct SolanaSettings {
     pub most_priority_fee: u64,
     /// The number of slots after which a payment that is not final gets another form with a higher fee.
     pub replace_after_slots: u64,
+    /// Whether a payment to a wallet without an account of the token creates that. It costs the vault's key 2 039 280
+    /// lamports each time, which are the wallet's then.
+    pub create_token_accounts: bool,
     /// Nothing is signed while the vault's key has less, in lamports.
     pub fee_floor: u64,
     /// How long nothing is signed after a payment failed for a reason of ours, in milliseconds.
@@ -131,6 +134,7 @@ impl SolanaSettings {
             most_priority_fee: 1_000_000,
             // about half a minute: twice the time after which a block is final
             replace_after_slots: 75,
+            create_token_accounts: false,
             // a thousand payments at the highest of these fees
             fee_floor: 100_000_000,
             rest_ms: 30_000,

@@ -5,24 +5,25 @@
 use super::SolanaLink;
 use super::concerns::{FEES_LOW, TREASURY_SHORT, VAULT_FROZEN};
 use super::payments::{ExpectedPayment, memo};
-use super::rpc::accounts;
+use super::receivers::PaidAccount;
 use super::snapshot::{RECENT, VaultView, VaultViews};
 use super::tx::{
     Content, FormDraft, TokenPayment, address_of, lock_of, message, nonce_of, read_form,
     with_signature,
 };
 use crate::rest::SignTurn;
-use crate::rpc::{Division, PROVIDERS_DISAGREE, ProviderReply, division};
+use crate::rpc::{Division, PROVIDERS_DISAGREE, division};
 use kernel::answer::Cause;
 use kernel::attempt::{Form, Purpose};
 use kernel::ports::chain::{FOREIGN_FORM, Payment, SignRequest, Signed, Unsigned};
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use solana_address::Address;
 
 /// The compute units that a payment may use: about twice what the advance, the transfer and the longest memo use. The
 /// priority fee is paid for all of them.
 const COMPUTE_UNITS: u32 = 100_000;
+/// The same of one that creates its receiver's account.
+const CREATING_UNITS: u32 = 160_000;
 
 /// The member cannot be signed for; the others go on without it.
 fn without(cause: Cause) -> Unsigned {
@@ -147,25 +148,16 @@ impl SolanaLink {
         if is_new {
             self.can_pay(&expected, snapshots)?;
         }
-        let destination = self.destination(&expected).await?;
-        let (amount, memo) = (expected.amount, memo(request.act, member));
-        let (units, price) = (COMPUTE_UNITS, self.settings.priority_fee);
-        Ok(Content::Pay(TokenPayment { destination, amount, memo, units, price }))
-    }
-
-    /// The account that is paid: the named one where it is a token account, else the associated one of the wallet that it
-    /// is. One provider alone must not choose: it could name an account that does not exist, so that a payment fails.
-    async fn destination(&self, expected: &ExpectedPayment) -> Result<Address, Cause> {
         let [named, associated] = expected.destinations(&self.vault);
-        let replies = self.rpc.each(&accounts(&[named])).await.into_iter().map(|one| {
-            let is_token = one.reply.map(|view| {
-                let account = view.accounts.into_iter().next().flatten();
-                account.is_some_and(|account| account.owner == spl_token_interface::ID)
-            });
-            ProviderReply { by: one.by, reply: is_token }
-        });
-        let is_token = self.rpc.agree(replies.collect())?.fact;
-        Ok(if is_token { named } else { associated })
+        let (destination, creates, units) = match self.receiver(&named, |view| view.account).await?
+        {
+            PaidAccount::Named => (named, None, COMPUTE_UNITS),
+            PaidAccount::Associated => (associated, None, COMPUTE_UNITS),
+            PaidAccount::Created => (associated, Some(named), CREATING_UNITS),
+        };
+        let (amount, memo) = (expected.amount, memo(request.act, member));
+        let price = self.settings.priority_fee;
+        Ok(Content::Pay(TokenPayment { destination, creates, amount, memo, units, price }))
     }
 
     /// Whether the vault can pay now: what fails spends a fee and a nonce, and pays nothing.

@@ -81,7 +81,7 @@ impl VaultView {
 }
 
 /// The nonce of an account; `None`: it is no nonce account that can be used.
-fn nonce(account: &AccountView) -> Option<NonceView> {
+pub(super) fn nonce(account: &AccountView) -> Option<NonceView> {
     let own = account.owner == solana_system_interface::program::ID;
     let versions: Versions = own.then(|| bincode::deserialize(&account.data).ok()).flatten()?;
     match versions {

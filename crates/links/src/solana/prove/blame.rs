@@ -2,7 +2,7 @@
 //! which says nothing of the receiver.
 
 use super::super::SolanaLink;
-use super::super::concerns::{TREASURY_SHORT, VAULT_FROZEN};
+use super::super::concerns::{FEES_LOW, TREASURY_SHORT, VAULT_FROZEN};
 use super::super::rpc::accounts;
 use super::super::snapshot::{TokenView, token};
 use super::super::tx::{TokenPayment, spelled};
@@ -13,13 +13,15 @@ use kernel::answer::{Answer, Cause, Receipt};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The place of the transfer among the instructions of a form.
+/// The place of the transfer among the instructions of a form; where it creates an account that is done there.
 const TRANSFER: u64 = 3;
-/// The token program's error of an account that has too little.
+/// The error of an account that has too little, of the token program and of the system's.
 const INSUFFICIENT: u64 = 1;
 
 /// The code of a payment that failed for no reason that is seen.
 const PAYMENT_FAILED: &str = "PAYMENT_FAILED";
+/// The code of a receiver without an account.
+const MISSING: &str = "ACCOUNT_MISSING";
 
 /// Who is to blame for a payment that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub(super) enum Blame {
 /// The code of an account that takes nothing; `None`: it takes money.
 fn refusal(view: &TokenView) -> Option<&'static str> {
     match view {
-        TokenView::Missing => Some("ACCOUNT_MISSING"),
+        TokenView::Missing => Some(MISSING),
         TokenView::OtherProgram => Some("ACCOUNT_OF_OTHER_PROGRAM"),
         TokenView::Uninitialised => Some("ACCOUNT_NOT_INITIALISED"),
         TokenView::OtherMint => Some("ACCOUNT_OF_OTHER_MINT"),
@@ -45,12 +47,27 @@ fn refusal(view: &TokenView) -> Option<&'static str> {
     }
 }
 
-/// Whether the transfer itself failed, and not for what the vault has.
-fn may_be_receivers(error: &Value) -> bool {
+/// The part of a payment that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FailedPart {
+    /// The creation of the receiver's account, `short` where the vault's key has too little for it.
+    Creation { short: bool },
+    /// The transfer, `short` where the vault has too little.
+    Transfer { short: bool },
+    /// None of the receiver's.
+    Other,
+}
+
+fn failed_part(payment: &TokenPayment, error: &Value) -> FailedPart {
     let failed = error.get("InstructionError").and_then(Value::as_array);
-    let Some([place, kind]) = failed.map(Vec::as_slice) else { return false };
+    let Some([place, kind]) = failed.map(Vec::as_slice) else { return FailedPart::Other };
     let short = kind.get("Custom").and_then(Value::as_u64) == Some(INSUFFICIENT);
-    place.as_u64() == Some(TRANSFER) && !short
+    let behind = place.as_u64().and_then(|place| place.checked_sub(TRANSFER));
+    match (payment.creates, behind) {
+        (None, Some(0)) | (Some(_), Some(1)) => FailedPart::Transfer { short },
+        (Some(_), Some(0)) => FailedPart::Creation { short },
+        (_, _) => FailedPart::Other,
+    }
 }
 
 impl SolanaLink {
@@ -81,12 +98,20 @@ impl SolanaLink {
             ProviderReply { by: one.by, reply }
         });
         let (refusal, usable) = self.rpc.agree(replies.collect())?.fact;
-        Ok(match refusal.filter(|_| may_be_receivers(error)) {
-            Some(code) => Blame::Receiver(code),
-            None if !usable => Blame::Vault(VAULT_FROZEN),
-            None if is_short(error) => Blame::Vault(TREASURY_SHORT),
-            None if may_be_receivers(error) => Blame::Unexplained,
-            None => Blame::Vault(PAYMENT_FAILED),
+        let failed = failed_part(payment, error);
+        let refusal = refusal.filter(|code| match failed {
+            FailedPart::Transfer { short } => !short,
+            // that it is missing is no fault of the receiver's: it was to be created
+            FailedPart::Creation { .. } => *code != MISSING,
+            FailedPart::Other => false,
+        });
+        Ok(match (refusal, failed) {
+            (Some(code), _) => Blame::Receiver(code),
+            (None, FailedPart::Creation { short: true }) => Blame::Vault(FEES_LOW),
+            (None, _) if !usable => Blame::Vault(VAULT_FROZEN),
+            (None, FailedPart::Transfer { short: true }) => Blame::Vault(TREASURY_SHORT),
+            (None, FailedPart::Transfer { .. } | FailedPart::Creation { .. }) => Blame::Unexplained,
+            (None, FailedPart::Other) => Blame::Vault(PAYMENT_FAILED),
         })
     }
 
@@ -107,16 +132,11 @@ impl SolanaLink {
                     height,
                 };
                 self.rest.failed(failure, self.clock.ticks(), self.settings.rest_ms);
-                if [VAULT_FROZEN, TREASURY_SHORT].contains(&code) {
+                if [VAULT_FROZEN, TREASURY_SHORT, FEES_LOW].contains(&code) {
                     self.concerns.note(code, &document, &*self.clock);
                 }
                 dead(code, document)
             }
         }
     }
-}
-
-fn is_short(error: &Value) -> bool {
-    let kind = error.get("InstructionError").and_then(|failed| failed.get(1));
-    kind.and_then(|kind| kind.get("Custom")).and_then(Value::as_u64) == Some(INSUFFICIENT)
 }

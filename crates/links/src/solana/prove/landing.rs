@@ -85,7 +85,9 @@ pub(super) fn is_paid(vault: &Vault, payment: &TokenPayment, seen: &SeenTransact
         balance.map(|balance| balance.amount)
     };
     let left = balance(&seen.before, from).zip(balance(&seen.after, from));
-    let came = balance(&seen.before, to).zip(balance(&seen.after, to));
+    // one that the payment itself created had nothing before
+    let before = balance(&seen.before, to).or_else(|| payment.creates.map(|_| 0));
+    let came = before.zip(balance(&seen.after, to));
     let moved = |less: u64, more: u64| more.checked_sub(less) == Some(payment.amount);
     left.is_some_and(|(before, after)| moved(after, before))
         && came.is_some_and(|(before, after)| moved(before, after))

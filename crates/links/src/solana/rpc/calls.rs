@@ -10,6 +10,7 @@ use kernel::ids::Millis;
 use kernel::ports::chain::ChainIdentity;
 use serde_json::{Value, json};
 use solana_address::Address;
+use solana_hash::Hash;
 
 /// The class of a cause: a provider does not find what it was asked for, which proves nothing.
 pub(in crate::solana) const NONE_SHOWN: &str = "NOT_FOUND";
@@ -118,6 +119,27 @@ pub(in crate::solana) fn send(bytes: &[u8]) -> RpcCall<()> {
     let config = json!({ "encoding": "base64", "skipPreflight": true });
     let params = json!([STANDARD.encode(bytes), config]);
     RpcCall { method: SENDS, params, read: |reply| reply.map(drop) }
+}
+
+/// The lamports that an account of this size has to have, so that the chain keeps it.
+pub(in crate::solana) fn rent(size: usize) -> RpcCall<u64> {
+    RpcCall {
+        method: "getMinimumBalanceForRentExemption",
+        params: json!([size]),
+        read: |reply| number(&reply?, ""),
+    }
+}
+
+/// The hash of the newest final block.
+pub(in crate::solana) fn blockhash() -> RpcCall<Hash> {
+    RpcCall {
+        method: "getLatestBlockhash",
+        params: json!([{ "commitment": "finalized" }]),
+        read: |reply| {
+            let hash = from_base58(text(&reply?, "/value/blockhash")?);
+            hash.map(Hash::new_from_array).ok_or_else(|| bad_reply("/value/blockhash"))
+        },
+    }
 }
 
 /// The slot of the newest final block.

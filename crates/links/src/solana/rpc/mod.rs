@@ -5,8 +5,8 @@ mod dialect;
 mod transaction;
 
 pub(super) use calls::{
-    AccountView, AccountsView, HistoryEntry, NONE_SHOWN, accounts, block_time, send, signatures,
-    slot,
+    AccountView, AccountsView, HistoryEntry, NONE_SHOWN, accounts, block_time, blockhash, rent,
+    send, signatures, slot,
 };
 pub(super) use dialect::SolanaDialect;
 pub(super) use transaction::{InnerInstruction, SeenTransaction, TokenBalance, transaction};

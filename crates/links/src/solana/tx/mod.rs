@@ -1,9 +1,11 @@
 //! Writes the vault's transactions in the network's own bytes, and reads them back. What a form pays is always what
 //! its bytes say.
 
+mod lane;
 mod read;
 mod write;
 
+pub(super) use lane::LaneDraft;
 pub(super) use read::{
     LaneStep, PlacedInstruction, ReadForm, SignedTransaction, is_transfer_id, read_form, step_of,
 };
@@ -23,6 +25,8 @@ const LANE_SEED: &str = "portage-lane-";
 pub(super) struct TokenPayment {
     /// The token account that is paid.
     pub destination: Address,
+    /// The wallet whose associated account that is, where the payment creates it first.
+    pub creates: Option<Address>,
     /// Base units of the token.
     pub amount: u64,
     /// The text beside it, which ends with the transfer's id.
@@ -74,10 +78,15 @@ impl Vault {
     }
 }
 
+/// The seed of the nonce account of the lane of this number.
+fn lane_seed(number: usize) -> String {
+    format!("{LANE_SEED}{number}")
+}
+
 /// The nonce account of the lane of this number: derived from the key, so that a restored journal finds it again.
 pub(super) fn lane_address(key: &Address, number: usize) -> Option<Address> {
-    let seed = format!("{LANE_SEED}{number}");
-    Address::create_with_seed(key, &seed, &solana_system_interface::program::ID).ok()
+    let (seed, program) = (lane_seed(number), solana_system_interface::program::ID);
+    Address::create_with_seed(key, &seed, &program).ok()
 }
 
 /// The spelling of an address.

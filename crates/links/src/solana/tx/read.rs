@@ -203,8 +203,14 @@ pub(in crate::solana) fn read_form(vault: &Vault, bytes: &[u8]) -> Result<ReadFo
 /// The content that the instructions may be of: whether they are all of it is seen by writing it again.
 fn content(found: &SignedTransaction) -> Option<Content> {
     let [_, rest @ ..] = found.instructions() else { return None };
-    let [units, price, transfer, memo] = rest else {
-        return rest.is_empty().then_some(Content::Void);
+    let (units, price, creates, transfer, memo) = match rest {
+        [] => return Some(Content::Void),
+        [units, price, transfer, memo] => (units, price, None, transfer, memo),
+        [units, price, creates, transfer, memo] => {
+            // it names who pays, the account, and its wallet
+            (units, price, Some(*found.account(creates, 2)?), transfer, memo)
+        }
+        _ => return None,
     };
     let (_tag, units) = units.data.split_first()?;
     let units = u32::from_le_bytes(units.try_into().ok()?);
@@ -217,7 +223,7 @@ fn content(found: &SignedTransaction) -> Option<Content> {
     };
     let destination = *found.account(transfer, 2)?;
     let memo = String::from_utf8(memo.data.clone()).ok()?;
-    Some(Content::Pay(TokenPayment { destination, amount, memo, units, price }))
+    Some(Content::Pay(TokenPayment { destination, creates, amount, memo, units, price }))
 }
 
 /// The transfer that a word names, spelled as this product spells it.

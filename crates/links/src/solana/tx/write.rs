@@ -10,6 +10,7 @@ use solana_message::{Message, VersionedMessage};
 use solana_signature::Signature;
 use solana_system_interface::instruction::advance_nonce_account;
 use solana_transaction::versioned::VersionedTransaction;
+use spl_associated_token_account_interface::instruction::create_associated_token_account_idempotent;
 use spl_memo_interface::instruction::build_memo;
 
 /// What a form is made of.
@@ -39,10 +40,11 @@ pub(in crate::solana) fn message(draft: &FormDraft<'_>) -> Result<Message, Cause
     Ok(Message::new_with_blockhash(&instructions, Some(&vault.key), lock))
 }
 
-fn payment_instructions(vault: &Vault, payment: &TokenPayment) -> Result<[Instruction; 4], Cause> {
-    let TokenPayment { destination, amount, memo, units, price } = payment;
+fn payment_instructions(vault: &Vault, payment: &TokenPayment) -> Result<Vec<Instruction>, Cause> {
+    let TokenPayment { destination, creates, amount, memo, units, price } = payment;
+    let program = spl_token_interface::ID;
     let transfer = spl_token_interface::instruction::transfer_checked(
-        &spl_token_interface::ID,
+        &program,
         &vault.account,
         &vault.mint,
         destination,
@@ -51,12 +53,17 @@ fn payment_instructions(vault: &Vault, payment: &TokenPayment) -> Result<[Instru
         *amount,
         vault.decimals,
     );
-    Ok([
+    let mut all = vec![
         ComputeBudgetInstruction::set_compute_unit_limit(*units),
         ComputeBudgetInstruction::set_compute_unit_price(*price),
-        transfer.map_err(|_| unwritten("a transfer"))?,
-        build_memo(&spl_memo_interface::v3::ID, memo.as_bytes(), &[]),
-    ])
+    ];
+    // where another transaction created it meanwhile this changes nothing
+    all.extend(creates.map(|wallet| {
+        create_associated_token_account_idempotent(&vault.key, &wallet, &vault.mint, &program)
+    }));
+    all.push(transfer.map_err(|_| unwritten("a transfer"))?);
+    all.push(build_memo(&spl_memo_interface::v3::ID, memo.as_bytes(), &[]));
+    Ok(all)
 }
 
 /// The signed bytes of a form, as they are sent.

@@ -3,9 +3,11 @@
 mod bytes;
 mod deposits;
 mod foreign;
+mod lane_accounts;
 mod lanes;
 mod outcomes;
 mod providers;
+mod receivers;
 mod sends;
 mod suite;
 mod world;

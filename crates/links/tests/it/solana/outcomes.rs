@@ -7,6 +7,7 @@ use super::world::{SUPPLY, World, said};
 use devnet::solana::{Address, Wallet};
 use kernel::attempt::Purpose;
 use kernel::ports::chain::Chain;
+use links::swap_facts::SwapChain as _;
 use solana_system_interface::instruction::transfer;
 
 async fn ends(world: &World, receiver: &Address) -> (&'static str, String) {
