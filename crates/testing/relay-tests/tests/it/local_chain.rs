@@ -1,7 +1,6 @@
 //! The local chain that a run is played over: a token's contract, the relay with its keys, two providers. Its blocks
 //! follow the simulation's time.
 
-use super::bridge::{BridgedFacts, BridgedPort};
 use super::providers::{self, Sends};
 use super::registrations::{Holders, Registrations};
 use super::stranger::Stranger;
@@ -18,7 +17,10 @@ use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
 use kernel::record::Record;
 use links::near::{KeyRing, NearChain, NearNetwork, NearSettings, NearToken};
-use sim::chain::{ChainRules, Locking, Paid, PlayedChain, REFUSES_FOR, STRANGE_BLOCKS};
+use sim::chain::{
+    AdapterHost, BridgedFacts, BridgedPort, ChainRules, Locking, Paid, PlayedChain, REFUSES_FOR,
+    STRANGE_BLOCKS, SimVault,
+};
 use sim::generic::relay::{NEAR, RelayCase};
 use sim::world::SplitMix;
 use std::collections::BTreeMap;
@@ -251,21 +253,6 @@ impl LocalChain {
         }
     }
 
-    /// Runs a call of the adapter to its end, with what goes wrong at its providers.
-    pub(crate) fn runs<T>(&self, call: impl Future<Output = T>) -> T {
-        self.advances();
-        let Inner { devnet, rules, setup, .. } = &*self.0;
-        if rules.is_rough() {
-            providers::draw(devnet, rules, &mut self.state().draws);
-        } else {
-            let block = devnet.height() - self.0.began.1;
-            let lies = !self.0.healed.load(Ordering::SeqCst);
-            providers::script(devnet, setup, block, lies);
-        }
-        let bounded = async { tokio::time::timeout(LONGEST_CALL, call).await };
-        self.0.runtime.block_on(bounded).unwrap_or_else(|_| panic!("a call does not end"))
-    }
-
     /// The provider that lied lies no more, and what it kept back is lost.
     pub(crate) fn heal(&self) {
         self.0.healed.store(true, Ordering::SeqCst);
@@ -301,48 +288,13 @@ impl LocalChain {
         };
         let holders = self.0.holders.clone();
         let near = near.facts(Arc::new(Registrations { journal, flows, holders }));
-        Arc::new(BridgedFacts { chain: self.clone(), near })
-    }
-
-    /// Something was signed, whether it is stored or not.
-    pub(crate) fn saw_signing(&self, request: &SignRequest) {
-        if self.0.setup.stranger && request.act == "ft_transfer" {
-            let members = request.members.iter();
-            members.for_each(|member| self.0.stranger.pays(&self.0.devnet, member));
-        }
+        Arc::new(BridgedFacts { host: self.clone(), inner: Arc::new(near) })
     }
 
     /// Whether a final event of the token has the memo of this transfer, by any sender.
     pub(crate) fn has_memo(&self, id: Id) -> bool {
         let (memo, events) = (id.to_string(), self.0.devnet.events(&self.0.token));
         events.iter().any(|event| event.memo.as_deref() == Some(&memo))
-    }
-
-    /// Nothing is sent under another nonce of a key while an older one may still land.
-    pub(crate) fn sees_sending(&self, attempts: &[Attempt]) {
-        self.advances();
-        let last = self.0.devnet.final_height();
-        let mut state = self.state();
-        for attempt in attempts {
-            let Some(form) = attempt.forms.last() else { continue };
-            let spent = self.spent(&attempt.lane);
-            let lives = |sent: &&SentForm| {
-                sent.lock != attempt.lock && number(&sent.lock) > spent && last <= sent.expires
-            };
-            let forms = state.sent.entry(attempt.lane.clone()).or_default();
-            // identical bytes again take nothing that they had not taken before
-            if forms.iter().any(|sent| sent.name == form.name) {
-                continue;
-            }
-            let early = forms.iter().find(lives).map(|sent| {
-                format!("{} is sent for {} while {sent:?} may land", attempt.lock, attempt.lane)
-            });
-            let validity = self.0.rules.validity + self.0.setup.outlives;
-            let expires = form.anchor.unwrap_or_default() + validity;
-            let (name, lock) = (form.name.clone(), attempt.lock.clone());
-            forms.push(SentForm { name, lock, expires });
-            state.faults.extend(early);
-        }
     }
 
     /// The nonce of a lane's key at the last final block.
@@ -396,7 +348,60 @@ fn number(lock: &Lock) -> u64 {
     lock.0.parse().unwrap_or(0)
 }
 
+impl AdapterHost for LocalChain {
+    /// Runs a call of the adapter to its end, with what goes wrong at its providers.
+    fn runs<T>(&self, call: impl Future<Output = T>) -> T {
+        self.advances();
+        let Inner { devnet, rules, setup, .. } = &*self.0;
+        if rules.is_rough() {
+            providers::draw(devnet, rules, &mut self.state().draws);
+        } else {
+            let block = devnet.height() - self.0.began.1;
+            let lies = !self.0.healed.load(Ordering::SeqCst);
+            providers::script(devnet, setup, block, lies);
+        }
+        let bounded = async { tokio::time::timeout(LONGEST_CALL, call).await };
+        self.0.runtime.block_on(bounded).unwrap_or_else(|_| panic!("a call does not end"))
+    }
+
+    fn saw_signing(&self, request: &SignRequest) {
+        if self.0.setup.stranger && request.act == "ft_transfer" {
+            let members = request.members.iter();
+            members.for_each(|member| self.0.stranger.pays(&self.0.devnet, member));
+        }
+    }
+
+    /// Nothing is sent under another nonce of a key while an older one may still land.
+    fn sees_sending(&self, attempts: &[Attempt]) {
+        self.advances();
+        let last = self.0.devnet.final_height();
+        let mut state = self.state();
+        for attempt in attempts {
+            let Some(form) = attempt.forms.last() else { continue };
+            let spent = self.spent(&attempt.lane);
+            let lives = |sent: &&SentForm| {
+                sent.lock != attempt.lock && number(&sent.lock) > spent && last <= sent.expires
+            };
+            let forms = state.sent.entry(attempt.lane.clone()).or_default();
+            // identical bytes again take nothing that they had not taken before
+            if forms.iter().any(|sent| sent.name == form.name) {
+                continue;
+            }
+            let early = forms.iter().find(lives).map(|sent| {
+                format!("{} is sent for {} while {sent:?} may land", attempt.lock, attempt.lane)
+            });
+            let validity = self.0.rules.validity + self.0.setup.outlives;
+            let expires = form.anchor.unwrap_or_default() + validity;
+            let (name, lock) = (form.name.clone(), attempt.lock.clone());
+            forms.push(SentForm { name, lock, expires });
+            state.faults.extend(early);
+        }
+    }
+}
+
 impl PlayedChain for LocalChain {
+    type Vault = SimVault;
+
     fn rules(&self) -> ChainRules {
         self.0.rules
     }
@@ -410,7 +415,7 @@ impl PlayedChain for LocalChain {
         let near = near.unwrap();
         let mut state = self.state();
         (state.near, state.flows) = (Some(near.clone()), Some(flows.clone()));
-        Arc::new(BridgedPort { chain: self.clone(), near })
+        Arc::new(BridgedPort { host: self.clone(), inner: Arc::new(near) })
     }
 
     /// By the events of the token's contract: the memo is the transfer's id, and the relay the sender.

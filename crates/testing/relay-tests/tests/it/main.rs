@@ -1,11 +1,9 @@
 //! The relay's flow under the generic tests of flows that send, with the product's own adapter (`links::near`) over a
 //! local chain that executes the token's contract (`devnet`).
 //!
-//! `local_chain` is the chain and what outlives a process, `bridge` the adapter inside the simulation's time, `case` what
-//! is played; then the tests.
+//! `local_chain` is the chain and what outlives a process, `case` what is played; then the tests. The adapter is in the
+//! simulation's time by `sim::chain::BridgedPort`.
 
-#[cfg(test)]
-mod bridge;
 #[cfg(test)]
 mod builds;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A flow that sends on simulated chains, with the ports that its processes need.
 
 use super::learned::LinkedFacts;
-use super::played::PlayedChain;
-use super::{FactLog, FaultyChain, RelayFacts, SimChain, SimVault};
+use super::played::{PlayedChain, PlayedVault};
+use super::{FactLog, FaultyChain, RelayFacts, SimChain};
 use crate::service::{ProcessBase, SimService, quiet_settings};
 use crate::world::Sim;
 use conformance::journal::Site;
@@ -12,7 +12,6 @@ use kernel::ids::{AssetId, ChainId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::chain::Chain;
-use kernel::ports::deposits::DepositSource;
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Binding, Party, System, Terms};
@@ -26,7 +25,7 @@ pub type FactsOf = Arc<dyn Fn(Arc<dyn Journal>) -> Arc<dyn FactSource> + Send + 
 
 /// A flow that sends, and the world that it is played in.
 #[derive(Clone)]
-pub struct ChainFlow<C = SimChain> {
+pub struct ChainFlow<C: PlayedChain = SimChain> {
     /// Its name, as it is stored.
     pub flow: &'static str,
     /// What it learns for its decisions and questions.
@@ -36,10 +35,10 @@ pub struct ChainFlow<C = SimChain> {
     /// The chains beside that one.
     pub others: Vec<C>,
     /// Where its deposits are paid in, where a watcher finds them.
-    pub vault: Option<SimVault>,
+    pub vault: Option<C::Vault>,
 }
 
-impl<C> fmt::Debug for ChainFlow<C> {
+impl<C: PlayedChain> fmt::Debug for ChainFlow<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainFlow").field("flow", &self.flow).finish_non_exhaustive()
     }
@@ -72,7 +71,7 @@ impl<C: PlayedChain> LinkedChain<C> {
 
 /// The chains of a flow with the links that its processes reach them through, and what it learns.
 #[derive(Clone)]
-pub struct ChainPorts<C = SimChain> {
+pub struct ChainPorts<C: PlayedChain = SimChain> {
     /// The chain of every transfer's source, which knows nothing of processes.
     pub chain: C,
     /// The link that each process reaches it through.
@@ -82,12 +81,12 @@ pub struct ChainPorts<C = SimChain> {
     /// What its processes learnt.
     pub learned: FactLog,
     /// Where its deposits are paid in, where a watcher finds them.
-    pub vault: Option<SimVault>,
+    pub vault: Option<C::Vault>,
     flow: &'static str,
     facts: FactsOf,
 }
 
-impl<C> fmt::Debug for ChainPorts<C> {
+impl<C: PlayedChain> fmt::Debug for ChainPorts<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainPorts").field("flow", &self.flow).finish_non_exhaustive()
     }
@@ -142,12 +141,11 @@ impl<C: PlayedChain> ChainPorts<C> {
         let (inner, log) = ((self.facts)(parts.journal.clone()), self.learned.clone());
         let facts: Arc<dyn FactSource> = Arc::new(LinkedFacts::new(inner, log, sim.crash()));
         let port = |linked: LinkedChain<C>| -> Arc<dyn Chain> { linked.link };
-        let source = |vault: &SimVault| -> Arc<dyn DepositSource> { Arc::new(vault.clone()) };
         Parts {
             facts: BTreeMap::from([(self.flow, facts)]),
             ledgers: vec![store.funding.clone()],
             chains: self.linked().into_iter().map(port).collect(),
-            deposits: self.vault.iter().map(source).collect(),
+            deposits: self.vault.iter().map(PlayedVault::source).collect(),
             ..parts
         }
     }

@@ -7,6 +7,7 @@
 //! and its port.
 
 mod accounts;
+mod bridge;
 mod facts;
 mod faulty;
 mod flow;
@@ -23,13 +24,14 @@ mod state;
 mod transaction;
 mod vault;
 
+pub use bridge::{AdapterHost, BridgedDeposits, BridgedFacts, BridgedPort};
 pub use facts::{RelayFacts, account_exists};
 pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
 pub use flow::{ChainFlow, ChainPorts, FactsOf, LinkedChain, relay_terms};
 pub use foreign::STRANGE_BLOCKS;
 pub use held_back::HeldBack;
 pub use learned::{FactLog, LinkedFacts};
-pub use played::PlayedChain;
+pub use played::{PlayedChain, PlayedVault};
 pub use port::SimPort;
 pub use refusals::REFUSES_FOR;
 pub use state::{ChainRules, Locking, SimChain};

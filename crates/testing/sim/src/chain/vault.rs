@@ -1,5 +1,6 @@
 //! The vault of a simulated chain: what senders paid in, and what final transactions moved since.
 
+use super::played::PlayedVault;
 use super::state::{SimChain, State};
 use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use crate::world::breath;
@@ -74,22 +75,6 @@ impl SimVault {
     /// A vault into which nothing was paid yet.
     pub fn new(chain: SimChain, flow: FlowId, asset: AssetId) -> Self {
         Self { chain, flow, asset, log: Arc::default() }
-    }
-
-    /// Senders pay these in, once for each case.
-    pub fn receive(&self, series: usize, deposits: Vec<VaultMovement>) {
-        let mut log = self.log();
-        if log.series != Some(series) {
-            log.series = Some(series);
-            log.movements.extend(deposits);
-        }
-    }
-
-    /// What it has, after every movement that is final.
-    pub fn balance(&self) -> Amount {
-        let mut log = self.log();
-        self.follow(&mut log);
-        Amount(log.movements.iter().fold(Self::OWN.0, balance_after))
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -175,6 +160,49 @@ fn movement(tx: &Transaction, returned: u128, asset: AssetId) -> Option<VaultMov
         }
         Effect::Credits | Effect::Voids => Some(VaultMovement::TakenIn(amount)),
         Effect::Registers => None,
+    }
+}
+
+/// What a chain knows a deposit by.
+fn key(movement: &VaultMovement) -> Option<Arc<str>> {
+    match movement {
+        VaultMovement::Deposited(terms) | VaultMovement::Offered(terms) => {
+            terms.origin.as_ref().map(|origin| origin.key.clone())
+        }
+        VaultMovement::Funded(_) | VaultMovement::TakenIn(_) | VaultMovement::Left { .. } => None,
+    }
+}
+
+impl PlayedVault for SimVault {
+    fn chain(&self) -> ChainId {
+        self.chain.rules().id
+    }
+
+    fn asset(&self) -> AssetId {
+        self.asset
+    }
+
+    fn own(&self) -> Amount {
+        Self::OWN
+    }
+
+    fn balance(&self) -> Amount {
+        let mut log = self.log();
+        self.follow(&mut log);
+        Amount(log.movements.iter().fold(Self::OWN.0, balance_after))
+    }
+
+    fn receive(&self, series: usize, deposits: Vec<VaultMovement>) -> Vec<Arc<str>> {
+        let (mut log, keys) = (self.log(), deposits.iter().filter_map(key).collect());
+        if log.series != Some(series) {
+            log.series = Some(series);
+            log.movements.extend(deposits);
+        }
+        keys
+    }
+
+    fn source(&self) -> Arc<dyn DepositSource> {
+        Arc::new(self.clone())
     }
 }
 

@@ -6,10 +6,12 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
-use kernel::ports::journal::{AccountSums, KeyRow, Line, Recount, Snapshot, Sums, UnmatchedKey};
+use kernel::ports::journal::{
+    AccountSums, KeyRow, Line, Recount, Resource, Snapshot, Sums, UnmatchedKey,
+};
 use kernel::ports::ledger::Totals;
 use kernel::record::Record;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -165,6 +167,16 @@ impl Snapshot for View {
         let ids: BTreeSet<Id> = keys.iter().map(|key| key.id).collect();
         let lines = ids.iter().filter_map(|id| self.line(id)).collect();
         Box::pin(std::future::ready(Ok(lines)))
+    }
+
+    fn resources(&mut self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.reading = None;
+        Box::pin(std::future::ready(Ok(self.state.named_resources(&prefix))))
+    }
+
+    fn counters(&mut self, prefix: Arc<str>) -> Fut<'_, Result<BTreeMap<Arc<str>, u128>, Cause>> {
+        self.reading = None;
+        Box::pin(std::future::ready(Ok(self.state.named_counters(&prefix))))
     }
 }
 

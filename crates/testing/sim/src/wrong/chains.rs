@@ -72,6 +72,7 @@ pub(super) fn journal_wrap(name: &str) -> Option<Wrap<dyn Journal>> {
         "attempt-stays-open" => Some(Arc::new(|inner| Arc::new(Wrapper(StaysOpen(inner))))),
         "facts-not-stored" => Some(Arc::new(|inner| Arc::new(Wrapper(FactsNotStored(inner))))),
         "inventory-not-taken" => Some(Arc::new(|inner| Arc::new(Wrapper(NotTaken(inner))))),
+        "paid-out-not-booked" => Some(Arc::new(|inner| Arc::new(Wrapper(NotBooked(inner))))),
         "cursor-apart" => Some(Arc::new(|inner| Arc::new(Wrapper(CursorApart(inner))))),
         _ => None,
     }
@@ -366,6 +367,21 @@ impl JournalWrapper for NotTaken {
     fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         let takes = |put: &Put| matches!(put, Put::Take { counter, .. } if ChainBook::is_inventory(counter));
         units.iter_mut().for_each(|unit| unit.then.puts.retain(|put| !takes(put)));
+        self.0.write(units)
+    }
+}
+
+/// What is paid leaves the inventory, and no sum of what was paid out.
+struct NotBooked(Arc<dyn Journal>);
+
+impl JournalWrapper for NotBooked {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        let pays =
+            |put: &Put| matches!(put, Put::Add { counter, .. } if counter.ends_with("/paid_out"));
+        units.iter_mut().for_each(|unit| unit.then.puts.retain(|put| !pays(put)));
         self.0.write(units)
     }
 }

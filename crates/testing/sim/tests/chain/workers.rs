@@ -131,8 +131,7 @@ impl Cluster {
     /// The chain that the journal is bound to, as a worker shows it.
     pub(super) fn bound(&self, worker: &ChainWorker) -> Option<ChainIdentity> {
         let (engine, chain) = (worker.process.engine.clone(), self.ports.chain_id());
-        let report =
-            worker.sim.block_on(async move { engine.chains.chain_report(chain, &[]).await });
+        let report = worker.sim.block_on(async move { engine.chains.chain_report(chain).await });
         let Ok(Ok(report)) = report else { panic!("{report:?}") };
         report.identity
     }

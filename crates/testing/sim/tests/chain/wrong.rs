@@ -137,6 +137,12 @@ fn cursor_apart_from_its_openings() {
 }
 
 #[test]
+fn payment_not_booked() {
+    let why = fails("paid-out-not-booked", swap("one is quarantined"), undisturbed);
+    assert!(why.contains("beyond its books"), "{why}");
+}
+
+#[test]
 fn inventory_not_taken() {
     let why = fails("inventory-not-taken", swap("both are paid"), undisturbed);
     assert!(why.contains("books/NEXUS/5/inventory is"), "{why}");

@@ -29,6 +29,7 @@ use kernel::ports::outbox::{
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use sim::world::{Sim, breath};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -279,6 +280,12 @@ impl Snapshot for WaitingSnapshot {
     }
     fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
         Box::pin(async move { wait(self.0.lines_of(keys)) })
+    }
+    fn resources(&mut self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        Box::pin(async move { wait(self.0.resources(prefix)) })
+    }
+    fn counters(&mut self, prefix: Arc<str>) -> Fut<'_, Result<BTreeMap<Arc<str>, u128>, Cause>> {
+        Box::pin(async move { wait(self.0.counters(prefix)) })
     }
 }
 

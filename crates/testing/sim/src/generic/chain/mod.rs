@@ -91,7 +91,7 @@ pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
     /// Its flow over chains that are as the case finds them, by this clock.
     fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow<Self::Chain>;
     /// What its clients do at one process, until every transfer ended.
-    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>>;
+    fn insists(&self, at: ClientOf<Self>) -> Fut<'static, Result<Vec<Record>, String>>;
     /// What is wrong with how its transfers ended on these chains, beside what those say of themselves.
     fn faults(&self, chains: &[Self::Chain], ended: &[Record], harm: Harm) -> Vec<String>;
 
@@ -122,9 +122,9 @@ pub trait ChainCase: Clone + fmt::Debug + Send + Sync + 'static {
 /// How long a deposit waits for what does not come: longer than what goes wrong on the simulated way lasts.
 const WAIT_MS: Millis = 15_000;
 
-/// One process, as the clients of a case see it.
+/// One process, as the clients of a case see it whose deposits are paid into such a vault.
 #[derive(Clone)]
-pub struct ChainClient {
+pub struct ChainClient<V = SimVault> {
     /// Where they open transfers.
     pub engine: Arc<Engine>,
     /// Where they read what became of them.
@@ -136,18 +136,25 @@ pub struct ChainClient {
     /// Until when a deposit waits for what does not come, by its chain's time.
     pub deadline: Millis,
     /// Where deposits are paid in.
-    pub vault: Option<SimVault>,
+    pub vault: Option<V>,
 }
 
-impl fmt::Debug for ChainClient {
+/// One process, as the clients of such a case see it.
+pub type ClientOf<C> = ChainClient<<<C as ChainCase>::Chain as PlayedChain>::Vault>;
+
+impl<V> fmt::Debug for ChainClient<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainClient").finish_non_exhaustive()
     }
 }
 
-impl ChainClient {
+impl<V: Clone> ChainClient<V> {
     /// At this process, on this time.
-    pub fn at<C>(sim: &Sim, process: &SimProcess, ports: &ChainPorts<C>) -> Self {
+    pub fn at<C: PlayedChain<Vault = V>>(
+        sim: &Sim,
+        process: &SimProcess,
+        ports: &ChainPorts<C>,
+    ) -> Self {
         let (engine, journal) = (process.engine.clone(), process.opened.journal.clone());
         let (clock, vault) = (Arc::new(sim.clone()), ports.vault.clone());
         Self { engine, journal, clock, series: 0, deadline: DAWN + WAIT_MS, vault }

@@ -1,12 +1,12 @@
 //! The books of both chains under the swaps of a trial: each case has inventory of its own, and whatever was done to it,
-//! the counters are what the states of all swaps say.
+//! the counters are what the states of all swaps say, and the vault has what its books say at every instant.
 
-use crate::chain::SimVault;
+use crate::chain::PlayedVault;
 use crate::generic::chain::ChainClient;
+use engine::reconciliation::vaults::read_vaults;
 use kernel::answer::Cause;
 use kernel::books::{ChainBook, lines};
 use kernel::ids::{AssetId, ChainId, Serial};
-use kernel::ports::deposits::DepositSource;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,11 @@ fn funding(chain: ChainId, series: usize) -> Arc<str> {
 }
 
 /// Adds the inventory of a case, once.
-pub(super) async fn fund(at: &ChainClient, chain: ChainId, asset: AssetId) -> Result<(), Cause> {
+pub(super) async fn fund<V>(
+    at: &ChainClient<V>,
+    chain: ChainId,
+    asset: AssetId,
+) -> Result<(), Cause> {
     let (name, counter) = (funding(chain, at.series), ChainBook::Inventory.counter(chain, asset));
     let guard = Guard::Resource { name: name.clone(), version: 0 };
     let puts = vec![
@@ -38,13 +42,15 @@ pub(super) async fn fund(at: &ChainClient, chain: ChainId, asset: AssetId) -> Re
 }
 
 /// Compares every counter of the books with what was added and with where each swap stands.
-pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Cause> {
+pub(super) async fn compare<V: PlayedVault>(
+    at: &ChainClient<V>,
+) -> Result<Result<(), String>, Cause> {
     let mut expected: BTreeMap<Arc<str>, u128> = BTreeMap::new();
     for funded in at.journal.resources("funded:".into()).await? {
         let chain = funded.name.split(':').nth(1).and_then(ChainId::parse);
         let asset = funded.value.parse().ok().map(AssetId);
         let Some((chain, asset)) = chain.zip(asset) else { return Err(Cause::of("BAD_ROW")) };
-        for book in ChainBook::ALL {
+        for book in ChainBook::IN_VAULT {
             expected.entry(book.counter(chain, asset)).or_default();
         }
         *expected.entry(ChainBook::Inventory.counter(chain, asset)).or_default() += FUNDED;
@@ -57,7 +63,7 @@ pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Caus
             .is_empty()
     {
         let inventory = ChainBook::Inventory.counter(vault.chain(), vault.asset());
-        *expected.entry(inventory).or_default() += SimVault::OWN.0;
+        *expected.entry(inventory).or_default() += vault.own().0;
     }
     let (mut taken, mut after) = (BTreeMap::<Arc<str>, u128>::new(), Serial(0));
     loop {
@@ -75,6 +81,9 @@ pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Caus
         }
     }
     let mut faults = Vec::new();
+    let (expected, moved): (BTreeMap<_, _>, _) =
+        expected.into_iter().partition(|(counter, _)| ChainBook::is_in_vault(counter));
+    faults.extend(moved_otherwise(at, moved).await?);
     for (counter, added) in expected {
         let sum = at.journal.counter(counter.clone()).await?;
         let says = added.checked_sub(taken.remove(&counter).unwrap_or_default());
@@ -86,12 +95,41 @@ pub(super) async fn compare(at: &ChainClient) -> Result<Result<(), String>, Caus
     Ok(if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) })
 }
 
+/// What was paid out and taken in otherwise than the swaps say. What was called back counts on both sides.
+async fn moved_otherwise<V>(
+    at: &ChainClient<V>,
+    expected: BTreeMap<Arc<str>, u128>,
+) -> Result<Vec<String>, Cause> {
+    let mut vaults: BTreeMap<String, [u128; 4]> = BTreeMap::new();
+    for (counter, n) in expected {
+        let Some((vault, book)) = counter.rsplit_once('/') else { continue };
+        let [paid, taken, ..] = vaults.entry(vault.to_owned()).or_default();
+        *(if book == ChainBook::PaidOut.name() { paid } else { taken }) += n;
+    }
+    for (vault, [.., paid, taken]) in &mut vaults {
+        let sum = |book: ChainBook| at.journal.counter(format!("{vault}/{}", book.name()).into());
+        (*paid, *taken) = (sum(ChainBook::PaidOut).await?, sum(ChainBook::TakenIn).await?);
+    }
+    let differ = vaults
+        .iter()
+        .filter(|(_, [paid, taken, is_paid, is_taken])| paid + is_taken != taken + is_paid);
+    Ok(differ.map(|(vault, sums)| format!("{vault}: paid and taken in {sums:?}")).collect())
+}
+
+/// What the vault has and its books do not say, at this instant; `None`: they are equal.
+pub(super) async fn differ<V>(at: &ChainClient<V>) -> Result<Option<String>, Cause> {
+    let vaults = read_vaults(&*at.journal).await?;
+    let other = vaults.iter().find(|vault| vault.difference() != 0);
+    Ok(other
+        .map(|vault| format!("the vault has {} beyond its books: {vault:?}", vault.difference())))
+}
+
 /// What the vault has and its books do not say, once every payment is final. A journal that saw other vaults of the
 /// name before says nothing of this one.
-async fn vaults_differ(at: &ChainClient) -> Result<Option<String>, Cause> {
+async fn vaults_differ<V: PlayedVault>(at: &ChainClient<V>) -> Result<Option<String>, Cause> {
     let Some(vault) = at.vault.as_ref().filter(|_| at.series == 0) else { return Ok(None) };
     let mut books = 0;
-    for book in ChainBook::ALL {
+    for book in ChainBook::IN_VAULT {
         books += at.journal.counter(book.counter(vault.chain(), vault.asset())).await?;
     }
     for _ in 0..FINAL {

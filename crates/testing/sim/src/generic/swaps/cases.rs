@@ -54,12 +54,18 @@ pub(super) const DUST: u128 = 5;
 /// What a refund costs.
 pub(super) const REFUND_FEE: u128 = 4;
 
+/// What a swap costs, in both directions.
+pub const PRICES: SwapPrices = SwapPrices {
+    flat: Amount(FEE),
+    basis_points: 0,
+    refund: Amount(REFUND_FEE),
+    minimum: Amount(2 * FEE + 1),
+};
+
 /// What is agreed of a deposit, in both directions. Prices that do not fit keep all of it, and no case ends as it should.
 pub(super) fn quote(amount: Amount) -> SwapQuote {
-    let (flat, refund) = (Amount(FEE), Amount(REFUND_FEE));
-    let prices = SwapPrices { flat, basis_points: 0, refund, minimum: Amount(2 * FEE + 1) };
     let kept = SwapQuote { fee: amount, net: Amount::ZERO, refund_fee: amount };
-    SwapFees::new(prices).map_or(kept, |fees| fees.quote(amount))
+    SwapFees::new(PRICES).map_or(kept, |fees| fees.quote(amount))
 }
 
 const fn deposit(
@@ -243,12 +249,12 @@ fn begins(account: &str, with: &str) -> bool {
 }
 
 /// Whether a chain has an account of that name.
-pub(super) fn exists(account: &str) -> bool {
+pub fn exists(account: &str) -> bool {
     !begins(account, "ghost")
 }
 
 /// Whether an account can be given its money back.
-pub(super) fn receives(account: &str) -> bool {
+pub fn receives(account: &str) -> bool {
     exists(account) && !begins(account, "gone")
 }
 
@@ -278,7 +284,7 @@ pub(super) fn is_freed(account: &str) -> bool {
 }
 
 /// Whether it spoils a transaction that pays it, and with it the attempts of those in its company.
-pub(super) fn spoils(account: &str) -> bool {
+pub fn spoils(account: &str) -> bool {
     begins(account, "bad")
 }
 

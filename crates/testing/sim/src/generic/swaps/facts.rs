@@ -1,18 +1,20 @@
-//! The scripted fact source of swaps: accounts by their names, time and deliveries from the simulated
-//! chains, and refusals and cooldowns by the journal.
+//! The scripted fact source of swaps: accounts by their names, time, receivers and deliveries from the chains, and
+//! refusals and cooldowns by the journal.
 
 use super::cases::{DUST, covered, credit_possible, is_found_late, is_freed, is_lost, receives};
 use crate::chain::SimChain;
 use crate::world::breath;
 use flows::swap_out::rules::{CREDIT_POSSIBLE, DUST_CREDIT, MAPPING, NO_MAPPING, PAYOUT_DEADLINE};
+use flows::swaps::past_attempts;
 use flows::swaps::rules::{
-    CHAIN_TIME, DESTINATION_VALID, PAYOUT_RESTED, QUARANTINE_ACCOUNT, REFUND_REJECTIONS,
-    REFUND_RELEASED, REFUND_RESTED, SENDER_VALID,
+    ACCEPTING, CHAIN_TIME, DESTINATION_VALID, MOST_REFUND_REJECTIONS, PAYOUT_RESTED,
+    QUARANTINE_ACCOUNT, REFUND_REJECTIONS, REFUND_RELEASED, REFUND_RESTED, SENDER_VALID,
+    WITHIN_CAPS,
 };
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::flow::life::{Leg, Side};
 use kernel::flow::table::Table;
-use kernel::ids::Id;
+use kernel::ids::{Id, Millis};
 use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::journal::Journal;
@@ -25,6 +27,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MAPPED: &str = "mapping found (no: deadline)";
 /// How long an act rests after its last attempt was closed, in milliseconds.
 const COOLDOWN_MS: u64 = 500;
+/// The most refusals of a refund before a person decides.
+const MOST_REJECTIONS: u128 = 3;
 /// How long a payout that never arrives is tried, in milliseconds.
 const SHORT_MS: u64 = 4_000;
 /// How long a payout that arrives at last may take, in milliseconds.
@@ -36,8 +40,6 @@ const MOVE_OUT: &str = "move out / refund after all";
 #[derive(Clone)]
 pub(super) struct SwapScript {
     pub table: Table,
-    pub source: SimChain,
-    pub target: SimChain,
     /// Whom an asset maps each credit to, by the account that it came from.
     pub mappings: BTreeMap<&'static str, &'static str>,
     /// For whom a person allowed one more refund.
@@ -46,9 +48,47 @@ pub(super) struct SwapScript {
     pub deadlines: Arc<Mutex<BTreeMap<Id, u64>>>,
 }
 
+/// What the rules of a swap learn of its two chains.
+pub trait SwapChains: Send + Sync {
+    /// The time of the source's newest final block, in milliseconds since 1970.
+    fn time(&self) -> Fut<'_, Result<Millis, Cause>>;
+    /// Whether an account of the chain at that side can be paid.
+    fn takes_money<'a>(&'a self, side: Side, account: &'a str) -> Fut<'a, Result<bool, Cause>>;
+    /// Whether what a transfer was paid last at that side was taken; `None`: it still may be.
+    fn taken(&self, side: Side, id: Id) -> Option<bool>;
+    /// The account of the target's chain that a name in a case stands for.
+    fn receiver(&self, name: &str) -> Arc<str> {
+        name.into()
+    }
+}
+
+/// Both chains are simulated.
+pub(super) struct SimChains {
+    pub source: SimChain,
+    pub target: SimChain,
+}
+
+impl SwapChains for SimChains {
+    fn time(&self) -> Fut<'_, Result<Millis, Cause>> {
+        Box::pin(std::future::ready(Ok(self.source.final_time())))
+    }
+
+    fn takes_money<'a>(&'a self, _: Side, account: &'a str) -> Fut<'a, Result<bool, Cause>> {
+        Box::pin(std::future::ready(Ok(receives(account))))
+    }
+
+    fn taken(&self, side: Side, id: Id) -> Option<bool> {
+        match side {
+            Side::Source => self.source.taken(id),
+            Side::Target => self.target.taken(id),
+        }
+    }
+}
+
 /// What one process asks.
 pub(super) struct SwapFacts {
     pub script: SwapScript,
+    pub chains: Arc<dyn SwapChains>,
     pub journal: Arc<dyn Journal>,
 }
 
@@ -61,32 +101,15 @@ impl fmt::Debug for SwapFacts {
 impl SwapFacts {
     /// Whether the cooldown since the last attempt of an act with this leg is over.
     async fn rested(&self, id: Id, leg: Leg) -> Result<bool, Cause> {
-        let table = &self.script.table;
-        let attempts = self.journal.attempts_of(vec![id]).await?;
-        let is_of = |state| table.makes(state).is_some_and(|act| table.act(act).leg == Some(leg));
-        let closed = attempts.iter().filter(|attempt| is_of(attempt.state)).map(|one| one.closed);
-        let now = self.journal.now();
-        let over = |at: Option<u64>| at.is_some_and(|at| now.saturating_sub(at) >= COOLDOWN_MS);
-        Ok(closed.into_iter().all(over))
-    }
-
-    /// How often the refund of a transfer was refused, by its history.
-    async fn rejections(&self, id: Id) -> Result<u128, Cause> {
-        let refused = match self.script.table.flow {
-            "swap_in" => flows::swap_in::rules::REFUND_REFUSED,
-            _ => flows::swap_out::rules::REFUND_REFUSED,
-        };
-        let history = self.journal.history(id).await?;
-        let count = history.iter().filter(|linked| refused.contains(&&*linked.entry.event)).count();
-        u128::try_from(count).map_err(|_| Cause::of("COUNT"))
+        past_attempts::rested(&*self.journal, &self.script.table, id, leg, COOLDOWN_MS).await
     }
 
     /// Until when a payout may be accepted, from the first look that found its receiver on.
-    fn payout_deadline(&self, id: Id, receiver: &str) -> u64 {
+    fn payout_deadline(&self, id: Id, receiver: &str, time: Millis) -> Millis {
         let hopeless = !covered(receiver) || is_lost(receiver);
         let wait = if hopeless { SHORT_MS } else { LONG_MS };
         let mut all = self.script.deadlines.lock().unwrap_or_else(PoisonError::into_inner);
-        *all.entry(id).or_insert_with(|| self.script.source.final_time() + wait)
+        *all.entry(id).or_insert_with(|| time + wait)
     }
 
     /// A person allows one more refund where the money is held, and it stays allowed.
@@ -107,48 +130,52 @@ impl SwapFacts {
     }
 
     async fn of(&self, rule: &str, record: &Record) -> Result<Facts, Cause> {
+        let (journal, table) = (&*self.journal, &self.script.table);
+        let rejections = past_attempts::refund_rejections(journal, table, record.id).await?;
+        let time = self.chains.time().await?;
         let mut facts = Facts::from([
-            (CHAIN_TIME, Fact::Number(self.script.source.final_time().into())),
+            (CHAIN_TIME, Fact::Number(time.into())),
             (PAYOUT_RESTED, Fact::Flag(self.rested(record.id, Leg::Deposit).await?)),
             (REFUND_RESTED, Fact::Flag(self.rested(record.id, Leg::Refund).await?)),
-            (REFUND_REJECTIONS, Fact::Number(self.rejections(record.id).await?)),
+            (REFUND_REJECTIONS, Fact::Number(rejections)),
+            (MOST_REFUND_REJECTIONS, Fact::Number(MOST_REJECTIONS)),
+            (ACCEPTING, Fact::Flag(true)),
+            (WITHIN_CAPS, Fact::Flag(true)),
             (QUARANTINE_ACCOUNT, Fact::Flag(true)),
             (DUST_CREDIT, Fact::Number(DUST)),
         ]);
         let mapped = self.mapped(rule, record);
         if let Some(receiver) = mapped {
-            facts.insert(MAPPING, Fact::Text(receiver.into()));
-            let until = self.payout_deadline(record.id, receiver);
+            facts.insert(MAPPING, Fact::Text(self.chains.receiver(receiver)));
+            let until = self.payout_deadline(record.id, receiver, time);
             facts.insert(PAYOUT_DEADLINE, Fact::Number(until.into()));
         } else {
             facts.insert(NO_MAPPING, Fact::Flag(true));
         }
         if let Account::Named(sender) = &record.source().account {
-            facts.insert(SENDER_VALID, Fact::Flag(receives(sender)));
+            let takes = self.chains.takes_money(Side::Source, sender).await?;
+            facts.insert(SENDER_VALID, Fact::Flag(takes));
             facts.insert(CREDIT_POSSIBLE, Fact::Flag(credit_possible(sender)));
         }
         let named = match &record.target().account {
-            Account::Named(receiver) => Some(&**receiver),
-            Account::User(_) | Account::Unnamed => mapped,
+            Account::Named(receiver) => Some(receiver.clone()),
+            Account::User(_) | Account::Unnamed => mapped.map(|name| self.chains.receiver(name)),
         };
         if let Some(receiver) = named {
-            facts.insert(DESTINATION_VALID, Fact::Flag(receives(receiver)));
+            let takes = self.chains.takes_money(Side::Target, &receiver).await?;
+            facts.insert(DESTINATION_VALID, Fact::Flag(takes));
         }
         if self.released(rule, record) {
             // as often as it was refused when the money was held
-            facts.insert(REFUND_RELEASED, Fact::Number(3));
+            facts.insert(REFUND_RELEASED, Fact::Number(MOST_REJECTIONS));
         }
         Ok(facts)
     }
 
     fn delivered(&self, act: &str, record: &Record) -> Answer {
         let row = self.script.table.acts.iter().find(|row| row.name == act);
-        let chain = match row.map(|row| row.side) {
-            Some(Side::Source) => &self.script.source,
-            Some(Side::Target) => &self.script.target,
-            None => return Answer::Unknown(Cause::of("NO_QUESTION")),
-        };
-        match chain.taken(record.id) {
+        let Some(row) = row else { return Answer::Unknown(Cause::of("NO_QUESTION")) };
+        match self.chains.taken(row.side, record.id) {
             Some(true) => Answer::Done(Receipt::default()),
             Some(false) => Answer::Rejected(Evidence::code("NOT_TAKEN"), Receipt::default()),
             None => Answer::Unknown(Cause::of("NOT_TAKEN_YET")),

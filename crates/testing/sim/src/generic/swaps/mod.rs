@@ -10,18 +10,24 @@ mod cases;
 mod depositors;
 mod facts;
 
-pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
+pub use cases::{
+    PRICES, Quarantining, SWAP_CASES, SwapCase, SwapDeposit, exists, receives, spoils,
+};
+pub use facts::SwapChains;
 
 use super::chain::{ChainCase, ChainClient, ChainTrial, Harm};
-use crate::chain::{ChainFlow, ChainRules, Locking, Paid, QUARANTINE, SimChain, SimVault};
+use crate::chain::{
+    ChainFlow, ChainRules, FactsOf, Locking, Paid, PlayedChain, PlayedVault, QUARANTINE, SimChain,
+    SimVault,
+};
 use cases::{
     FEE, REFUND_FEE, covered, is_found_late, is_lost, prepare_quarantine, quote, settle, wanted,
 };
 use depositors::Depositors;
-use facts::{SwapFacts, SwapScript};
+use facts::{SimChains, SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
 use flows::swaps::fees::SwapQuote;
-use kernel::flow::life::Outcome;
+use kernel::flow::life::{Outcome, Side};
 use kernel::ids::{AssetId, ChainId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
@@ -33,10 +39,9 @@ use kernel::record::{Account, Origin, Party, Record, System, Terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const SOLANA: ChainId = ChainId(30);
-const NEXUS: ChainId = ChainId(31);
-const USDC: AssetId = AssetId(4);
-const USDD: AssetId = AssetId(5);
+/// What the swaps move on each chain.
+pub const USDC: AssetId = AssetId(4);
+pub const USDD: AssetId = AssetId(5);
 
 /// The swaps over chains that behave alike.
 pub type SwapTrial = ChainTrial<SwapCase>;
@@ -56,21 +61,46 @@ fn key(place: usize, series: usize) -> Arc<str> {
 impl SwapCase {
     /// Where its swaps come from, and where they go.
     fn ends(&self) -> [End; 2] {
-        let solana = End { chain: SOLANA, asset: USDC, locking: Locking::Marker };
-        let nexus = End { chain: NEXUS, asset: USDD, locking: Locking::Reference };
+        let solana = End { chain: ChainId::SOLANA, asset: USDC, locking: Locking::Marker };
+        let nexus = End { chain: ChainId::NEXUS, asset: USDD, locking: Locking::Reference };
         if self.flow == "swap_in" { [solana, nexus] } else { [nexus, solana] }
+    }
+
+    /// The accounts of a simulated chain at that side are as their names say.
+    pub fn settle(&self, side: Side, chain: &SimChain) {
+        for deposit in &*self.deposits {
+            settle(chain, if side == Side::Source { deposit.sender } else { deposit.receiver });
+        }
+        if side == Side::Source {
+            prepare_quarantine(chain, self.quarantine);
+        }
+    }
+
+    /// What its flow learns: by the script of the case, and of the chains that a process asks which begins.
+    pub fn facts(
+        &self,
+        chains: impl Fn() -> Arc<dyn SwapChains> + Send + Sync + 'static,
+    ) -> FactsOf {
+        let flows = flows::registry();
+        let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
+        let (released, deadlines) = (Arc::default(), Arc::default());
+        let (table, mappings) = (flows.table(id).clone(), self.mappings());
+        let script = SwapScript { table, mappings, released, deadlines };
+        Arc::new(move |journal: Arc<dyn Journal>| {
+            Arc::new(SwapFacts { script: script.clone(), chains: chains(), journal })
+        })
     }
 
     /// Whether the case is that a deposit waits until its deadline; of others it must not be over before what
     /// went wrong is over.
-    fn waits(&self, deposit: &SwapDeposit) -> bool {
+    pub fn waits(&self, deposit: &SwapDeposit) -> bool {
         let receiver = deposit.receiver;
         let unmapped = self.is_out() && (receiver.is_empty() || is_found_late(receiver));
         unmapped || !covered(receiver) || is_lost(receiver)
     }
 
     /// The receiver is agreed later.
-    fn is_out(&self) -> bool {
+    pub fn is_out(&self) -> bool {
         self.flow == "swap_out"
     }
 
@@ -81,7 +111,7 @@ impl SwapCase {
     }
 
     /// The terms of each deposit, as a watcher reads it.
-    fn terms(&self, at: &ChainClient) -> Vec<Terms> {
+    fn terms<V>(&self, at: &ChainClient<V>) -> Vec<Terms> {
         let [from, to] = self.ends();
         let party = |end: &End, account, amount| Party {
             system: System::Chain(end.chain),
@@ -112,53 +142,12 @@ impl SwapCase {
         };
         self.deposits.iter().enumerate().map(terms).collect()
     }
-}
-
-impl ChainCase for SwapCase {
-    type Chain = SimChain;
-
-    fn all() -> Vec<Self> {
-        SWAP_CASES.to_vec()
-    }
-
-    fn flow(&self) -> &'static str {
-        self.flow
-    }
-
-    fn words(&self) -> &'static str {
-        self.name
-    }
-
-    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
-        let flows = flows::registry();
-        let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
-        let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
-            let rules = ChainRules { id, locking, ..rules };
-            SimChain::new(rules, clock.clone(), seed ^ u64::from(id.0))
-        });
-        for deposit in &*self.deposits {
-            settle(&source, deposit.sender);
-            settle(&target, deposit.receiver);
-        }
-        prepare_quarantine(&source, self.quarantine);
-        let table = flows.table(id).clone();
-        let (released, deadlines, others) = (Arc::default(), Arc::default(), vec![target.clone()]);
-        let mappings = self.mappings();
-        let script =
-            SwapScript { table, source: source.clone(), target, mappings, released, deadlines };
-        let facts = Arc::new(move |journal: Arc<dyn Journal>| {
-            let script = script.clone();
-            let port: Arc<dyn kernel::ports::facts::FactSource> =
-                Arc::new(SwapFacts { script, journal });
-            port
-        });
-        let [from, _] = self.ends();
-        let vault = Some(SimVault::new(source.clone(), id, from.asset));
-        ChainFlow { flow: self.flow, facts, chain: source, others, vault }
-    }
 
     /// The depositors pay in, and wait until each swap ended.
-    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
+    pub fn insist<V: PlayedVault>(
+        &self,
+        at: ChainClient<V>,
+    ) -> Fut<'static, Result<Vec<Record>, String>> {
         let Some(flow) = at.engine.flows().named(self.flow) else {
             return Box::pin(std::future::ready(Err("no such flow".to_owned())));
         };
@@ -170,11 +159,18 @@ impl ChainCase for SwapCase {
             true => VaultMovement::Offered(terms.clone()),
             false => VaultMovement::Deposited(terms.clone()),
         };
-        vault.receive(at.series, deposits.iter().map(paid_in).collect());
-        Box::pin(Depositors { at, chain: source.chain, payout, flow, deposits }.wait())
+        let keys = vault.receive(at.series, deposits.iter().map(paid_in).collect());
+        Box::pin(Depositors { at, chain: source.chain, payout, flow, keys }.wait())
     }
 
-    fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
+    /// What is wrong with how its swaps ended on these chains: each has paid its receiver, given back or set quarantined,
+    /// once.
+    pub fn wrongly_moved<C: PlayedChain>(
+        &self,
+        chains: &[C],
+        ended: &[Record],
+        harm: Harm,
+    ) -> Vec<String> {
         let flows = flows::registry();
         let mut faults = Vec::new();
         // refusals alone are counted: what is lost with a process is no reason for another end
@@ -207,9 +203,50 @@ impl ChainCase for SwapCase {
     }
 }
 
+impl ChainCase for SwapCase {
+    type Chain = SimChain;
+
+    fn all() -> Vec<Self> {
+        SWAP_CASES.to_vec()
+    }
+
+    fn flow(&self) -> &'static str {
+        self.flow
+    }
+
+    fn words(&self) -> &'static str {
+        self.name
+    }
+
+    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
+        let flows = flows::registry();
+        let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
+        let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
+            let rules = ChainRules { id, locking, ..rules };
+            SimChain::new(rules, clock.clone(), seed ^ u64::from(id.0))
+        });
+        self.settle(Side::Source, &source);
+        self.settle(Side::Target, &target);
+        let others = vec![target.clone()];
+        let chains: Arc<dyn SwapChains> = Arc::new(SimChains { source: source.clone(), target });
+        let facts = self.facts(move || chains.clone());
+        let [from, _] = self.ends();
+        let vault = Some(SimVault::new(source.clone(), id, from.asset));
+        ChainFlow { flow: self.flow, facts, chain: source, others, vault }
+    }
+
+    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
+        self.insist(at)
+    }
+
+    fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
+        self.wrongly_moved(chains, ended, harm)
+    }
+}
+
 /// How often a swap has paid its receiver, given back and set quarantined, without what was called back; or what
 /// was paid to whom it should not be.
-fn moved(chains: &[SimChain], record: &Record) -> Result<[usize; 3], String> {
+fn moved<C: PlayedChain>(chains: &[C], record: &Record) -> Result<[usize; 3], String> {
     let (mut given, mut back, mut quarantined) = (0_usize, 0_usize, 0_usize);
     for chain in chains {
         let (id, system) = (record.id, System::Chain(chain.rules().id));

@@ -53,6 +53,11 @@ impl State {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
+    pub(in crate::journal) fn named_counters(&self, prefix: &str) -> BTreeMap<Arc<str>, u128> {
+        let named = self.counters.iter().filter(|(name, _)| name.starts_with(prefix));
+        named.map(|(name, n)| (name.clone(), *n)).collect()
+    }
+
     /// Writes a put about an attempt that nothing objected to.
     pub(super) fn put_attempt(&mut self, worker: WorkerId, put: Put) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the caller chose these three")]
