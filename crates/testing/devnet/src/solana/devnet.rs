@@ -171,6 +171,21 @@ impl Devnet {
         chain.record(signature, chain.final_height(chain.height())).is_some()
     }
 
+    /// What the next block would make of a transaction, as a node's preflight at the head says: what became of one that it
+    /// holds, or why it holds it not.
+    ///
+    /// # Errors
+    ///
+    /// If no block takes it.
+    pub fn preflight(
+        &self,
+        transaction: &VersionedTransaction,
+    ) -> Result<Result<(), TransactionError>, TransactionError> {
+        let mut chain = self.node.chain();
+        let height = chain.height();
+        chain.simulate(transaction, height).map(|executed| executed.result)
+    }
+
     /// An account at the head.
     pub fn account(&self, address: &Address) -> Option<Account> {
         let chain = self.node.chain();

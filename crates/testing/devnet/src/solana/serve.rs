@@ -45,8 +45,6 @@ pub struct Served {
 pub const INVENTORY: u64 = 1_000_000_000_000;
 /// USDC of each customer at the start, in base units.
 pub const CUSTOMER: u64 = 100_000_000_000;
-/// Wrapped SOL, which the source's settings name beside USDC.
-const SOL_MINT: &str = "So11111111111111111111111111111111111111112";
 
 /// Starts the chain and sets it up.
 ///
@@ -109,16 +107,17 @@ fn write_keypair(path: &Path, wallet: &Wallet) -> Outcome {
     file.write_all(text.as_bytes()).map_err(failed)
 }
 
-/// The environment that points Portage at a chain, by the names of the source.
+/// The environment that points Portage at a chain, by the names of the source where it has them.
 pub fn environment(served: &Served) -> Vec<(&'static str, String)> {
     vec![
         ("SOLANA_RPC_URL", served.devnet.urls().join(",")),
         ("USDC_MINT", served.mint.to_string()),
-        ("SOL_MINT", SOL_MINT.to_owned()),
         ("SOL_MAIN_ACCOUNT", served.vault.address().to_string()),
         ("VAULT_USDC_ACCOUNT", served.vault_account.to_string()),
         ("USDC_QUARANTINE_ACCOUNT", served.quarantine_account.to_string()),
         ("VAULT_KEYPAIR", served.keypair_file.display().to_string()),
+        ("PORTAGE_SWAP__SOLANA_NETWORK", "localnet".to_owned()),
+        ("PORTAGE_SWAP__SOLANA_LANES", served.lanes.len().to_string()),
     ]
 }
 
@@ -135,7 +134,7 @@ pub fn describe(served: &Served) -> String {
          # customers  {customers}, each with {CUSTOMER} base units; a deposit of one:\n\
          #   curl -XPOST {first}/devnet/deposit -d '{{\"customer\":0,\"to\":\"{vault}\",\"amount\":25000000,\"memo\":\"nexus:…\"}}'\n\
          # faults     {first}/devnet, and the same at each endpoint: see docs/guide/devnet-solana.md\n\
-         # The keypair file holds the vault's key, on this chain only. The environment of a swap service:\n\
+         # The keypair file holds the vault's key, on this chain only. The environment of `portage serve`:\n\
          \n\
          {lines}",
         mint = served.mint,
