@@ -7,6 +7,7 @@
 pub mod account;
 mod aim;
 pub mod book;
+mod chain;
 mod clock;
 pub mod create;
 pub mod env;
@@ -27,6 +28,7 @@ pub mod rng;
 pub mod server;
 pub mod store;
 pub mod strace;
+pub mod swap;
 mod two_servers;
 pub mod workload;
 

@@ -12,7 +12,7 @@ use crash::fleet::{Fleet, Network, Pair};
 use crash::record::Record;
 use crash::rng::Rng;
 use crash::{
-    Outcome, account, faults, fleet, gateway, history, kill, power, relay, strace, workload,
+    Outcome, account, faults, fleet, gateway, history, kill, power, relay, strace, swap, workload,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,14 @@ struct Cli {
     /// moments between journal and chain.
     #[arg(long, default_value_t = 0, requires = "devnet")]
     relay: u64,
-    /// The local chain; `cargo xtask crash --relay` builds and names it.
+    /// Number of kills beneath the swaps: servers and PostgreSQL before a local Solana, by chance and at the four
+    /// moments between journal and chain.
+    #[arg(long, default_value_t = 0, requires = "devnet")]
+    swap: u64,
+    /// How many deposits customers make at least while servers of swaps are killed.
+    #[arg(long, default_value_t = 0)]
+    deposits: u64,
+    /// The local chains; `cargo xtask crash --relay` and `--swap` build and name them.
     #[arg(long, value_name = "FILE")]
     devnet: Option<PathBuf>,
     /// Kills of a lone server whose log takes nothing: its reader is gone, or its disk is full.
@@ -126,7 +133,7 @@ fn run(cli: &Cli) -> Outcome {
     let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
     let (silent, replicated) = (rng.fork(), rng.fork());
     let (gateways, accounts, relays) = (rng.fork(), rng.fork(), rng.fork());
-    let (mutes, clocks) = (rng.fork(), rng.fork());
+    let (mutes, clocks, swaps) = (rng.fork(), rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -163,6 +170,10 @@ fn run(cli: &Cli) -> Outcome {
     if let Some(devnet) = cli.devnet.as_deref().filter(|_| cli.relay > 0) {
         let site = relay::Site { program: &cli.server, devnet, below: &below };
         relays_killed(cli, &site, relays)?;
+    }
+    if let Some(devnet) = cli.devnet.as_deref().filter(|_| cli.swap > 0) {
+        let site = relay::Site { program: &cli.server, devnet, below: &below };
+        swaps_killed(cli, &site, swaps)?;
     }
     if cli.prove {
         proven(cli, &below, wrong)?;
@@ -333,6 +344,21 @@ fn relays_killed(cli: &Cli, site: &relay::Site<'_>, mut rng: Rng) -> Outcome {
     let killed = relay::run(site, cli.relay, None, rng)?;
     println!("relay: {killed:?}");
     record(cli).map_or(Ok(()), |record| record.relay(&killed))
+}
+
+/// The swaps before a local chain, and with `--prove` two databases that are made wrong.
+fn swaps_killed(cli: &Cli, site: &relay::Site<'_>, mut rng: Rng) -> Outcome {
+    let wrongs = [
+        (swap::WrongStore::Lost, "a deposit that vanishes", "a refund of no deposit"),
+        (swap::WrongStore::Forgotten, "a refund whose attempt is forgotten", "given back twice"),
+    ];
+    for (wrong, what, words) in wrongs.into_iter().filter(|_| cli.prove) {
+        let found = swap::run(site, 4, 0, Some(wrong), rng.fork()).map(drop);
+        red(what, found, &[words])?;
+    }
+    let killed = swap::run(site, cli.swap, cli.deposits, None, rng)?;
+    println!("swap: {killed:?}");
+    record(cli).map_or(Ok(()), |record| record.swap(&killed))
 }
 
 /// A database that forgets what was acknowledged, and what must be said of it.

@@ -4,7 +4,7 @@ use crate::faults::Faulted;
 use crate::gateway::Jumped;
 use crate::kill::Killed;
 use crate::power::Lost;
-use crate::{Outcome, account, fleet, relay};
+use crate::{Outcome, account, fleet, relay, swap};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -238,6 +238,30 @@ impl Record {
             text.push_str(&format!("| {name} | {times} |\n"));
         }
         self.put("relay", &text)
+    }
+
+    /// The kills beneath the swaps.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn swap(&self, killed: &swap::Killed) -> Outcome {
+        let (given_back, kept) = (killed.ends.given_back, killed.ends.kept);
+        let mut text = format!(
+            "{}: {} kills in {}; {} of them with a swap open. {} deposits: {given_back} given back once each by {} \
+             attempts, {kept} kept as dust; none missing, none doubled, the books equal the vault. One endpoint of three \
+             lied {} times.\n\n| killed | times |\n|---|---|\n",
+            self.of,
+            killed.kills,
+            minutes(killed.took),
+            killed.open,
+            given_back.saturating_add(kept),
+            killed.attempts,
+            killed.lies,
+        );
+        for (name, times) in &killed.by {
+            text.push_str(&format!("| {name} | {times} |\n"));
+        }
+        self.put("swap", &text)
     }
 
     /// The losses of power.

@@ -85,7 +85,7 @@ impl Workload {
     /// The client of the next server, with the newest token.
     ///
     /// # Panics
-    /// There is none, which no scene is made with.
+    /// There is none, which no fixture is made with.
     pub fn client(&self) -> Client {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);

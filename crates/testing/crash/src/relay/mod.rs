@@ -4,15 +4,15 @@
 
 mod chain;
 mod clients;
-mod moments;
 mod oracle;
 mod services;
 
 use crate::aim::Aim;
+use crate::chain::chance;
+use crate::chain::moments::Moment;
 use crate::rng::Rng;
 use crate::two_servers::Load;
 use crate::{Outcome, clock};
-use moments::Moment;
 pub use oracle::Ends;
 use serde_json::{Value, json};
 use services::Services;
@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// Number of kills after which every acknowledged transfer is checked again.
 const ALL_AFTER: u64 = 10;
+/// The methods that send a transaction.
+const SENDS: [&str; 2] = ["send_tx", "broadcast_tx_async"];
 /// A token lives an hour.
 const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
 
@@ -66,36 +68,6 @@ pub struct Killed {
     pub took: Duration,
 }
 
-/// What is killed by chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Victim {
-    /// One of the two servers.
-    Server(usize),
-    /// The database, with all of its processes.
-    Database,
-    /// Everything but the chain.
-    All,
-}
-
-impl Victim {
-    fn drawn(rng: &mut Rng) -> Self {
-        match rng.below(100) {
-            0..60 => Self::Server(usize::from(rng.percent(50))),
-            60..82 => Self::Database,
-            _ => Self::All,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Server(0) => "serve-1",
-            Self::Server(_) => "serve-2",
-            Self::Database => "postgres",
-            Self::All => "all",
-        }
-    }
-}
-
 /// Kills this number of times while clients ask for payments, then lets everything come to its end and holds it
 /// against the oracles. With a wrong store its fault is made in the middle.
 ///
@@ -118,10 +90,13 @@ pub fn run(
             services.servers.renew()?;
             token = clock::now();
         }
-        for endpoint in services.chain.endpoints() {
-            trouble(&services, endpoint, &mut rng)?;
+        let chain = &services.chain.process;
+        for endpoint in chain.endpoints() {
+            chance::trouble(chain, endpoint, &SENDS, &mut rng)?;
         }
-        killed.lies += u64::from(lie(&services, &mut rng)?);
+        // what one says is kept for a while: the next one must not lie alike
+        let liar = chain.endpoints().len() - 1;
+        killed.lies += u64::from(chance::lie(chain, liar, &lies(), &mut rng)?);
         if killed.kills % 4 == 1 {
             services.chain.wallet_signs(rng.below(chain::KEYS))?;
             killed.wallets += 1;
@@ -130,8 +105,8 @@ pub fn run(
         load.works(&mut services.servers, on)?;
         let moment = (killed.kills % 2 == 1).then(|| moments.next()).flatten();
         let name = match moment {
-            Some(moment) => moments::kill_at(moment, &mut services)?,
-            None => by_chance(&mut services, &mut rng)?,
+            Some(moment) => services.kill_at(moment)?,
+            None => chance::kill(&mut services.servers, &mut rng)?,
         };
         killed.kills += 1;
         *killed.by.entry(name).or_default() += 1;
@@ -147,7 +122,11 @@ pub fn run(
             say(&format!("{} kills, {:?}", killed.kills, killed.by));
         }
     }
-    services.chain.endpoints().try_for_each(|endpoint| services.chain.calm(endpoint))?;
+    services
+        .chain
+        .process
+        .endpoints()
+        .try_for_each(|endpoint| services.chain.process.calm(endpoint))?;
     load.end(&services.servers)?;
     killed.ends = oracle::settle(&services, &load)?;
     killed.attempts = services.attempts()?.all;
@@ -161,29 +140,6 @@ pub fn run(
 #[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
 fn say(what: &str) {
     println!("relay: {what}");
-}
-
-/// What an endpoint does for a while; the other one may be fair, or not.
-fn trouble(services: &Services, endpoint: usize, rng: &mut Rng) -> Outcome {
-    let chain = &services.chain;
-    chain.calm(endpoint)?;
-    if rng.percent(15) {
-        chain.lag(endpoint, 2 + rng.below(8))?;
-    }
-    if rng.percent(25) {
-        return Ok(());
-    }
-    let rules = rules(1 + rng.below(6));
-    rng.one(&rules).map_or(Ok(()), |rule| chain.add(endpoint, rule))
-}
-
-/// One endpoint lies until the next kill. It is always the same one: two that lie alike are believed.
-fn lie(services: &Services, rng: &mut Rng) -> Outcome<bool> {
-    let liar = services.chain.endpoints().last().filter(|_| rng.percent(50));
-    let lies = lies();
-    let (Some(liar), Some(lie)) = (liar, rng.one(&lies)) else { return Ok(false) };
-    services.chain.add(liar, lie)?;
-    Ok(true)
 }
 
 /// What an endpoint shows otherwise than it is.
@@ -205,42 +161,6 @@ fn lies() -> [Value; 6] {
         edited(keys, "/keys/*/access_key/nonce", json!({ "add": -1 })),
         edited(keys, "/keys", json!({ "set": [] })),
     ]
-}
-
-/// Faults of an endpoint, each for `times` requests.
-fn rules(times: u64) -> [Value; 10] {
-    let sends = ["send_tx", "broadcast_tx_async"];
-    [
-        json!({ "kind": "drop_reply", "times": times }),
-        json!({ "kind": "drop_reply", "methods": sends, "times": times }),
-        json!({ "kind": "refuse", "times": times }),
-        json!({ "kind": "status", "code": 429, "times": times }),
-        json!({ "kind": "status", "code": 503, "times": times }),
-        json!({ "kind": "delay", "millis": 400, "times": times }),
-        json!({ "kind": "timeout", "methods": sends, "times": times }),
-        json!({ "kind": "late", "blocks": 12, "times": times }),
-        json!({ "kind": "withhold", "times": times }),
-        json!({ "kind": "unknown", "times": times }),
-    ]
-}
-
-fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {
-    let victim = Victim::drawn(rng);
-    let servers = &mut services.servers;
-    match victim {
-        Victim::Server(n) => servers.kill_server(n)?,
-        Victim::Database => servers.postgres.kill9()?,
-        Victim::All => {
-            servers.postgres.kill9()?;
-            servers.kill_all()?;
-        }
-    }
-    // the others go on without it
-    std::thread::sleep(Duration::from_micros(rng.below(400_000)));
-    if matches!(victim, Victim::Database | Victim::All) {
-        servers.postgres.restart()?;
-    }
-    Ok(victim.name())
 }
 
 /// A run in which something never happened proves nothing about it.

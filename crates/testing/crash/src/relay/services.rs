@@ -1,8 +1,9 @@
 //! The processes of the relay campaign: two servers with a relay each, on one PostgreSQL, before one local chain.
 
-use super::WrongStore;
-use super::chain::LocalChain;
+use super::chain::NearChain;
+use super::{SENDS, WrongStore};
 use crate::Outcome;
+use crate::chain::moments::{self, ChainFixture, Moment};
 use crate::two_servers::TwoServers;
 use std::path::Path;
 
@@ -12,7 +13,7 @@ const LEASE_SECONDS: &str = "5";
 #[derive(Debug)]
 pub(super) struct Services {
     pub(super) servers: TwoServers,
-    pub(super) chain: LocalChain,
+    pub(super) chain: NearChain,
 }
 
 /// Attempts in the journal.
@@ -25,7 +26,7 @@ pub(super) struct Attempts {
 
 impl Services {
     pub(super) fn start(program: &Path, devnet: &Path, below: &Path) -> Outcome<Self> {
-        let chain = LocalChain::start(devnet)?;
+        let chain = NearChain::start(devnet)?;
         let settings = |server| {
             let mut settings = chain.settings(server);
             settings.push(("PORTAGE_ENGINE__LEASE_SECONDS", LEASE_SECONDS.to_owned()));
@@ -33,6 +34,23 @@ impl Services {
         };
         let servers = TwoServers::start(program, &below.join("relay"), &settings)?;
         Ok(Self { servers, chain })
+    }
+
+    /// Kills the servers that come to a moment; the name of what was met.
+    pub(super) fn kill_at(&mut self, moment: Moment) -> Outcome<&'static str> {
+        let Self { servers, chain } = self;
+        let paid = || Ok(u64::try_from(chain.payments()?.len()).unwrap_or(u64::MAX));
+        moments::kill_at(
+            moment,
+            &mut ChainFixture {
+                servers,
+                chain: &chain.process,
+                sends: &SENDS,
+                looks: &["tx", "EXPERIMENTAL_tx_status"],
+                paid: &paid,
+                proven: "SELECT count(*) FROM transfers WHERE flow = 'relay' AND state = 60",
+            },
+        )
     }
 
     /// How many transfers have not ended.
