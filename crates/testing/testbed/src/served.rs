@@ -12,7 +12,7 @@ pub const PORTAGE: &str = "portage";
 /// Signs the benchmark's tokens.
 const SECRET: &str = "a key for the benchmark alone, 32 bytes";
 /// Settings that the product reads without its prefix.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 13] = [
     "DATABASE_URL",
     "KAFKA_BROKERS",
     "RELAY_ACCOUNT_ID",
@@ -20,6 +20,12 @@ const OTHERS: [&str; 7] = [
     "NEAR_NETWORK",
     "NEAR_RPC_URL",
     "RELAY_ACCESS_KEYS",
+    "SOLANA_RPC_URL",
+    "SOL_MAIN_ACCOUNT",
+    "VAULT_USDC_ACCOUNT",
+    "VAULT_KEYPAIR",
+    "USDC_MINT",
+    "USDC_QUARANTINE_ACCOUNT",
 ];
 
 /// A process that ends with this value.
