@@ -18,7 +18,7 @@ pub struct Health {
     /// The relay's providers, as this process saw them last; only where it asks any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub providers: Option<ProviderHealth>,
-    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`, for the relay's providers `wrong chain`; by the part's name: `journal`, `keys`, `kafka`, `rpc`, `funding`, `spot`, …
+    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`, for the providers of a chain `wrong chain`; by the part's name: `journal`, `keys`, `kafka`, `rpc` (the relay's providers), `solana` (those of the swaps), `funding`, `spot`, …
     #[serde(flatten)]
     pub parts: BTreeMap<String, String>,
 }

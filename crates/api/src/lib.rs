@@ -19,4 +19,5 @@ pub mod relay;
 pub mod transfers;
 pub mod transfers_v2;
 pub mod user_id;
+pub mod vaults;
 mod words;

@@ -1,5 +1,6 @@
 //! The body of reconciliation's proof that no money was lost.
 
+use crate::vaults::VaultBooks;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -34,6 +35,10 @@ pub struct Proof {
     #[serde(default)]
     #[schema(required, example = json!([]))]
     pub accepted: Vec<Break>,
+    /// The vaults on chains, each beside its books. One that differs is a case, and no break: ledgers go on.
+    #[serde(default)]
+    #[schema(required, example = json!([]))]
+    pub vaults: Vec<VaultBooks>,
     /// What is no part of this proof, because it cannot be proven.
     #[serde(default)]
     #[schema(required, example = json!([]))]

@@ -9,7 +9,7 @@ use crate::types::{
     CreateAnswer, CreateRelayTransfer, CreateTransfer, CreateTransfers, Created, DryRun,
     FailedTransfer, Filter, Health, Movement, NewBackup, NumberedMovement, OpenedAccountTransfer,
     OpenedRelayTransfer, Page, Problem, Proof, RelayTransfer, SetStatus, StatusAnswer,
-    TransferStory,
+    TransferStory, Vaults,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -326,7 +326,15 @@ impl Client {
         self.get_json("/api/v1/ops/conservation?fresh=true").await
     }
 
-    /// The same from every operation row, and every account against its operations. It reads
+    /// Every vault beside its books, at one instant of the journal, and what left one without an attempt.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn vaults(&self) -> Result<Vaults, Error> {
+        self.get_json("/api/v1/ops/vaults").await
+    }
+
+    /// The proof from every operation row, and every account against its operations. It reads
     /// everything, so it may take long.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ pub use api::transfers::{
     CreateTransfer, DryRun, FailedTransfer, HistoryEntry, Page, Transfer, TransferStory,
 };
 pub use api::user_id::UserIdText;
+pub use api::vaults::{VaultBooks, VaultSums, VaultWithdrawal, Vaults};
 
 use serde::Serialize;
 

@@ -144,13 +144,23 @@ pub enum ActionOutcome {
     #[schema(title = "Superseded")]
     Superseded {
         /// Where the transfer stands; `BOOKED` of a deposit; `RESUMED` or `STOPPED_AGAIN` of a pause; `SET_AGAIN` of an
-        /// account.
+        /// account; `ACCEPTED` of a withdrawal.
         #[schema(example = "COMMITTED")]
         state: String,
     },
     /// The proposal was rejected: nothing was done.
     #[schema(title = "Refused")]
     Refused,
+    /// What left the vault is taken from the inventory.
+    #[schema(title = "WithdrawalAccepted")]
+    WithdrawalAccepted,
+    /// One more refund of the transfer is allowed.
+    #[schema(title = "RefundReleased")]
+    RefundReleased {
+        /// How often the refund had been refused.
+        #[schema(example = 3)]
+        refusals: u64,
+    },
     /// The account has that status.
     #[schema(title = "StatusSet")]
     StatusSet,

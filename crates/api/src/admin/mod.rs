@@ -4,6 +4,7 @@ pub mod actions;
 pub mod approvals;
 pub mod assets;
 pub mod cases;
+pub mod chains;
 pub mod halts;
 pub mod numbered_accounts;
 pub mod pauses;

@@ -1,5 +1,6 @@
 //! The bodies of the relay's keys and their state.
 
+use super::chains::{ChainGenesis, ChainProvider, OpenChainAttempt};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,40 +31,12 @@ pub struct RelayKeys {
     #[schema(example = "TIMEOUT")]
     pub chain_unknown: Option<String>,
     /// The chain that this store is bound to; `null` until its providers showed one.
-    pub identity: Option<RelayChain>,
+    pub identity: Option<ChainGenesis>,
     /// The providers of this process, in the order of its settings.
-    pub providers: Vec<RelayProvider>,
+    pub providers: Vec<ChainProvider>,
     /// When it was read, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
-}
-
-/// Which chain it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RelayChain {
-    /// The name of the network, as its nodes say it.
-    #[schema(example = "mainnet")]
-    pub chain_id: String,
-    /// The hash of its first block.
-    #[schema(example = "EPnLgE7iEq9s7yTkos96M3cWymH5avBAPm3qx3NXqR8H")]
-    pub genesis_hash: String,
-}
-
-/// A provider, as this process saw it last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RelayProvider {
-    /// Its host and port.
-    #[schema(example = "rpc.example:443")]
-    pub provider: String,
-    /// `usable`; `wrong_chain`: it showed another chain, and nothing that it says counts; or `unknown`: which chain it
-    /// shows is not known now.
-    #[schema(example = "usable")]
-    pub status: String,
-    /// The chain that it showed last; `null`: it never did.
-    pub shows: Option<RelayChain>,
-    /// The number of requests in a row that had no answer.
-    #[schema(example = 0)]
-    pub failures: u32,
 }
 
 /// One key. It has at most one open attempt.
@@ -84,7 +57,7 @@ pub struct RelayKey {
     #[schema(example = "47")]
     pub last_nonce: Option<String>,
     /// The attempt that has it, where one is open.
-    pub attempt: Option<OpenRelayAttempt>,
+    pub attempt: Option<OpenChainAttempt>,
     /// Whether the account on the chain has it, as any provider showed within the last seconds; `null` where that
     /// is not known now. It proves nothing.
     #[schema(example = true)]
@@ -110,27 +83,4 @@ pub struct KeyRetirement {
     /// not. The key may sign, and is watched until it is proven gone again.
     #[schema(example = 132_104_711)]
     pub returned_at_block: Option<u64>,
-}
-
-/// An attempt that is not proven yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct OpenRelayAttempt {
-    /// The id of the attempt.
-    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-    pub id: String,
-    /// How many transfers it carries.
-    #[schema(example = 100)]
-    pub transfers: usize,
-    /// How many transactions were signed under its nonce; one of them lands at most.
-    #[schema(example = 1)]
-    pub forms: usize,
-    /// The newest of them pays none of the transfers: it only takes the nonce.
-    #[schema(example = false)]
-    pub void: bool,
-    /// A transaction may be on the wire.
-    #[schema(example = true)]
-    pub sent: bool,
-    /// The time for which it has been open, in seconds.
-    #[schema(example = 4)]
-    pub age_seconds: u64,
 }

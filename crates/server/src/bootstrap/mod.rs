@@ -4,6 +4,7 @@
 mod app;
 mod data_folder;
 mod former_worker;
+mod remote_ledgers;
 mod start_fault;
 
 pub use self::app::AppContext;
@@ -15,13 +16,16 @@ use crate::backup::{BackupService, JournalStore, MANIFEST, Source, halt_over_los
 use crate::bootstrap::start_fault::start_fault;
 use crate::bus;
 use crate::cli::exit::{self, Exit, Fault};
-use crate::config::{Config, LedgerForm, Ledgers};
+use crate::config::{Config, Ledgers};
 use crate::file_modes;
 use crate::http::admin::webhooks::WebhookAdmin;
+use crate::link_context::LinkContext;
 use crate::metrics::Metrics;
 use crate::open_store::{self, Store, StoreContext};
-use crate::relay::{self, RelayContext};
+use crate::relay;
 use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
+use crate::swap;
+use crate::swap::assets::SwapAssets;
 use crate::webhooks::dispatch::{Dispatch, DispatchContext};
 use crate::webhooks::fan_out::FanOutContext;
 use crate::webhooks::target::TargetRules;
@@ -31,6 +35,7 @@ use engine::audit::Sealer;
 use engine::{Engine, Parts};
 use flows::account::AccountChecks;
 use flows::relay::State as RelayState;
+use flows::swap_in::State as SwapInState;
 use flows::{account, internal};
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
@@ -47,7 +52,7 @@ use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{OnEnd, Spawn as _, Task};
 use kernel::unit::{Put, Unit};
 use ledgers::disk::Folder;
-use ledgers::remote::{AssetCodes, Remote, SimpleRemote};
+use ledgers::remote::AssetCodes;
 use ledgers::spot::{Spot, TornTail};
 use links::in_process::InProcess;
 use std::collections::BTreeMap;
@@ -235,7 +240,7 @@ impl Service {
         }
         let assets = status.assets.iter().map(|asset| (asset.id, asset.symbol.clone()));
         let symbols = AssetCodes::of(assets);
-        ledgers.extend(remote(settings, &symbols)?);
+        ledgers.extend(remote_ledgers::open(settings, &symbols)?);
         let file = dir.join(BUS);
         let bus = InProcess::open(&file, Arc::clone(&clock))
             .map_err(|cause| Fault::new(Exit::Io, format!("{}: {cause}", file.display())))?;
@@ -274,7 +279,7 @@ impl Service {
             let guard = relay::opening_guard(&config.relay, &*self.store, self.worker).await?;
             settings.opening_guards.insert(RelayState::FLOW, guard);
             let assets = self.assets().await?;
-            let link = relay::open(&config.relay, &self.relay_context(&meter, &assets))?;
+            let link = relay::open(&config.relay, &self.link_context(&meter, &assets))?;
             if let Some(asks) = link.asks_for_token(Arc::clone(&self.clock)) {
                 tasks.spawn(TOKEN_CHECK, asks);
             }
@@ -282,15 +287,24 @@ impl Service {
             facts.insert(RelayState::FLOW, link.facts);
             chains.push(link.chain);
         }
+        let mut deposits = Vec::new();
+        if config.swap.is_set() {
+            let assets = SwapAssets::of(&*self.store).await?;
+            let link = swap::open(&config.swap, assets, &self.link_context(&meter, &[]))?;
+            offered.push(SwapInState::FLOW);
+            facts.insert(SwapInState::FLOW, link.facts);
+            chains.push(link.chain);
+            deposits.push(link.deposits);
+        }
         Ok(Parts {
-            flows: Arc::clone(&self.flows),
+            flows: Arc::new(flows::registry_by(&config.swap.times())),
             offered: self.flows.ids(&offered),
             facts,
             bus: Some(self.bus_parts()),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
             chains,
-            deposits: Vec::new(),
+            deposits,
             world: self.store.funding(),
             clock: Arc::clone(&self.clock),
             rng: Arc::clone(&self.rng),
@@ -316,7 +330,7 @@ impl Service {
         let mut config = config.clone();
         if config.relay.is_set() {
             let assets = self.assets().await?;
-            let context = self.relay_context(meter, &assets);
+            let context = self.link_context(meter, &assets);
             config.relay.asset = relay::chosen_asset(&config.relay, &context).await?;
         }
         Ok(config)
@@ -327,13 +341,13 @@ impl Service {
         Ok(self.store.service_status().await.map_err(failed)?.assets)
     }
 
-    fn relay_context<'a>(
+    fn link_context<'a>(
         &'a self,
         meter: &'a Arc<dyn Meter>,
         assets: &'a [Asset],
-    ) -> RelayContext<'a> {
+    ) -> LinkContext<'a> {
         let Self { store, flows, clock, .. } = self;
-        RelayContext { store, flows, clock, meter, assets }
+        LinkContext { store, flows, clock, meter, assets }
     }
 
     /// What each flow learns from outside the journal's rows of a transfer, by the flow's name.
@@ -525,39 +539,6 @@ impl Service {
             tracing::warn!(%fault, "the owner's note cannot be written");
         }
     }
-}
-
-/// The remote ledgers of the settings. Nothing is sent yet.
-fn remote(settings: &Ledgers, symbols: &AssetCodes) -> Result<Vec<Arc<dyn Ledger>>, Fault> {
-    let mut ledgers: Vec<Arc<dyn Ledger>> = Vec::new();
-    for (id, ledger) in settings.remote() {
-        let unfit = |why: ledgers::remote::Unfit| {
-            let name = id.name().to_lowercase();
-            Fault::new(Exit::Config, format!("ledgers.{name}: {why}"))
-        };
-        let reached = ledger.reached();
-        let open = reached.url.starts_with("http://") && !reached.url.starts_with("http://127.");
-        if open && !ledger.token.is_empty() {
-            tracing::warn!(ledger = id.name(), "its token crosses the network in the clear");
-        }
-        if ledger.token.is_empty() {
-            tracing::warn!(
-                ledger = id.name(),
-                "no token is set for it: one that asks for a token answers 401"
-            );
-        }
-        ledgers.push(match ledger.form {
-            LedgerForm::Full => {
-                Arc::new(Remote::new(id, &reached, symbols.clone()).map_err(unfit)?)
-            }
-            LedgerForm::Simple => {
-                let refusals = ledger.refusals.iter().cloned().collect();
-                let simple = SimpleRemote::new(id, &reached, symbols.clone(), refusals);
-                Arc::new(simple.map_err(unfit)?)
-            }
-        });
-    }
-    Ok(ledgers)
 }
 
 /// Opens the Spot core of a data folder. `acknowledged`: the highest operation that the journal knows.

@@ -7,7 +7,7 @@ use crate::auth::Scope;
 use crate::bootstrap::{SPOT, Service};
 use crate::config::Config;
 use crate::config::sources::Origin;
-use crate::http::admin::conservation;
+use crate::http::admin::conservation::{self, vaults};
 use crate::runtime::Fatal;
 use crate::{open_store, telemetry};
 use client::types::{Break, Proof};
@@ -114,7 +114,9 @@ async fn opened(config: &Config) -> Result<Proof, Fault> {
     let status = service.store.service_status().await.map_err(failed)?;
     report.excuse(&AcceptedBreaks::read(&*service.store, &status).await.map_err(failed)?);
     let unproven = conservation::unproven(service.ledgers.iter().cloned());
-    Ok(conservation::proof(&report, unproven, &status.assets, status.halted.as_deref()))
+    let proof = conservation::proof(&report, unproven, &status.assets, status.halted.as_deref());
+    let vaults = vaults::shown(&*service.store, &status.assets).await.map_err(failed)?;
+    Ok(Proof { vaults, ..proof })
 }
 
 fn told(proof: &Proof, json: bool) -> Result<(), Fault> {
@@ -122,6 +124,9 @@ fn told(proof: &Proof, json: bool) -> Result<(), Fault> {
         output::print_json(proof)?;
     } else {
         output::print(&proven(proof))?;
+    }
+    if proof.vaults.iter().any(|vault| !vault.equal) {
+        return Err(Fault::new(Exit::Data, "a vault differs from its books"));
     }
     match (&proof.halted, adds_up(proof)) {
         (_, false) if !proof.breaks.is_empty() => {
@@ -175,6 +180,12 @@ pub(super) fn proven(proof: &Proof) -> String {
     };
     let titles = ["asset", "ledger", ">users", ">frozen", ">clearing", ">world"];
     let mut text = output::table(titles, moved.map(row).collect());
+    for vault in &proof.vaults {
+        let client::types::VaultBooks { chain, flow, asset, balance, difference, .. } = vault;
+        let differs = if vault.equal { "equals its books" } else { "DIFFERS from its books" };
+        let by = if vault.equal { String::new() } else { format!(" by {difference}") };
+        text.push_str(&format!("\nVAULT {chain} {flow}: {balance} {asset} {differs}{by}"));
+    }
     listed(&mut text, "BREAK", &proof.breaks);
     listed(&mut text, "ACCEPTED", &proof.accepted);
     if let Some(reason) = &proof.halted {

@@ -71,6 +71,9 @@ fn check(global: &Global, file: &Path) -> Result<(), Fault> {
         ("audit.mac_secret_file", &config.audit.mac_secret_file),
         ("relay.keystore", &config.relay.keystore),
         ("relay.keystore_passphrase_file", &config.relay.keystore_passphrase_file),
+        ("swap.keystore", &config.swap.keystore),
+        ("swap.keystore_passphrase_file", &config.swap.keystore_passphrase_file),
+        ("swap.keypair_file", &config.swap.keypair_file),
     ];
     let former = &config.audit.former_mac_secret_files;
     let former = former.iter().map(|file| ("audit.former_mac_secret_files", Path::new(file)));

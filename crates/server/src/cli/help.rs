@@ -19,7 +19,7 @@ const GROUPS: &[CommandGroup] = &[
     },
     CommandGroup {
         heading: "Operate it",
-        commands: &["ops", "halt", "relay", "webhook", "pipeline", "dlt", "outbox"],
+        commands: &["ops", "halt", "relay", "swap", "webhook", "pipeline", "dlt", "outbox"],
     },
     CommandGroup {
         heading: "Prove it, keep it",

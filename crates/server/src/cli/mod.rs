@@ -22,6 +22,7 @@ mod relay;
 mod remote;
 mod serve;
 mod spot;
+mod swap;
 mod token;
 mod transfer;
 mod webhook;
@@ -121,6 +122,9 @@ enum Command {
     /// Show the relay's keys with their open transactions, and retire keys.
     #[command(subcommand)]
     Relay(relay::RelayCommand),
+    /// Operate the swaps: the vault, its lanes and deposits, and money that is held or left the vault.
+    #[command(subcommand)]
+    Swap(swap::SwapCommand),
     /// Stop all money on the machine itself, without a server and without a token.
     Halt(halt::LocalHaltArgs),
     /// Ask a process whether it is ready, for health checks.
@@ -218,6 +222,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Dlt(command) => pipeline::run_dead_letters(global, command),
         Command::Outbox(command) => pipeline::run_outbox(global, command),
         Command::Relay(command) => relay::run(global, command),
+        Command::Swap(command) => swap::run(global, command),
         Command::Halt(args) => halt::run(global, args),
         Command::Health(args) => health::run(global, args),
         Command::Check(args) => check::run(global, args),
@@ -238,6 +243,11 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
 fn user_number(text: &str) -> Result<u64, String> {
     let id = text.parse().ok().filter(|id| UserId(*id).is_valid());
     id.ok_or_else(|| "a user is a whole number from 1 to 2^63 - 1, such as 4001".to_owned())
+}
+
+/// A number on the command line.
+fn whole_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a whole number from 0, such as 12".to_owned())
 }
 
 /// Runs a command's asynchronous part on this thread.

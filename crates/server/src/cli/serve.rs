@@ -152,6 +152,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
     metrics.know_providers(ChainId::NEAR.name(), config.relay.provider_labels());
+    metrics.know_providers(ChainId::SOLANA.name(), config.swap.provider_labels());
     let verifier = Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock));
     let open_pages = config.server.open_pages();
     let context = AppContext { engine, metrics, verifier, open_pages };

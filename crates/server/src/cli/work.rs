@@ -47,6 +47,7 @@ async fn work(config: &Config) -> Result<(), Fault> {
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
     metrics.know_providers(ChainId::NEAR.name(), config.relay.provider_labels());
+    metrics.know_providers(ChainId::SOLANA.name(), config.swap.provider_labels());
     let pages = Arc::new(WorkerPages::new(Arc::clone(&engine), metrics));
     let sealer = service.sealer(config).await?;
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));

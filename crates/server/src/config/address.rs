@@ -20,6 +20,14 @@ impl Deref for Address {
     }
 }
 
+impl Address {
+    /// Its host and port; `None`: it is no address that this process may ask.
+    pub(in crate::config) fn host_and_port(&self) -> Option<String> {
+        let url = crate::outbound_http::address(self).ok()?;
+        Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+    }
+}
+
 impl From<&str> for Address {
     fn from(text: &str) -> Self {
         Self(text.to_owned())

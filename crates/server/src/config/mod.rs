@@ -6,6 +6,7 @@ mod alerts;
 mod audit;
 mod auth;
 mod backup;
+pub(crate) mod chains;
 mod conservation;
 mod data;
 mod database;
@@ -16,7 +17,6 @@ mod limits;
 mod log;
 mod ops;
 pub mod pages;
-mod relay;
 pub mod secret;
 pub mod section;
 mod server;
@@ -31,6 +31,9 @@ pub use self::alerts::webhooks::Webhooks;
 pub use self::audit::Audit;
 pub use self::auth::Auth;
 pub use self::backup::Backup;
+use self::chains::ChainSurroundings;
+pub use self::chains::relay::{NearNetwork, Relay};
+pub use self::chains::swap::{SolanaNetwork, Swap};
 pub use self::conservation::Conservation;
 pub use self::data::Data;
 pub use self::database::Database;
@@ -41,7 +44,6 @@ pub use self::limits::Limits;
 pub use self::log::{Log, LogFormat};
 pub use self::ops::Ops;
 pub use self::pages::{print, reference};
-pub use self::relay::{NearNetwork, Relay};
 pub use self::secret::Secret;
 pub use self::server::{Server, Tls, Work};
 pub use self::spot::Spot;
@@ -65,6 +67,8 @@ section! {
         kafka: Kafka = Kafka::default(),
         /// The flow `relay`: tokens from our account on NEAR to any other. It is offered where `account_id` is set.
         relay: Relay = Relay::default(),
+        /// The flow `swap_in`: deposits of USDC into a vault on Solana. It is offered where `vault_account` is set. This release has no adapter to Nexus: each deposit is given back, at its deadline at the latest.
+        swap: Swap = Swap::default(),
         /// The address that clients connect to, and how long they are waited for.
         server: Server = Server::default(),
         /// Who may come in.
@@ -127,7 +131,9 @@ impl Config {
         let lease_ms = self.engine.lease_seconds.saturating_mul(1_000);
         self.kafka.rules(&mut rules, lease_ms);
         let (shared, workers) = (self.database.is_set(), self.engine.workers);
-        self.relay.rules(&mut rules, relay::RelaySurroundings { shared, workers, lease_ms });
+        let around = ChainSurroundings { shared, workers, lease_ms };
+        self.relay.rules(&mut rules, around);
+        self.swap.rules(&mut rules, around);
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules, self.server.is_beyond_loopback());
         self.transfer.rules(&mut rules);

@@ -1,11 +1,9 @@
 //! Opens what the flow `relay` needs in this process: the chain port, and the facts of the chain for the flow's
 //! rules. [`open`] is the one function that knows the adapter.
 
-pub(crate) mod core_dumps;
 mod intake_only;
 mod key_scope;
-pub(crate) mod keys;
-pub(crate) mod passphrase;
+mod keys;
 mod receiver_row;
 mod registrations;
 mod token_asset;
@@ -17,20 +15,15 @@ use self::intake_only::IntakeOnly;
 use self::registrations::{RegistrationBudget, Registrations};
 use crate::cli::exit::{Exit, Fault};
 use crate::config::{NearNetwork, Relay};
-use crate::open_store::Store;
-use kernel::flow::table::Flows;
+use crate::link_context::{AGREE, LinkContext};
 use kernel::ids::{ChainId, Millis};
 use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
-use kernel::ports::meter::Meter;
 use links::near::{self, NearChain, NearSettings, NearToken, RpcLimits, TokenCheck};
 use std::sync::Arc;
-
-/// Two providers have to agree wherever two are named.
-const AGREE: usize = 2;
 
 /// The chain port of a relay, and the fact source of its rules.
 pub(crate) struct RelayLink {
@@ -60,26 +53,12 @@ impl RelayLink {
     }
 }
 
-/// The parts that exist before the relay's link is opened.
-pub(crate) struct RelayContext<'a> {
-    /// The journal, which counts what registrations cost.
-    pub store: &'a Arc<dyn Store>,
-    /// Every flow that this binary knows.
-    pub flows: &'a Arc<Flows>,
-    /// The clock of this machine.
-    pub clock: &'a Arc<dyn Clock>,
-    /// The meter of requests and balances.
-    pub meter: &'a Arc<dyn Meter>,
-    /// The assets that are known.
-    pub assets: &'a [Asset],
-}
-
 /// Opens what carries the relay by its settings. Without keys nothing is sent from this process: transfers
 /// are taken in, and stay where they are until a process with keys carries them.
 ///
 /// # Errors
 /// 78: the settings cannot be used, or the keys cannot be read.
-pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<RelayLink, Fault> {
+pub(crate) fn open(settings: &Relay, context: &LinkContext<'_>) -> Result<RelayLink, Fault> {
     let asset = asset(settings, context.assets)?;
     if !settings.has_keys() {
         tracing::warn!("relay: no keys: transfers are taken in here and not sent");

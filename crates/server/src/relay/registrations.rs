@@ -2,8 +2,8 @@
 //! as a row of its receiver that names one transfer, and by its price in two counters of the day for all processes, one
 //! of its caller and one of all. A reservation outlives its process, and is not counted again.
 
-use super::RelayContext;
 use super::receiver_row::{HolderHistory, ReceiverRow};
+use crate::link_context::LinkContext;
 use crate::open_store::Store;
 use flows::relay::State;
 use flows::relay::rules::MOST_ATTEMPTS;
@@ -63,11 +63,11 @@ enum ReservationPlan {
 impl Registrations {
     /// Registrations at a token's contract, within a budget.
     pub(super) fn new(
-        context: &RelayContext<'_>,
+        context: &LinkContext<'_>,
         contract: &str,
         budget: RegistrationBudget,
     ) -> Self {
-        let RelayContext { store, flows, .. } = context;
+        let LinkContext { store, flows, .. } = context;
         let (store, flows) = (Arc::clone(store), Arc::clone(flows));
         Self { store, flows, contract: contract.into(), budget }
     }

@@ -3,9 +3,10 @@
 //! `USDt` only a person says whether it is USDT. The choice is a row of the journal, so that a contract which shows
 //! another symbol later changes nothing.
 
-use super::{RelayContext, TOKEN_ASKED_EVERY, near_settings};
+use super::{TOKEN_ASKED_EVERY, near_settings};
 use crate::cli::exit::{Exit, Fault};
 use crate::config::Relay;
+use crate::link_context::LinkContext;
 use engine::operators::asset::{SYMBOL, add_asset_to_store, fits_as_symbol};
 use engine::operators::{Actor, NewAsset, Objection};
 use kernel::answer::Cause;
@@ -30,7 +31,7 @@ const ASKED_FOR: u64 = 10_000 * TICKS;
 /// alike; 74: the journal does not answer.
 pub(crate) async fn chosen_asset(
     settings: &Relay,
-    context: &RelayContext<'_>,
+    context: &LinkContext<'_>,
 ) -> Result<String, Fault> {
     if !settings.asset.is_empty() {
         return Ok(settings.asset.clone());
@@ -80,7 +81,7 @@ pub(crate) async fn chosen_asset(
 }
 
 /// What the contract shows, as soon as enough providers show it alike.
-async fn shown(settings: &Relay, context: &RelayContext<'_>) -> Result<TokenMetadata, Fault> {
+async fn shown(settings: &Relay, context: &LinkContext<'_>) -> Result<TokenMetadata, Fault> {
     let contract = &*settings.token_contract;
     let bound = engine::bound_chain(&**context.store, ChainId::NEAR).await.map_err(journal)?;
     let (near, clock) = (near_settings(settings, Vec::new()), context.clock);
@@ -113,7 +114,7 @@ async fn add(
     contract: &str,
     symbol: &str,
     decimals: u64,
-    context: &RelayContext<'_>,
+    context: &LinkContext<'_>,
     choice: Unit,
 ) -> Result<Result<Asset, Cause>, Fault> {
     let why =
@@ -137,7 +138,7 @@ async fn add(
     }
 }
 
-async fn write(context: &RelayContext<'_>, choice: Unit) -> Result<(), Cause> {
+async fn write(context: &LinkContext<'_>, choice: Unit) -> Result<(), Cause> {
     match context.store.write(vec![choice]).await.pop() {
         Some(Wrote::Written(_)) => Ok(()),
         Some(Wrote::Unknown(cause)) => Err(cause),

@@ -45,7 +45,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 85] = [
+pub const TABLE: [(&str, &str, Who); 88] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers",                           Who::Reads),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
@@ -100,9 +100,12 @@ pub const TABLE: [(&str, &str, Who); 85] = [
     ("POST",   "/api/v1/ops/transfers/{id}/ask",           Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/notes",         Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/pause",         Who::Acts),
+    ("POST",   "/api/v1/ops/transfers/{id}/release",       Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/resolve",       Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/resume",        Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/retry",         Who::Acts),
+    ("GET",    "/api/v1/ops/vaults",                       Who::Watches),
+    ("POST",   "/api/v1/ops/vaults/{chain}/withdrawals/{transaction}/accept", Who::Acts),
     ("POST",   "/api/v1/ops/withdrawals",                  Who::Acts),
     ("GET",    "/api/v1/stats",                            Who::Watches),
     ("POST",   "/api/v1/transfer",                         Who::Creates),
@@ -167,6 +170,8 @@ pub fn filled(path: &str, id: &str, user: u64) -> String {
         .replace("{number}", "ACC-1")
         .replace("{symbol}", "USDT")
         .replace("{topic}", "transfer-execution-dlt")
+        .replace("{chain}", "SOLANA")
+        .replace("{transaction}", "5VERv8NM")
         .replace("{key}", "payout-7")
         .replace("{action}", "retry")
         .replace("{code}", "HALTED")

@@ -49,7 +49,7 @@ pub(in crate::cli) struct IdArgs {
     after_help = "Examples:\n  portage ops find --state OPEN --min-age 60\n  portage ops find --key payout-7\n  portage ops find --flow relay --receiver alice.near"
 )]
 pub(in crate::cli) struct FindArgs {
-    /// `internal`, `account` or `relay`.
+    /// `internal`, `account`, `relay` or `swap_in`.
     #[arg(long)]
     flow: Option<String>,
     /// A state of the flow, `OPEN` or `ENDED`; without `--flow` of `internal`, or of the one flow that has it.

@@ -3,6 +3,7 @@
 use super::{OpsTarget, fields, usage};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
+use crate::cli::whole_number;
 use crate::cli::{Global, output, user_number};
 use api::accounts::SetStatus;
 use api::admin::actions::{AcceptedBreak, ActionOutcome, Done, ReasonBody};
@@ -211,6 +212,7 @@ pub(in crate::cli) struct PauseArgs {
 #[command(after_help = "Example:\n  portage ops unpause 3 --reason \"maintenance is over\"")]
 pub(in crate::cli) struct UnpauseArgs {
     /// The number of the pause, from `portage ops pauses`.
+    #[arg(value_parser = whole_number)]
     id: u64,
     #[command(flatten)]
     action: ActionArgs,
@@ -289,6 +291,7 @@ pub(in crate::cli) struct SetAssetArgs {
 #[command(after_help = "Example:\n  portage ops assign 12 --to ops-7")]
 pub(in crate::cli) struct AssignArgs {
     /// The number of the case.
+    #[arg(value_parser = whole_number)]
     id: u64,
     /// Who looks after it.
     #[arg(long)]
@@ -302,6 +305,7 @@ pub(in crate::cli) struct AssignArgs {
 #[command(after_help = "Example:\n  portage ops comment 12 \"restarted at 14:00\"")]
 pub(in crate::cli) struct CommentArgs {
     /// The number of the case.
+    #[arg(value_parser = whole_number)]
     id: u64,
     /// The words: 1 to 2000 characters.
     text: String,

@@ -4,6 +4,7 @@ use super::tried;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::ops::{ActionArgs, OpsTarget, fields, post, rows};
+use crate::cli::whole_number;
 use crate::cli::{Global, output, wait};
 use api::admin::pipeline::RedriveDeadLetters;
 use client::escaped;
@@ -38,8 +39,10 @@ pub(in crate::cli) struct ShowDeadLetterArgs {
     /// The topic of dead letters.
     topic: String,
     /// The partition in which it lies.
+    #[arg(value_parser = whole_number)]
     partition: u64,
     /// Its offset in that partition.
+    #[arg(value_parser = whole_number)]
     offset: u64,
     #[command(flatten)]
     target: OpsTarget,
@@ -57,7 +60,7 @@ pub(in crate::cli) struct RedriveArgs {
     #[arg(long)]
     dry_run: bool,
     /// Maximum number of messages, the oldest of each partition first.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = whole_number)]
     most: u64,
     /// Maximum number of messages in a second.
     #[arg(long, default_value_t = 50)]

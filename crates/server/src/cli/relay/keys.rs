@@ -4,6 +4,7 @@ use super::{about_the_account, flat};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::ops::{ActionArgs, OpsTarget, repeatable, rows};
+use crate::cli::whole_number;
 use crate::cli::{Global, output};
 use api::admin::relay_keys::{KeyRetirement, RelayKey, RelayKeys};
 use client::escaped;
@@ -46,7 +47,7 @@ struct RetireArgs {
     /// The public key, as `portage relay keys` shows it.
     public_key: String,
     /// Maximum wait, in seconds; then the command ends with 75, and the key stays retired. 0 does not wait.
-    #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 3_600, value_name = "SECONDS", value_parser = whole_number)]
     timeout: u64,
     #[command(flatten)]
     action: ActionArgs,

@@ -8,8 +8,7 @@ use super::ops::{OpsTarget, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
 use crate::file_modes;
-use crate::relay::keys::encrypted;
-use crate::relay::{core_dumps, passphrase};
+use crate::keystore::{encrypted, forbid_core_dumps, passphrase};
 use flows::relay::is_account_id;
 use serde_json::{Value, json};
 use std::io;
@@ -69,7 +68,7 @@ fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
     if !is_account_id(&args.account) {
         return Err(Fault::new(Exit::Usage, "--account: not the name of an account on NEAR"));
     }
-    core_dumps::forbid();
+    forbid_core_dumps();
     let passphrase = match &args.passphrase_file {
         Some(path) => passphrase::in_file(path).map_err(|why| Fault::new(Exit::NoInput, why))?,
         None => passphrase::chosen()?,

@@ -1,6 +1,7 @@
 //! The arguments of `portage webhook`.
 
 use super::{ActionArgs, OpsTarget};
+use crate::cli::whole_number;
 use api::admin::webhooks::{AddWebhook, ChangeWebhook};
 
 /// Add an endpoint. It is told of what happens from now on; its secret is shown this once.
@@ -112,7 +113,7 @@ pub(in crate::cli) struct RotateArgs {
     /// The id of the endpoint that is meant.
     pub(super) id: String,
     /// The time for which the earlier secrets sign too, in seconds.
-    #[arg(long, default_value_t = 86_400)]
+    #[arg(long, default_value_t = 86_400, value_parser = whole_number)]
     pub(super) overlap_seconds: u64,
     #[command(flatten)]
     pub(super) action: ActionArgs,
@@ -140,6 +141,7 @@ pub(in crate::cli) struct ResendArgs {
     /// The id of the endpoint that is meant.
     pub(super) id: String,
     /// The message's number in the log.
+    #[arg(value_parser = whole_number)]
     pub(super) number: u64,
     #[command(flatten)]
     pub(super) action: ActionArgs,

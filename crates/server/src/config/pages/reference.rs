@@ -21,7 +21,10 @@ Secrets belong in variables: they are never printed and never logged.
 Variables with a name of their own: `SERVER_PORT` is the port of `server.listen`; `DATABASE_URL` is
 `database.url`, `KAFKA_BROKERS` is `kafka.brokers`; of the relay `RELAY_ACCOUNT_ID`, `RELAY_ACCESS_KEYS`, `FT_TOKEN_ADDRESS`,
 `NEAR_NETWORK` and `NEAR_RPC_URL` are `relay.account_id`, `relay.access_keys`, `relay.token_contract`,
-`relay.network` and `relay.rpc_urls`; `PORTAGE_LOG` is `log.level` and `PORTAGE_LOG_FORMAT` is `log.format`. Any other name
+`relay.network` and `relay.rpc_urls`; of the swaps `SOLANA_RPC_URL`, `SOL_MAIN_ACCOUNT`, `VAULT_USDC_ACCOUNT`, `VAULT_KEYPAIR`,
+`USDC_MINT`, `USDC_QUARANTINE_ACCOUNT`, `FLAT_FEE_USDD`, `DYNAMIC_FEE_BPS`, `MIN_DEPOSIT_USDC`, `REFUND_TIMEOUT_SEC`,
+`USDC_CONFIRM_TIMEOUT_SEC`, `STALE_DEPOSIT_QUARANTINE_SEC`,
+`MAX_ACTION_ATTEMPTS` and `ACTION_RETRY_COOLDOWN_SEC` stand for the key that names them below; `PORTAGE_LOG` is `log.level` and `PORTAGE_LOG_FORMAT` is `log.format`. Any other name
 that begins with `PORTAGE_` and is no setting is refused, but for those that Kubernetes makes for
 services. With `REDIS_URL` set, this release refuses to start: it does not use Redis. `MAX_RETRIES` and
 `MAX_VERIFICATION_RETRIES` are taken and decide nothing, as the log says at start: no count of tries ever fails a payment.

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 const PREFIX: &str = "PORTAGE_";
 
 /// Other names: what is set, under which path.
-const ALIASES: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 23] = [
     ("DATABASE_URL", "database.url"),
     ("KAFKA_BROKERS", "kafka.brokers"),
     ("RELAY_ACCOUNT_ID", "relay.account_id"),
@@ -18,6 +18,20 @@ const ALIASES: [(&str, &str); 9] = [
     ("NEAR_NETWORK", "relay.network"),
     ("NEAR_RPC_URL", "relay.rpc_urls"),
     ("RELAY_ACCESS_KEYS", "relay.access_keys"),
+    ("SOLANA_RPC_URL", "swap.solana_rpc_urls"),
+    ("SOL_MAIN_ACCOUNT", "swap.vault"),
+    ("VAULT_USDC_ACCOUNT", "swap.vault_account"),
+    ("VAULT_KEYPAIR", "swap.keypair_file"),
+    ("USDC_MINT", "swap.mint"),
+    ("USDC_QUARANTINE_ACCOUNT", "swap.quarantine_account"),
+    ("FLAT_FEE_USDD", "swap.flat_fee_usdd"),
+    ("DYNAMIC_FEE_BPS", "swap.fee_bps"),
+    ("MIN_DEPOSIT_USDC", "swap.min_deposit_usdc"),
+    ("REFUND_TIMEOUT_SEC", "swap.refund_timeout_seconds"),
+    ("USDC_CONFIRM_TIMEOUT_SEC", "swap.confirm_timeout_seconds"),
+    ("STALE_DEPOSIT_QUARANTINE_SEC", "swap.stale_refund_seconds"),
+    ("MAX_ACTION_ATTEMPTS", "swap.max_refund_rejections"),
+    ("ACTION_RETRY_COOLDOWN_SEC", "swap.retry_cooldown_seconds"),
     ("PORTAGE_LOG", "log.level"),
     ("PORTAGE_LOG_FORMAT", "log.format"),
 ];
@@ -40,8 +54,7 @@ const PORT: &str = "SERVER_PORT";
 const REFUSED: [(&str, &str); 1] = [("REDIS_URL", "Redis")];
 
 /// Names that the sources of the flows have and that decide nothing here, each with what is said of it.
-const IDLE: [(&str, &str); 4] = [
-    ("SOLANA_RPC_URL", "SOLANA_RPC_URL is set, for a flow that this release does not have"),
+const IDLE: [(&str, &str); 3] = [
     ("NEXUS_API_URL", "NEXUS_API_URL is set, for a flow that this release does not have"),
     (
         "MAX_RETRIES",

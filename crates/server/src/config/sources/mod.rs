@@ -412,13 +412,63 @@ mod tests {
         for name in ["REDIS_URL", "KAFKA_BROKERS"] {
             assert!(with("", &[(name, "")]).is_ok(), "set to nothing is not set");
         }
-        for name in ["SOLANA_RPC_URL", "MAX_RETRIES", "MAX_VERIFICATION_RETRIES"] {
+        for name in ["NEXUS_API_URL", "MAX_RETRIES", "MAX_VERIFICATION_RETRIES"] {
             let idle = with("", &[(name, "10")]).unwrap().idle;
             assert_eq!(idle.len(), 1, "{name}");
             assert!(
                 idle.iter().all(|said| said.starts_with(&format!("{name} is set"))),
                 "{idle:?}"
             );
+        }
+    }
+
+    /// Turns red where one of the source's names is read into another key, or into none.
+    #[test]
+    fn each_name_of_the_swaps_source_is_read_and_may_not_contradict() {
+        const ADDRESS: &str = "7VbmmXo2LkfKQcuMnDA8HdbYBEdWkkDe2yqeCfeqMnNK";
+        const VAULT: &str = "So11111111111111111111111111111111111111112";
+        const MINT: &str = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
+        let names = [
+            (
+                "SOLANA_RPC_URL",
+                "swap.solana_rpc_urls",
+                "http://127.0.0.1:1,http://127.0.0.1:2",
+                "http://127.0.0.1:3",
+            ),
+            ("SOL_MAIN_ACCOUNT", "swap.vault", VAULT, ADDRESS),
+            ("VAULT_USDC_ACCOUNT", "swap.vault_account", ADDRESS, MINT),
+            ("VAULT_KEYPAIR", "swap.keypair_file", "id.json", "other.json"),
+            ("USDC_MINT", "swap.mint", MINT, ADDRESS),
+            ("USDC_QUARANTINE_ACCOUNT", "swap.quarantine_account", MINT, VAULT),
+            ("FLAT_FEE_USDD", "swap.flat_fee_usdd", "0.2", "0.3"),
+            ("DYNAMIC_FEE_BPS", "swap.fee_bps", "20", "30"),
+            ("MIN_DEPOSIT_USDC", "swap.min_deposit_usdc", "0.5", "0.7"),
+            ("REFUND_TIMEOUT_SEC", "swap.refund_timeout_seconds", "60", "61"),
+            ("USDC_CONFIRM_TIMEOUT_SEC", "swap.confirm_timeout_seconds", "61", "62"),
+            ("STALE_DEPOSIT_QUARANTINE_SEC", "swap.stale_refund_seconds", "63", "64"),
+            ("MAX_ACTION_ATTEMPTS", "swap.max_refund_rejections", "4", "5"),
+            ("ACTION_RETRY_COOLDOWN_SEC", "swap.retry_cooldown_seconds", "9", "8"),
+        ];
+        let all: Vec<(&str, &str)> =
+            names.iter().map(|(name, _, value, _)| (*name, *value)).collect();
+        let loaded = with("", &all).unwrap();
+        let swap = serde_json::to_value(&loaded.config.swap).unwrap();
+        for (name, path, value, _) in names {
+            assert_eq!(*loaded.origin(path), Origin::Variable(name.to_owned()), "{name}");
+            let read = &swap[path.trim_start_matches("swap.")];
+            let list = read.as_array().map(|list| {
+                list.iter().filter_map(serde_json::Value::as_str).collect::<Vec<_>>().join(",")
+            });
+            let text = read.as_str().map(str::to_owned);
+            let read = list.or(text).unwrap_or_else(|| read.to_string());
+            assert_eq!(read, value, "{name}");
+        }
+        for (name, path, _, other) in names {
+            let own = super::variable(path);
+            let mut all = all.clone();
+            all.push((&own, other));
+            let found = fault("", &all);
+            assert!(found.contains(&format!("{name} and {own}")), "{found}");
         }
     }
 

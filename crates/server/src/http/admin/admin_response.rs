@@ -168,6 +168,8 @@ pub(in crate::http) fn to_response(performed: PerformedAction) -> Done {
             ActionOutcome::Superseded { state: state.to_string() }
         }
         ActionResult::Refused => ActionOutcome::Refused,
+        ActionResult::WithdrawalAccepted => ActionOutcome::WithdrawalAccepted,
+        ActionResult::RefundReleased { refusals } => ActionOutcome::RefundReleased { refusals },
         ActionResult::StatusSet => ActionOutcome::StatusSet,
         ActionResult::Asset { .. } => ActionOutcome::AssetSet,
         ActionResult::NumberedAccount { .. } => ActionOutcome::AccountSet,

@@ -10,6 +10,7 @@ pub mod assets;
 pub mod audit_proof;
 pub mod backup;
 pub mod cases;
+pub mod chains;
 pub mod conservation;
 pub mod external_movement;
 pub mod halts;

@@ -1,6 +1,7 @@
 //! The operators' routes for the relay's keys: show the state of each, and retire one.
 
 use super::admin_response;
+use super::chains::{coins, genesis, lane_status, open_attempt, provider};
 use crate::http::middleware::body::Body;
 use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::Refusal;
@@ -8,22 +9,16 @@ use crate::http::middleware::path_params::PathParams;
 use crate::http::relay::intake::offered;
 use crate::http::{App, format, no_answer};
 use api::admin::actions::{Done, ReasonBody};
-use api::admin::relay_keys::{
-    KeyRetirement, OpenRelayAttempt, RelayChain, RelayKey, RelayKeys, RelayProvider,
-};
+use api::admin::relay_keys::{KeyRetirement, RelayKey, RelayKeys};
 use api::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
-use engine::{ChainReport, LaneReport, LaneRetirement};
-use flows::relay::Act;
-use kernel::flow::life::Word as _;
+use engine::{ChainReport, LaneReport};
 use kernel::ids::{ChainId, Millis};
-use kernel::money::Amount;
 use kernel::operators::LaneName;
-use kernel::ports::chain::{ChainIdentity, FeeBalance, ProviderReport, ProviderState};
 use std::sync::Arc;
 
 /// The relay's keys and their open attempts.
@@ -40,69 +35,32 @@ pub(in crate::http) async fn list(
     RequireOpsRead(_): RequireOpsRead,
 ) -> Result<Json<RelayKeys>, Refusal> {
     let account_id = offered(&app)?.intake.account.to_string();
-    let acts: Vec<&str> = Act::ALL.iter().map(|act| act.name()).collect();
-    let report =
-        app.engine.chains.chain_report(ChainId::NEAR, &acts).await.map_err(no_answer("lanes"))?;
+    let report = app.engine.chains.chain_report(ChainId::NEAR).await.map_err(no_answer("lanes"))?;
     let ChainReport { paused, unexplained, identity, providers, lanes, fees, unasked, at } = report;
-    let near = |units, fees: &FeeBalance| Amount(units).decimal(fees.precision);
     Ok(Json(RelayKeys {
-        balance: fees.as_ref().map(|fees| near(fees.units, fees)),
-        balance_floor: fees.as_ref().map(|fees| near(fees.floor, fees)),
+        balance: fees.as_ref().map(|fees| coins(fees.units, fees)),
+        balance_floor: fees.as_ref().map(|fees| coins(fees.floor, fees)),
         chain_unknown: unasked.map(|cause| cause.to_string()),
         chain: ChainId::NEAR.name().to_owned(),
         account_id,
         paused: paused.into_iter().map(|paused| paused.reason.to_string()).collect(),
         unexplained: unexplained.iter().map(ToString::to_string).collect(),
         keys: lanes.into_iter().map(|lane| key(lane, at)).collect(),
-        identity: identity.map(chain),
+        identity: identity.map(genesis),
         providers: providers.into_iter().map(provider).collect(),
         at: format::time(at),
     }))
 }
 
-fn chain(ChainIdentity { name, genesis }: ChainIdentity) -> RelayChain {
-    RelayChain { chain_id: name.to_string(), genesis_hash: genesis.to_string() }
-}
-
-fn provider(report: ProviderReport) -> RelayProvider {
-    let ProviderReport { provider, state, shows, failures } = report;
-    let status = match state {
-        ProviderState::Usable => "usable",
-        ProviderState::WrongChain => "wrong_chain",
-        ProviderState::Unknown => "unknown",
-    };
-    RelayProvider {
-        provider: provider.to_string(),
-        status: status.to_owned(),
-        shows: shows.map(chain),
-        failures,
-    }
-}
-
 fn key(lane: LaneReport, now: Millis) -> RelayKey {
-    let LaneReport { name, lock, usable, unreadable, attempt, retired, on_chain } = lane;
-    let status = match (&attempt, &retired, &lock) {
-        _ if unreadable => "unreadable",
-        (Some(_), ..) => "busy",
-        (None, Some(LaneRetirement { gone_at: Some(_), .. }), _) => "gone",
-        (None, Some(LaneRetirement { gone_at: None, .. }), _) => "retired",
-        (None, None, Some(_)) => "free",
-        (None, None, None) => "unused",
-    };
-    let attempt = attempt.map(|attempt| OpenRelayAttempt {
-        id: attempt.id.to_string(),
-        transfers: attempt.members,
-        forms: attempt.forms,
-        void: attempt.void,
-        sent: attempt.sent,
-        age_seconds: now.saturating_sub(attempt.id.at()) / 1_000,
-    });
+    let status = lane_status(&lane);
+    let LaneReport { name, lock, usable, attempt, retired, on_chain, .. } = lane;
     RelayKey {
         key: name.to_string(),
         status: status.to_owned(),
         here: usable,
         last_nonce: lock.map(|lock| lock.to_string()),
-        attempt,
+        attempt: attempt.map(|attempt| open_attempt(&attempt, now)),
         on_chain,
         retired: retired.map(|retired| KeyRetirement {
             by: retired.by.to_string(),

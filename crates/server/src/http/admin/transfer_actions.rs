@@ -34,6 +34,7 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(ask))
         .routes(routes!(pause))
         .routes(routes!(resume))
+        .routes(routes!(release))
         .routes(routes!(resolve))
         .routes(routes!(note))
         .routes(routes!(run_transfer_actions))
@@ -143,6 +144,34 @@ async fn resume(
 ) -> Result<Response, Refusal> {
     let route = TransferRoute { app: &app, caller: &caller, headers: &headers, id: &id };
     route.run(AdminAction::ResumeTransfer, &body).await
+}
+
+/// Proposes one more refund of a transfer whose money is held. It is made once another person approves, where the
+/// account that paid takes it.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/release", tag = "ops", request_body = ReasonBody,
+    operation_id = "release_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "One more refund is allowed: `REFUND_RELEASED`; with `ops.four_eyes` off"),
+        (status = 202, body = Done, description = "Another person has to approve: `PROPOSED`"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE`: its money is not held; or `DUPLICATE_REQUEST`"),
+    )
+)]
+async fn release(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let route = TransferRoute { app: &app, caller: &caller, headers: &headers, id: &id };
+    route.run(AdminAction::ReleaseRefund, &body).await
 }
 
 /// The request for an action on one transfer.

@@ -45,10 +45,10 @@ const NOT_WRITING: &str = "not writing";
 /// Providers answer, and none of them is of the right chain.
 const WRONG_CHAIN: &str = "wrong chain";
 
-/// The relay's providers: in a word, and in numbers.
-fn providers(app: &App) -> Option<(&'static str, ProviderHealth)> {
+/// The providers of a chain: in a word, and in numbers.
+fn providers(app: &App, chain: ChainId) -> Option<(&'static str, ProviderHealth)> {
     let ProviderCounts { configured, usable, wrong_chain } =
-        app.engine.chains.provider_counts(ChainId::NEAR).filter(|counts| counts.configured > 0)?;
+        app.engine.chains.provider_counts(chain).filter(|counts| counts.configured > 0)?;
     let part = match (usable, wrong_chain) {
         (0, 0) => UNAVAILABLE,
         (0, _) => WRONG_CHAIN,
@@ -88,7 +88,10 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
         let answers = timeout(TIMEOUT, kafka.probe()).await.is_ok_and(|said| said.is_ok());
         parts.insert("kafka".to_owned(), word(answers));
     }
-    let providers = providers(&app).map(|(part, health)| {
+    if let Some((part, _)) = providers(&app, ChainId::SOLANA) {
+        parts.insert("solana".to_owned(), part);
+    }
+    let providers = providers(&app, ChainId::NEAR).map(|(part, health)| {
         parts.insert("rpc".to_owned(), part);
         health
     });

@@ -46,9 +46,10 @@ const ORDER: [(&str, &str); 31] = [
 ];
 
 /// What must be there before, by the path: a transfer that waits, a message that is parked, a relay, a folder for backups.
-const ELSEWHERE: [&str; 14] = [
+const ELSEWHERE: [&str; 16] = [
     "/api/v1/ops/transfers/{id}/ask",
     "/api/v1/ops/transfers/{id}/pause",
+    "/api/v1/ops/transfers/{id}/release",
     "/api/v1/ops/transfers/{id}/resolve",
     "/api/v1/ops/transfers/{id}/resume",
     "/api/v1/ops/transfers/{id}/retry",
@@ -58,6 +59,7 @@ const ELSEWHERE: [&str; 14] = [
     "/api/v1/ops/pipeline/parked/unpark",
     "/api/v1/ops/relay/keys/{key}/prove-gone",
     "/api/v1/ops/relay/keys/{key}/retire",
+    "/api/v1/ops/vaults/{chain}/withdrawals/{transaction}/accept",
     "/api/v1/webhooks/{id}/deliveries/{number}/resend",
     "/transfer",
     "/transfers",

@@ -36,6 +36,8 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
                 .replace("{action}", "retry")
                 .replace("{symbol}", "USDT")
                 .replace("{topic}", "transfer-execution-dlt")
+                .replace("{chain}", "SOLANA")
+                .replace("{transaction}", "5VERv8NM")
                 .replace("{code}", "HALTED");
             let ways = subject["security"].as_array().into_iter().flatten();
             let scope = ways.filter_map(|way| way["token"][0].as_str()).next();

@@ -3,6 +3,8 @@
 mod plans;
 
 use super::{Served, account_transfers, on_postgres, portage, said};
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use testbed::{Options, Server};
 
 const URL: &str = "DATABASE_URL";
@@ -141,6 +143,35 @@ fn a_database_that_turns_us_away_is_a_fault_of_the_settings() {
     assert!(!text.contains("secret"), "{text}");
     let (code, text) = ran("mysql://127.0.0.1/books", &["check"]);
     assert!(code == Some(78) && text.contains("begins with postgres://"), "{text}");
+}
+
+/// A server that asks each caller for a password, as PostgreSQL does; its port.
+fn asks_for_a_password() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.expect("a caller");
+            let mut asked = [0; 1_024];
+            // the first request of 8 bytes asks for TLS, which is denied
+            while let Ok(read) = connection.read(&mut asked) {
+                let reply: &[u8] = if read == 8 { b"N" } else { b"R\0\0\0\x08\0\0\0\x03" };
+                if read == 0 || connection.write_all(reply).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    port
+}
+
+/// Turns red where a password that the settings lack is taken for a database that is away (69).
+#[test]
+fn a_missing_password_is_a_fault_of_the_settings() {
+    let port = asks_for_a_password();
+    let (code, text) = ran(&format!("postgres://portage@127.0.0.1:{port}/books"), &["check"]);
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("database.url") && text.contains("password missing"), "{text}");
 }
 
 /// Turns red where migrations run unasked, or `--check` changes anything.

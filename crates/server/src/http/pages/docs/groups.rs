@@ -122,6 +122,20 @@ pub(super) const GROUPS: &[Group] = &[
         paths: &["/api/v1/ops/relay"],
     },
     Group {
+        id: "group-chains",
+        title: "Operators: chains",
+        about: "What this service knows of a chain on which it pays: the lanes of its payments, the open attempts, the \
+            providers and what is left for fees.",
+        paths: &["/api/v1/ops/chains"],
+    },
+    Group {
+        id: "group-vaults",
+        title: "Operators: vaults",
+        about: "The accounts on chains that take deposits, each beside its books. What left one without an attempt of ours \
+            is accepted by two persons, or was stolen.",
+        paths: &["/api/v1/ops/vaults"],
+    },
+    Group {
         id: "group-webhooks",
         title: "Operators: webhooks",
         about: "Endpoints of yours that are sent the ends of transfers and what becomes of cases, signed by the rules of \

@@ -1,9 +1,11 @@
 //! The operators' route that shows reconciliation's proof that no money was lost, or runs it again.
 
+pub mod vaults;
+
 use crate::http::middleware::caller::RequireOpsRead;
 use crate::http::middleware::error::Refusal;
 use crate::http::middleware::query::QueryParams;
-use crate::http::{App, format, unknown};
+use crate::http::{App, format, no_answer, unknown};
 use api::problem::Problem;
 use api::proof::{Books, Break, LedgerProof, Proof, Proving, Unproven};
 use axum::Json;
@@ -72,7 +74,9 @@ pub(crate) async fn conservation(
     let unproven = unproven(app.ledgers());
     let proof = proof(&report, unproven, &app.engine.assets(), app.engine.halted().as_deref());
     let proving = app.engine.reconciler.proving();
+    let vaults = vaults::shown(&**app.engine.journal(), &app.engine.assets()).await;
     Ok(Json(Proof {
+        vaults: vaults.map_err(no_answer("vaults"))?,
         proving: proving.map(|(proven, transfers)| Proving { proven, transfers }),
         ..proof
     }))
@@ -114,6 +118,7 @@ pub fn proof(
         assets: books.collect(),
         breaks: report.breaks.iter().map(shown).collect(),
         accepted: report.accepted.iter().map(shown).collect(),
+        vaults: Vec::new(),
         unproven,
     }
 }

@@ -1,12 +1,12 @@
 //! `[relay]`: the relay's account and token on NEAR, its keys, providers and limits.
 
-use super::address::Address;
-use super::secret::Secret;
-use super::section::{Setting, SettingRules, Shape, section};
+use super::ChainSurroundings;
+use crate::config::address::Address;
+use crate::config::secret::Secret;
+use crate::config::section::{Setting, SettingRules, Shape, section};
 use crate::outbound_http;
 use ::engine::OwnerLimits;
 use flows::relay::is_account_id;
-use kernel::ids::Millis;
 use kernel::money::Amount;
 use links::near::RpcLimits;
 use serde::{Deserialize, Serialize};
@@ -76,17 +76,6 @@ section! {
     }
 }
 
-/// What the rest of the settings means for the relay.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RelaySurroundings {
-    /// Other processes may share the journal.
-    pub shared: bool,
-    /// Transfers are carried in this process.
-    pub workers: bool,
-    /// How long others take this process for alive without a word of it.
-    pub lease_ms: Millis,
-}
-
 impl Relay {
     /// True where the flow is offered.
     pub const fn is_set(&self) -> bool {
@@ -100,10 +89,7 @@ impl Relay {
 
     /// The providers as metrics name them: host and port.
     pub fn provider_labels(&self) -> impl Iterator<Item = String> {
-        self.rpc_urls.iter().filter_map(|url| {
-            let url = outbound_http::address(url).ok()?;
-            Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
-        })
+        self.rpc_urls.iter().filter_map(Address::host_and_port)
     }
 
     /// True where a caller may pay any amount to any account: the settings bound neither.
@@ -137,7 +123,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn rules(&self, rules: &mut SettingRules, around: RelaySurroundings) {
+    pub(in crate::config) fn rules(&self, rules: &mut SettingRules, around: ChainSurroundings) {
         if !self.is_set() {
             self.unset_rules(rules);
             return;
@@ -259,7 +245,8 @@ fn units(text: &str) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Relay, RelaySurroundings};
+    use super::Relay;
+    use crate::config::chains::ChainSurroundings;
     use crate::config::section::SettingRules;
     use crate::config::{Address, Secret};
     use kernel::ids::Millis;
@@ -278,7 +265,7 @@ mod tests {
         };
         change(&mut relay);
         let mut rules = SettingRules::default();
-        relay.rules(&mut rules, RelaySurroundings { shared: true, workers: false, lease_ms });
+        relay.rules(&mut rules, ChainSurroundings { shared: true, workers: false, lease_ms });
         rules.broken().into_iter().map(|broken| broken.key).collect()
     }
 

@@ -1,7 +1,7 @@
-//! Reads the passphrase of the relay's keystore from a setting, from a file, or at the terminal.
+//! Reads the passphrase of a keystore from a setting, from a file, or at the terminal.
 
+use super::KeystoreSettings;
 use crate::cli::exit::{Exit, Fault};
-use crate::config::Relay;
 use links::near::Passphrase;
 use std::fs;
 use std::path::Path;
@@ -11,20 +11,22 @@ use zeroize::Zeroizing;
 ///
 /// # Errors
 /// 78: the file cannot be read, or nothing is set and there is no terminal.
-pub(super) fn of(settings: &Relay) -> Result<Passphrase, Fault> {
-    if !settings.keystore_passphrase.is_empty() {
-        return Ok(Passphrase::new(settings.keystore_passphrase.reveal().to_owned()));
+pub(super) fn of(settings: &KeystoreSettings<'_>) -> Result<Passphrase, Fault> {
+    let KeystoreSettings { section, file, passphrase, passphrase_file, .. } = settings;
+    if !passphrase.is_empty() {
+        return Ok(Passphrase::new(passphrase.reveal().to_owned()));
     }
-    let file = &settings.keystore_passphrase_file;
-    if !file.as_os_str().is_empty() {
-        return in_file(file).map_err(|why| {
-            Fault::new(Exit::Config, format!("relay.keystore_passphrase_file: {why}"))
+    if !passphrase_file.as_os_str().is_empty() {
+        return in_file(passphrase_file).map_err(|why| {
+            Fault::new(Exit::Config, format!("{section}.keystore_passphrase_file: {why}"))
         });
     }
-    asked(&format!("The passphrase of {}: ", settings.keystore.display())).map_err(|error| {
-        let none = "relay.keystore_passphrase: none is set, nor relay.keystore_passphrase_file, and there is no \
-                    terminal to ask for it at";
-        Fault::new(Exit::Config, format!("{none} ({error})"))
+    asked(&format!("The passphrase of {}: ", file.display())).map_err(|error| {
+        let what = format!(
+            "{section}.keystore_passphrase: none is set, nor {section}.keystore_passphrase_file, and there is no \
+             terminal to ask for it at ({error})"
+        );
+        Fault::new(Exit::Config, what)
     })
 }
 
