@@ -1,11 +1,12 @@
 //! Campaigns: what takes too long for every change. Drawn bytes at everything that reads bytes, changed
 //! code that some test must notice, faults on PostgreSQL for as long as they last elsewhere, the relay's flow over the
-//! local chain, and that chain's gas beside NEAR's own virtual machine.
+//! local chain, the swaps' over Solana's, and both local chains beside the networks' own machines.
 
 use clap::Subcommand;
 use std::path::PathBuf;
 
-use crate::{Outcome, gas, run, tree};
+use crate::separate::{BANK, GAS};
+use crate::{Outcome, run, tree};
 
 /// What is played for longer.
 #[derive(Debug, Subcommand)]
@@ -37,6 +38,16 @@ pub(crate) enum Campaign {
         #[arg(long, conflicts_with = "seeds")]
         seed: Option<u64>,
     },
+    /// The swaps with the real adapter to Solana over its local chain and the simulated Nexus: each case fused and plain with
+    /// each thing that goes wrong in it, and each crash.
+    Swaps {
+        /// Number of schedules on which both chains have a bad day.
+        #[arg(long, default_value_t = 40)]
+        seeds: u64,
+    },
+    /// The bytes that the product's adapter signs, on the local Solana and on Agave's own Bank: outcome, fee, nonce,
+    /// balances. Builds the Bank first: up to half an hour, 2.2 gigabytes; needs OpenSSL's headers.
+    Solana,
     /// Changed code that no test notices: `cargo xtask campaign mutants --part check`.
     Mutants {
         /// One of the parts alone; without it all, one after the other.
@@ -106,8 +117,10 @@ pub(crate) fn run(campaign: &Campaign) -> Outcome {
     match campaign {
         Campaign::Fuzz { minutes, target, seed } => fuzz(*minutes, target.as_deref(), *seed),
         Campaign::Faults => faults(),
-        Campaign::Gas => gas::run(),
+        Campaign::Gas => GAS.run(),
+        Campaign::Solana => BANK.run(),
         Campaign::Near { seeds, seed } => near(*seeds, *seed),
+        Campaign::Swaps { seeds } => swaps(*seeds),
         Campaign::Mutants { part, args } => mutants(part.as_deref(), args),
     }
 }
@@ -144,6 +157,12 @@ fn near(seeds: u64, seed: Option<u64>) -> Outcome {
         }
         None => cargo.env("NEAR_SEEDS", seeds.to_string()),
     };
+    run::must(cargo)
+}
+
+fn swaps(seeds: u64) -> Outcome {
+    let mut cargo = run::cargo(&["test", "--locked", "--test", "it", "--package", "swap-tests"]);
+    cargo.env("SWAP_SEEDS", seeds.to_string());
     run::must(cargo)
 }
 

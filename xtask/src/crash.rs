@@ -8,14 +8,14 @@ use crate::{Outcome, kafka, run, tools, tree};
 /// and one after another they leave more than half of two cores idle.
 const IN_CI: [&str; 2] = [
     "--kills 200 --postgres 50",
-    "--power 60 --faults --stride=13 --gateway 15 --wire 2 --pair 1 --relay 8",
+    "--power 60 --faults --stride=13 --gateway 15 --wire 2 --pair 1 --relay 8 --swap 4",
 ];
 
 /// The part that runs on Apache Kafka, for which the server is built with its feature.
 const OVER_KAFKA: &str = "--account";
 
-/// The part before a local chain, which is built for it.
-const BEFORE_A_CHAIN: &str = "--relay";
+/// The parts before a local chain, which is built for them.
+const BEFORE_A_CHAIN: [&str; 2] = ["--relay", "--swap"];
 
 /// Builds the server as a release and runs the campaign on it.
 pub(crate) fn run(args: &[String]) -> Outcome {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let built = tree::target().join("release");
     let mut cargo = run::cargo(&["run", "--quiet", "--locked", "--package", "crash", "--"]);
     cargo.arg("--server").arg(built.join("portage"));
-    if args.iter().any(|arg| arg.starts_with(BEFORE_A_CHAIN)) {
+    if args.iter().any(|arg| BEFORE_A_CHAIN.iter().any(|part| arg.starts_with(part))) {
         let package = ["--locked", "--package", "devnet", "--bin", "devnet"];
         let mut build = run::cargo(&["build", "--release"]);
         build.args(package);

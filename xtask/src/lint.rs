@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, gas, kafka, run, stages::Stages, tidy, tree};
+use crate::separate::{BANK, GAS};
+use crate::{Outcome, kafka, run, stages::Stages, tidy, tree};
 
 /// Pinned, so that a new release of the tool cannot turn an unchanged tree red.
 const DENY: &str = "0.20.2";
@@ -22,7 +23,8 @@ pub(crate) fn run() -> Outcome {
 
 fn formatted() -> Outcome {
     run::must(run::cargo(&["fmt", "--all", "--check"]))?;
-    gas::formatted()
+    GAS.is_formatted()?;
+    BANK.is_formatted()
 }
 
 fn clippy() -> Outcome {

@@ -11,13 +11,13 @@ mod campaign;
 mod clients;
 mod crash;
 mod dist;
-mod gas;
 mod kafka;
 mod lint;
 mod postgres;
 mod programs;
 mod proof;
 mod run;
+mod separate;
 mod sim;
 mod stages;
 mod store_fixture;
@@ -78,7 +78,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// What takes too long for every change: `cargo xtask campaign fuzz`, `… mutants`, `… gas`.
+    /// What takes too long for every change: `cargo xtask campaign fuzz`, `… mutants`, `… gas`, `… solana`.
     #[command(subcommand)]
     Campaign(campaign::Campaign),
     /// Show that a test can fail: run it against the build that is wrong on purpose.

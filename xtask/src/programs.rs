@@ -19,13 +19,14 @@ use crate::{Outcome, kafka, run, stages::timed, tree};
 const AT_ONCE: usize = 2;
 
 /// Those that take longest, the longest first: what begins last should end soon.
-const LONGEST: [&str; 7] = [
+const LONGEST: [&str; 8] = [
     "server/it",
     "engine-tests/it",
     "sim/it",
     "sim/chain",
     "store/it",
     "relay-tests/it",
+    "swap-tests/it",
     "links/it",
 ];
 

@@ -23,13 +23,14 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 25] = [
+const TABLE: [Row; 27] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest", "tables"]) },
     Row { name: "ledger-contract", normal: Only(&["kernel", "futures-util"]),                                    dev: Only(&[]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm", "tables"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
     Row { name: "engine-tests", normal: Only(&[]),                                                               dev: Only(&["conformance", "engine", "flows", "futures-util", "kernel", "ledgers", "links", "rusqlite", "rustls", "serde_json", "sim", "store", "tempfile", "testbed", "testkit", "tokio"]) },
     Row { name: "relay-tests", normal: Only(&[]),                                                                dev: Only(&["devnet", "expect-test", "flows", "kernel", "links", "serde_json", "sim", "testkit", "tokio"]) },
+    Row { name: "swap-tests", normal: Only(&[]),                                                                 dev: Only(&["bs58", "devnet", "flows", "kernel", "links", "sim", "testkit", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["conformance", "flows", "ledger-contract", "tempfile", "testbed", "testkit", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "futures-util", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["ledger-contract", "proptest", "sim", "tempfile", "testkit", "tokio"]) },
     Row { name: "links",   normal: Only(&["kernel", "flows", "argon2", "base64", "bincode", "borsh", "bs58", "chacha20poly1305", "ed25519-dalek", "futures-util", "getrandom", "rdkafka", "reqwest", "rusqlite", "rustls", "rustls-platform-verifier", "serde", "serde_json", "sha2", "solana-address", "solana-compute-budget-interface", "solana-hash", "solana-instruction", "solana-message", "solana-nonce", "solana-program-pack", "solana-signature", "solana-system-interface", "solana-transaction", "spl-associated-token-account-interface", "spl-memo-interface", "spl-token-interface", "tokio", "tracing", "uuid", "zeroize"]), dev: Only(&["conformance", "devnet", "tempfile", "testbed", "testkit", "tokio"]) },
@@ -41,6 +42,7 @@ const TABLE: [Row; 25] = [
     Row { name: "devnet",  normal: Only(&["axum", "base64", "bincode", "borsh", "bs58", "clap", "ed25519-dalek", "hyper", "hyper-util", "imbl", "litesvm", "near-chain-configs", "near-crypto", "near-jsonrpc-primitives", "near-parameters", "near-primitives", "near-time", "serde", "serde_json", "sha2", "solana-account", "solana-account-decoder-client-types", "solana-address", "solana-clock", "solana-hash", "solana-instruction", "solana-message", "solana-nonce", "solana-program-pack", "solana-rpc-client-types", "solana-signature", "solana-system-interface", "solana-transaction", "solana-transaction-error", "solana-transaction-status-client-types", "spl-associated-token-account-interface", "spl-memo-interface", "spl-token-interface", "tokio", "wasmi"]), dev: Only(&["solana-address-lookup-table-interface", "tempfile"]) },
     Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
     Row { name: "gas",     normal: Only(&["devnet", "kernel", "links", "near-parameters", "near-primitives-core", "near-vm-runner", "serde_json"]), dev: Only(&[]) },
+    Row { name: "bank",    normal: Only(&["bincode", "devnet", "flows", "kernel", "links", "solana-account", "solana-program-test", "solana-sdk-ids", "solana-system-interface", "solana-transaction", "spl-token-interface", "testkit", "tokio"]), dev: Only(&[]) },
     Row { name: "tables",  normal: Only(&["kernel"]),                                                            dev: Only(&[]) },
     Row { name: "testbed", normal: Only(&["rusqlite", "tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "testkit", normal: Only(&["engine", "kernel", "tokio"]),                                         dev: Only(&[]) },
@@ -56,8 +58,17 @@ const TABLE: [Row; 25] = [
 const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
 
 /// Crates that nobody imports: tools, not parts.
-const LEAVES: [&str; 7] =
-    ["attack", "crash", "engine-tests", "relay-tests", "gas", "xtask", "bench-"];
+const LEAVES: [&str; 9] = [
+    "attack",
+    "bank",
+    "crash",
+    "engine-tests",
+    "relay-tests",
+    "swap-tests",
+    "gas",
+    "xtask",
+    "bench-",
+];
 
 /// Holds all manifests, the workspace's among them, against the table.
 pub(super) fn check(pages: &[Page]) -> Vec<Fault> {
@@ -150,7 +161,7 @@ mod tests {
 
     #[test]
     fn nobody_imports_the_tools() {
-        for tool in ["attack", "crash", "gas", "xtask", "bench-internal"] {
+        for tool in ["attack", "bank", "crash", "gas", "xtask", "bench-internal"] {
             let line = format!("[dev-dependencies]\n{tool} = \"1\"\n");
             assert_eq!(faults("", "server", &line).len(), 1, "{tool}");
         }
