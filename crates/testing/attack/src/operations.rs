@@ -45,7 +45,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 88] = [
+pub const TABLE: [(&str, &str, Who); 89] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers",                           Who::Reads),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
@@ -90,6 +90,7 @@ pub const TABLE: [(&str, &str, Who); 88] = [
     ("GET",    "/api/v1/ops/pipeline",                     Who::Watches),
     ("GET",    "/api/v1/ops/pipeline/export",              Who::Watches),
     ("GET",    "/api/v1/ops/pipeline/parked",              Who::Watches),
+    ("GET",    "/api/v1/ops/chains/{chain}",               Who::Watches),
     ("GET",    "/api/v1/ops/relay/keys",                   Who::Watches),
     ("POST",   "/api/v1/ops/relay/keys/{key}/prove-gone",  Who::Acts),
     ("POST",   "/api/v1/ops/relay/keys/{key}/retire",      Who::Acts),
